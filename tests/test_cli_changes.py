@@ -98,6 +98,39 @@ def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):
         )
 
 
+def test_a_cursor_file_of_one_table_is_refused_with_another(backread, folder, tmp_path):
+    file = tmp_path / "cursor"
+    command = ("changes", folder, "--cursor-file", file)
+    users = [*command, "--table", "users"]
+    assert [json.loads(line)["table"] for line in backread(*users).out.splitlines()] == ["users"]
+    before = file.read_bytes()
+    for other in ([*command, "--table", "messages"], command):
+        refused = backread(*other)
+        assert (refused.code, refused.out) == (2, "")
+        assert "name one file for each --table" in refused.line
+        assert file.read_bytes() == before
+    done = backread(*users)
+    assert (done.code, done.out, done.error) == (0, "", "")
+    # A cursor alone is for both tables, or was written by an earlier version.
+    file.write_text(f"{Mirror(folder).changes().cursor}\n")
+    for again in (command, users):
+        done = backread(*again)
+        assert (done.code, done.out, done.error) == (0, "", "")
+    assert backread(*command).code == 2
+
+
+def test_a_cursor_never_replaces_the_output(backread, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    for other in ("rows.jsonl", "link/rows.jsonl"):
+        done = backread(
+            "changes", folder, "--output", tmp_path / "rows.jsonl", "--cursor-file", other
+        )
+        assert done.code == 2
+        assert "are the same file" in done.line
+        assert not (tmp_path / "rows.jsonl").exists()
+
+
 def test_csv_and_parquet_go_into_files(backread, folder, tmp_path):
     for name in ("rows.csv", "raw.csv", "rows.parquet"):
         raw = ["--raw-csv"] if name == "raw.csv" else []

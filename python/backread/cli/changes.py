@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from backread._client.columns import Resource
 from backread._display.words import amount
+from backread._files.paths import shown
 from backread._files.spreadsheet import guards_in_words
 from backread._files.unfinished import Unfinished
 from backread.cli.arguments import Folder
@@ -21,7 +24,6 @@ from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
-    from backread._client.columns import Resource
     from backread.mirror import Changes
     from backread.mirror.export.changed_rows import ChangesFormat
 
@@ -60,7 +62,8 @@ def changes(
             metavar="FILE",
             parser=to_write,
             show_default=False,
-            help="Has the cursor: read first, and replaced once the output is complete.",
+            help="Has the cursor: read first, and replaced once the output is complete. Each "
+            "--table needs its own.",
         ),
     ] = None,
     table: Annotated[
@@ -92,7 +95,12 @@ def changes(
 
     kind = format_of(None if shape is None else Format(shape), output)
     refuse_binary_on_terminal(kind, output)
-    kept = None if cursor_file is None else _kept_cursor(cursor_file)
+    if output and cursor_file and os.path.realpath(output) == os.path.realpath(cursor_file):
+        raise UnusableArgumentError(
+            f"--output and --cursor-file are the same file, {shown(output)}; name two"
+        )
+    name: Resource | None = "users" if table == "users" else "messages" if table else None
+    kept = None if cursor_file is None else _kept_cursor(cursor_file, name)
     if kept and since is not None:
         raise UnusableArgumentError(
             f"--cursor-file {cursor_file} has a cursor already; leave --since out, or remove the "
@@ -100,7 +108,6 @@ def changes(
         )
     since = kept or since
     start = int(since) if since is not None and since.isascii() and since.isdigit() else since
-    name: Resource | None = "users" if table == "users" else "messages" if table else None
     try:
         with waiting("opening the mirror"):
             found = Mirror(folder).changes(start, table=name)
@@ -116,7 +123,8 @@ def changes(
         return
     try:
         with Unfinished(cursor_file) as unfinished:
-            unfinished.file.write(f"{found.cursor}\n".encode())
+            kept = found.cursor if name is None else f"{found.cursor} {name}"
+            unfinished.file.write(f"{kept}\n".encode())
     except OSError as error:
         raise cannot_be_written("--cursor-file", cursor_file, error) from None
 
@@ -142,12 +150,25 @@ def _write(found: Changes, shape: Format, output: Path | None, raw_csv: bool) ->
     return rows
 
 
-def _kept_cursor(file: Path) -> str | None:
+def _kept_cursor(file: Path, table: Resource | None) -> str | None:
+    """The cursor in the file; `UnusableArgumentError` if it is that of another table.
+
+    After a cursor for both tables, and in files of earlier versions, there is no table.
+    """
     try:
-        return file.read_text("utf-8", "replace").strip() or None
+        text = file.read_text("utf-8", "replace").strip()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise UnusableArgumentError(
             f"--cursor-file {file} cannot be read: {error.strerror}; name another file"
         ) from None
+    cursor, _, written_for = text.partition(" ")
+    if written_for not in get_args(Resource):
+        return text or None
+    if written_for != table:
+        raise UnusableArgumentError(
+            f"--cursor-file {file} is the one of --table {written_for}, and other rows would be "
+            "missed; name one file for each --table"
+        )
+    return cursor

@@ -70,9 +70,7 @@ def users(
     chosen = format_of(shape, output)
     options = csv_options(chosen, raw_csv, excel)
     with connection.client() as client:
-        listing = client.users.list(
-            as_dict=chosen is Format.JSON, strict=strict, max_items=limit
-        )
+        listing = client.users.list(as_dict=chosen is Format.JSON, strict=strict, max_items=limit)
         write_listing(listing, chosen, output, USER_COLUMNS, user_row, options)
 
 
@@ -111,9 +109,7 @@ def messages(
         if user_id is None:
             listing = client.messages.all(as_dict=as_dict, strict=strict, max_items=limit)
         else:
-            listing = client.messages.list(
-                user_id, as_dict=as_dict, strict=strict, max_items=limit
-            )
+            listing = client.messages.list(user_id, as_dict=as_dict, strict=strict, max_items=limit)
         write_listing(
             listing, chosen, output, MESSAGE_COLUMNS, message_row, options, users_named=every
         )
