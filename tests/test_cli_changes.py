@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pyarrow import parquet
 
 from backread import Mirror
+from command_line import posix_only
 from mirrors import BatchSource, batch
 
 HOSTILE = '=1+1 \x9b31m \u202e, "quoted"\nline'
@@ -119,6 +120,7 @@ def test_a_cursor_file_of_one_table_is_refused_with_another(backread, folder, tm
     assert backread(*command).code == 2
 
 
+@posix_only
 def test_a_cursor_never_replaces_the_output(backread, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)

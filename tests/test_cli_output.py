@@ -314,6 +314,15 @@ def test_file_gets_every_cell_whole(monkeypatch):
     print_table(COLUMNS, [], file)
 
 
+def test_a_long_cell_makes_no_other_row_longer():
+    file = io.StringIO()
+    long = "x" * 5_000
+    print_table(["id", "body", "sender"], [[1, "short", "a"], [2, long, "b"]], file)
+    head, first, second = file.getvalue().splitlines()
+    assert head.index("sender") == first.index("a") == 2 + 2 + 100 + 2
+    assert second == f" 2  {long}  b"
+
+
 def test_a_table_passes_no_command_on_to_the_terminal():
     out = io.StringIO()
     print_table(["body"], [["\x1b]0;owned\x07\x1b[2Jhello\u009b31m"]], out)

@@ -20,6 +20,12 @@ READABLE = 10
 ENOUGH = 20
 """The terminal cells that a text gets next to the main column."""
 
+WIDEST = 100
+"""The most cells that a column is padded to in a pipe or a file.
+
+One long message would otherwise make each row as long as itself.
+"""
+
 GAP = 2
 """The blanks between two columns."""
 
@@ -53,7 +59,8 @@ def table_lines(
 ) -> Iterable[str]:
     """The lines of a plain table.
 
-    A pipe or a file gets every cell whole. On a terminal a row is one line: long cells are cut
+    A pipe or a file gets every cell whole; the row of a cell of more than 100 terminal cells is not
+    aligned. On a terminal a row is one line: long cells are cut
     short with an ellipsis, and columns that do not fit even so are left out and named.
 
     Args:
@@ -79,12 +86,16 @@ def table_lines(
     aligned = found if numbers is None else numbers
     shown = list(range(len(columns)))
     room = get_terminal_size().columns
-    if file.isatty():
+    on_terminal = file.isatty()
+    if on_terminal:
         shown, widths = _fitted(columns, widths, aligned, order, room)
+    else:
+        widths = [min(width, WIDEST) for width in widths]
     kept = [aligned[at] for at in shown]
-    yield ink_for(file).bold(_line([columns[at] for at in shown], widths, kept))
+    yield ink_for(file).bold(_line([columns[at] for at in shown], widths, kept, cut=on_terminal))
     for row in rows:
-        yield _line([one_line(table_text(row[at])) for at in shown], widths, kept)
+        texts = [one_line(table_text(row[at])) for at in shown]
+        yield _line(texts, widths, kept, cut=on_terminal)
     left_out = [name for at, name in enumerate(columns) if at not in shown]
     if left_out:
         more = f"{len(left_out)} more column{'s' if len(left_out) > 1 else ''}"
@@ -169,14 +180,16 @@ def _first_columns(widths: Sequence[int], least: Sequence[int], room: int) -> li
     return list(least[:shown])
 
 
-def _line(texts: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> str:
-    """The texts side by side, each cut to its width."""
+def _line(
+    texts: Sequence[str], widths: Sequence[int], numbers: Sequence[bool], *, cut: bool
+) -> str:
+    """The texts side by side, each padded to its width; with ``cut`` a longer one is cut to it."""
     from rich.cells import cell_len, set_cell_size
 
     cells = []
     for text, width, number in zip(texts, widths, numbers, strict=True):
         room = width - cell_len(text)
-        if room < 0:
+        if cut and room < 0:
             cells.append(set_cell_size(text, width - 1) + "…")
         else:
             cells.append(" " * room + text if number else text + " " * room)
