@@ -79,6 +79,20 @@ def test_nothing_of_the_environment_goes_to_a_named_service(backread, configure,
         assert len(down.requests) == 3
 
 
+@pytest.mark.parametrize("command", ["users", "doctor"])
+def test_settings_of_the_environment_are_not_even_read(
+    backread, configure, other, monkeypatch, command
+):
+    monkeypatch.setenv("BACKREAD_TIMEOUT", "abc")
+    monkeypatch.setenv("BACKREAD_SECRET_FILE", "s3://elsewhere/secret")
+    monkeypatch.setenv("BACKREAD_CA_BUNDLE", "-")
+    configure(table(other.url), other.secret)
+    assert backread(command, "--service", "shop").code == 0
+    refused = backread(command)
+    assert refused.code == 2
+    assert "or BACKREAD_SECRET_FILE: s3://elsewhere/secret is not a local path" in refused.line
+
+
 @pytest.mark.parametrize("given", ["--base-url", "--vendor", "--secret-file"])
 def test_another_address_or_secret_beside_it_is_refused(backread, configure, other, given):
     configure(table(other.url), other.secret)

@@ -91,20 +91,20 @@ def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Call
     ]
 
     def wrapped(context: typer.Context, **values: Any) -> None:
+        # Texts, which are read only if they are used: with --service, those of the environment
+        # are not.
         given = {option.name: values.pop(option.name) for option in client_options}
         service = given.pop("service")
         if service is not None:
             given = _for_service(context, given)
-        secret_file = given.get("secret_file")
-        options = {
-            name: value if ARGUMENTS[name].kind is SWITCH else value[0]
+        options: dict[str, Any] = {
+            name: value if value is True else _read(context, name, value)
             for name, value in given.items()
-            if value and name != "secret_file"
+            if value is not None and value is not False
         }
         connection = Connection(
             service=service,
-            secret_file=secret_file,
-            sources={name: _source(context, name) for name, value in given.items() if value},
+            sources={name: _source(context, name) for name in options},
             **options,
         )
         command(connection, **values)  # type: ignore[call-arg]
@@ -126,6 +126,21 @@ def _for_service(context: typer.Context, given: dict[str, Any]) -> dict[str, Any
             f"--service brings its own address and secret: leave out {', '.join(refused)}"
         )
     return named
+
+
+def _read(context: typer.Context, name: str, text: str) -> Any:
+    """The value of an option; a BadParameter that names it says what its text must be."""
+    try:
+        if name == "secret_file" or ARGUMENTS[name].kind is FILE:
+            return to_read(text)
+        return ARGUMENTS[name].kind.read(text)
+    except typer.BadParameter as error:
+        said = error.message
+    except ValueError as error:
+        said = f"it must be {error}"
+    parameters: list[Any] = context.command.get_params(context)
+    [parameter] = [each for each in parameters if each.name == name]
+    raise typer.BadParameter(said, ctx=context, param=parameter)
 
 
 def _source(context: typer.Context, name: str) -> str:
@@ -160,17 +175,17 @@ def _parameter(name: str, option: Option) -> inspect.Parameter:
     shown = f" [default: {note}]" if note and "`BACKREAD_" not in default else ""
     settings: dict[str, Any] = {"help": f"{option.help}.{shown}".replace("`", "")}
     if option.kind is not SWITCH:
-        settings.update(metavar=option.kind.metavar, parser=_parser(option))
+        settings.update(metavar=option.kind.metavar, parser=str)
     return _keyword(name, bool if option.kind is SWITCH else str | None, **settings)
 
 
 def _secret_file() -> inspect.Parameter:
     return _keyword(
         "secret_file",
-        Path | None,
+        str | None,
         help="A file with the API Secret Key, instead of BACKREAD_API_SECRET.",
         metavar="FILE",
-        parser=to_read,
+        parser=str,
     )
 
 
@@ -192,17 +207,3 @@ def _keyword(name: str, annotation: Any, **settings: Any) -> inspect.Parameter:
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
-
-
-def _parser(option: Option) -> Callable[[str], tuple[Any]]:
-    """Reads the option's text; in a tuple, as the value None is not the option left out."""
-
-    def parse(text: str) -> tuple[Any]:
-        if option.kind is FILE:
-            return (to_read(text),)
-        try:
-            return (option.kind.read(text),)
-        except ValueError as error:
-            raise typer.BadParameter(f"it must be {error}") from None
-
-    return parse
