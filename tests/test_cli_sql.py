@@ -175,6 +175,24 @@ def test_a_query_that_is_no_text_is_refused(backread, folder):
     assert (done.code, done.error) == (2, "backread: the query has bytes that are not UTF-8 text\n")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such paths")
+def test_a_temporary_folder_that_is_not_utf_8_is_named(folder, tmp_path):
+    odd = os.fsencode(tmp_path) + b"/tmp\xe9"
+    Path(os.fsdecode(odd)).mkdir()
+    done = subprocess.run(
+        [*COMMAND, "sql", str(folder), "SELECT 1"],
+        env=os.environ | {"TMPDIR": os.fsdecode(odd)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "/tmp\\xe9 has a path that is not UTF-8" in done.stderr
+    assert done.stderr.endswith("set TMPDIR to another folder\n")
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_result_without_rows(backread, folder):
     done = backread("sql", folder, "SELECT 1 AS one WHERE false")
     assert (done.code, done.out, done.error) == (0, "one\n", "the result has no rows\n")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backread._client.arguments import LARGEST
 from backread.cli.arguments import Folder
 from backread.cli.color import ink_for
 from backread.cli.exits import UnusableArgumentError
@@ -53,6 +54,7 @@ def show(
         int | None,
         typer.Option(
             min=1,
+            max=LARGEST,
             metavar="NUMBER",
             show_default="all",
             help="Only the last messages, at most this many.",

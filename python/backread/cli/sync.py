@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backread._client.arguments import LARGEST
 from backread._display.words import amount
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
@@ -208,7 +209,14 @@ def sync(
 
 
 Limit = Annotated[
-    int, typer.Option("--limit", min=1, metavar="NUMBER", help="The number of runs, newest first.")
+    int,
+    typer.Option(
+        "--limit",
+        min=1,
+        max=LARGEST,
+        metavar="NUMBER",
+        help="The number of runs, newest first.",
+    ),
 ]
 
 

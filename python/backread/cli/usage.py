@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import Any
 
+from backread._client.arguments import LARGEST
+
 __all__ = ["choices_of", "in_options", "nearest", "usage_text"]
 
 EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
@@ -85,11 +87,11 @@ def _unknown_option(error: Any) -> str:
 def _refused(error: Any, parameter: Any) -> str:
     if choices := choices_of(parameter):
         return f"it must be {_listed(choices)}{_given(error)}"
-    words = _number(parameter)
+    words = _number(parameter, _input(error))
     return f"it must be {words}{_given(error)}" if words else _in_short(str(error.message))
 
 
-def _number(parameter: Any) -> str:
+def _number(parameter: Any, given: str | None) -> str:
     """What a number must be; empty for anything else, whose errors are our own."""
     descriptor = getattr(parameter, "type_descriptor", None)
     if descriptor is None:
@@ -102,6 +104,9 @@ def _number(parameter: Any) -> str:
         return ""
     noun = "a number" if "float" in kind else "a whole number"
     low, high = getattr(limits, "min", None), getattr(limits, "max", None)
+    # The largest of 64 bits matters only to a number above it.
+    if high == LARGEST and not (given and given.isdecimal() and int(given) > LARGEST):
+        high = None
     if low is not None and high is not None:
         return f"{noun} from {low} to {high}"
     return noun if low is None else f"{noun}, {low} or more"
@@ -109,10 +114,16 @@ def _number(parameter: Any) -> str:
 
 def _given(error: BaseException) -> str:
     """``, not 'x'``, if the error says what was given."""
+    value = _input(error)
+    return "" if value is None else f", not {value!r}"
+
+
+def _input(error: BaseException) -> str | None:
+    """The text that was given, if the error has it."""
     errors = getattr(error.__cause__, "errors", None)
     found: Any = errors() if callable(errors) else []
     value = found[0].get("input") if found else None
-    return f", not {value!r}" if isinstance(value, str) else ""
+    return value if isinstance(value, str) else None
 
 
 def _accepted(parameter: Any) -> str:

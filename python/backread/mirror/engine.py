@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from backread._files.access import RefusedFileError
 from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
-from backread.errors import MirrorError
+from backread.errors import ConfigurationError, MirrorError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -99,9 +99,15 @@ def check_path(folder: Path, unusable: str = "") -> None:
 def _spill_folder() -> str:
     """The spill folder for queries; none if no temporary folder is writable."""
     try:
-        return str(scratch_folder())
+        folder = scratch_folder()
     except OSError:
         return ""
+    if not is_utf8(folder):
+        raise ConfigurationError(
+            f"the temporary folder {shown(folder.parent)} has a path that is not UTF-8, which "
+            "DuckDB cannot use; set TMPDIR to another folder"
+        )
+    return str(folder)
 
 
 @contextmanager
