@@ -58,6 +58,23 @@ def test_wrong_usage_sends_nothing(backread, server, arguments, says):
     assert sent(server) == before
 
 
+def test_a_file_that_cannot_be_written_is_found_before_anything_is_sent(backread, server, tmp_path):
+    before = sent(server)
+    done = backread("probe", "--save", tmp_path / "none" / "profile.json")
+    assert (done.code, done.out) == (2, "")
+    assert "--save" in done.line
+    assert sent(server) == before
+
+
+def test_a_profile_that_cannot_be_saved_is_shown(backread, tmp_path, monkeypatch):
+    monkeypatch.setattr("backread.cli.probe._check", lambda file: None, raising=False)
+    file = tmp_path / "none" / "profile.json"
+    done = backread("probe", "--max-requests", 5, "--format", "json", "--save", file)
+    assert done.code == 2
+    assert ServiceProfile.from_json(done.out).users.order is not None
+    assert f"--save {file} cannot be written" in done.error
+
+
 def test_a_wrong_secret_has_no_profile(backread, monkeypatch):
     monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
     done = backread("probe")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +22,7 @@ from backread.cli.stderr import say
 from backread.cli.text import escaped, plain, plain_lines
 
 if TYPE_CHECKING:
-    from backread.profile import ServiceProfile
+    from backread.profile import Difference, ServiceProfile
 
 __all__ = ["probe"]
 
@@ -72,6 +74,8 @@ def probe(
     The result contains no data, address or secret.
     """
     earlier = None if against is None else read_profile(against)
+    if save is not None:
+        _check(save)
     with connection.client() as client:
         say(
             f"at most {max_requests:,} request{'' if max_requests == 1 else 's'} will be sent, all "
@@ -79,19 +83,16 @@ def probe(
             named=False,
         )
         profile = client.probe(max_requests=max_requests, sample=sample)
-    if save is not None:
-        _save(profile, save)
+    differences = [] if earlier is None else earlier.differences(profile)
+    try:
+        if save is not None:
+            _save(profile, save)
+    finally:
+        # It cost requests, so it is shown even if it cannot be saved.
+        shown = _profile(profile, shape) if earlier is None else _differences(differences, shape)
+        sys.stdout.write(shown)
     if earlier is None:
-        table = shape is ProfileFormat.TABLE
-        text = plain_lines(str(profile)) if table else escaped(profile.to_json(indent=2))
-        sys.stdout.write(f"{text}\n")
         return
-    differences = earlier.differences(profile)
-    if shape is ProfileFormat.JSON:
-        found = [{"path": each.path, "text": str(each)} for each in differences]
-        sys.stdout.write(escaped(json.dumps(found, indent=2, ensure_ascii=False)) + "\n")
-    else:
-        sys.stdout.writelines(f"{plain(str(each))}\n" for each in differences)
     # A recording shifts all times, this one too.
     recorded = against is not None and against.is_dir()
     measured = "" if recorded else f", measured on {earlier.measured_at:%Y-%m-%d}"
@@ -104,9 +105,33 @@ def probe(
     say(f"the service matches {against}{measured}", named=False)
 
 
+def _profile(profile: ServiceProfile, shape: ProfileFormat) -> str:
+    table = shape is ProfileFormat.TABLE
+    text = plain_lines(str(profile)) if table else escaped(profile.to_json(indent=2))
+    return f"{text}\n"
+
+
+def _differences(differences: Sequence[Difference], shape: ProfileFormat) -> str:
+    if shape is ProfileFormat.TABLE:
+        return "".join(f"{plain(str(each))}\n" for each in differences)
+    found = [{"path": each.path, "text": str(each)} for each in differences]
+    return escaped(json.dumps(found, indent=2, ensure_ascii=False)) + "\n"
+
+
+def _check(file: Path) -> None:
+    """Raises `UnusableArgumentError` if the file cannot be written, before anything is sent."""
+    with _named(file):
+        Unfinished(file).discard()
+
+
 def _save(profile: ServiceProfile, file: Path) -> None:
+    with _named(file), Unfinished(file) as unfinished:
+        unfinished.file.write(f"{profile.to_json(indent=2)}\n".encode())
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
     try:
-        with Unfinished(file) as unfinished:
-            unfinished.file.write(f"{profile.to_json(indent=2)}\n".encode())
+        yield
     except OSError as error:
         raise cannot_be_written("--save", file, error) from None
