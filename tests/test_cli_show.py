@@ -1,6 +1,7 @@
 """``backread show``: a conversation of the mirror in the terminal."""
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,9 @@ def folder(tmp_path):
 
 
 def seen(folder: Path, *options: str, **environment: Any) -> Shown:
-    return on_terminal("show", folder, 1, *options, **environment)
+    """What is left on the terminal: on a slow machine, progress was there before."""
+    shown = on_terminal("show", folder, 1, *options, **environment)
+    return Shown(shown.code, re.sub(r"\rreading the conversation[^\n]*\r", "", shown.text))
 
 
 def test_a_conversation_has_days_times_names_files_and_what_is_not_read(backread, folder):
@@ -156,6 +159,17 @@ def test_a_pager_that_ends_early_is_no_error(folder):
     settings = {"TERM": "xterm", "LINES": "10", "PAGER": "true"}
     shown = seen(folder, **settings)
     assert (shown.code, shown.text) == (0, "")
+
+
+@posix_only
+def test_less_lets_colours_through_unless_less_is_set(folder, tmp_path, monkeypatch):
+    pager = tmp_path / "pager"
+    pager.write_text('#!/bin/sh\ncat > /dev/null\necho "with $LESS"\n')
+    pager.chmod(0o755)
+    settings = {"TERM": "xterm", "LINES": "10", "PAGER": str(pager)}
+    monkeypatch.delenv("LESS", raising=False)
+    assert seen(folder, **settings).text == "with R\n"
+    assert seen(folder, LESS="iM", **settings).text == "with iM\n"
 
 
 @posix_only

@@ -58,8 +58,9 @@ def _page(command: list[str], lines: Iterator[str]) -> None:
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
-        # Names and bodies have any script, whatever the locale is.
-        env={"LESSCHARSET": "utf-8", **os.environ},
+        # Names and bodies have any script, whatever the locale is. R as in `DEFAULT`, also for a
+        # PAGER of just less.
+        env={"LESSCHARSET": "utf-8", "LESS": "R", **os.environ},
         text=True,
         encoding="utf-8",
         errors="replace",
