@@ -210,6 +210,21 @@ def test_parquet_that_finds_no_room_names_the_folder(settings, tmp_path):
 
 
 @posix_only
+@pytest.mark.parametrize("to_file", [True, False])
+def test_a_table_whose_rows_find_no_room_names_the_folder(settings, tmp_path, to_file):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    file = tmp_path / "users.txt"
+    command = ["users", "--format", "table", *(["--output", str(file)] if to_file else [])]
+    done = shell('ulimit -f 1; exec "$@"', settings, *command, TMPDIR=str(folder))
+    assert done.returncode == 2
+    assert f"cannot be kept in {folder}: " in done.stderr
+    assert "free some space there, or set TMPDIR to another folder" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@posix_only
 def test_table_in_a_pipe_is_utf_8_whatever_the_locale(settings, server):
     done = shell('exec "$@"', settings, "users", "--format", "table", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
