@@ -183,6 +183,16 @@ def test_full_disk_behind_stdout_says_so(settings, shape):
 
 
 @posix_only
+def test_a_current_folder_that_was_removed_is_said(settings, tmp_path):
+    (tmp_path / "gone").mkdir()
+    done = shell(
+        f'cd "{tmp_path}/gone" && rmdir "{tmp_path}/gone" && exec "$@"', settings, "runs", "."
+    )
+    assert done.returncode == 2
+    assert done.stderr == "backread: the current folder was removed; change to another one\n"
+
+
+@posix_only
 def test_output_that_finds_no_room_names_the_file(settings, tmp_path):
     file = tmp_path / "users.jsonl"
     done = shell('ulimit -f 1; exec "$@"', settings, "users", "--output", str(file))

@@ -155,3 +155,36 @@ def test_a_hard_link_of_another_file_keeps_its_mode(server, shared_folder):
         sync(Mirror(folder), server)
     assert secret.read_bytes() == b"x"
     assert (secret.stat().st_mode, secret.stat().st_uid) == (before.st_mode, before.st_uid)
+
+
+def test_a_folder_without_access_is_named_with_what_to_do(server, shared_folder):
+    own(shared_folder / "closed", 0, 0, 0o700)
+    own(shared_folder / "own", STRANGER, STRANGER, 0o700)
+    sync(Mirror(shared_folder / "own" / "mirror"), server)
+    for each in (shared_folder / "own").rglob("*"):
+        os.chown(each, STRANGER, STRANGER, follow_symlinks=False)
+    done = run_as(
+        f"""
+        own, closed = Path({str(shared_folder / "own")!r}), Path({str(shared_folder / "closed")!r})
+        for command in (
+            ["sync", closed / "file"],
+            ["sync", own / "chats", "--profile", closed / "file"],
+            ["report", own / "mirror", "-o", closed / "file"],
+            ["probe", "--against", closed / "file"],
+            ["mock", "learn", closed / "file"],
+            ["mock", "record", closed / "file"],
+            ["demo", closed / "file"],
+        ):
+            assert run([*map(str, command)]) == 2, command
+        """,
+        server,
+        STRANGER,
+        (),
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    lines = done.stderr.splitlines()
+    assert len(lines) == 7
+    for line in lines:
+        assert f"{shared_folder / 'closed' / 'file'} cannot be" in line
+        assert "Errno" not in line
+        assert "; " in line

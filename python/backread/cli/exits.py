@@ -23,8 +23,10 @@ import os
 import re
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from backread._client.options import ARGUMENTS
+from backread._files.paths import shown
 from backread.cli.stderr import say, say_lines
 from backread.cli.usage import usage_text
 from backread.errors import (
@@ -163,6 +165,11 @@ def _text(error: BaseException, code: int) -> str:
             f"{error.filename or 'stdout'} cannot be written: {error.strerror}; free some space, "
             "or write elsewhere"
         )
+    if isinstance(error, OSError) and not isinstance(error, BackreadError):
+        if isinstance(error.filename, str):
+            return f"{shown(error.filename)} cannot be used: {error.strerror}; {_remedy(error)}"
+        if isinstance(error, FileNotFoundError) and not _is_somewhere():
+            return "the current folder was removed; change to another one"
     known = isinstance(
         error,
         (
@@ -181,6 +188,20 @@ def _text(error: BaseException, code: int) -> str:
         f"bug in backread: {type(error).__name__}: {error}; please report it with the output of "
         f"{TRACEBACK_VARIABLE}=1"
     )
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "change its permissions or those of the folders above it, or name another path"
+    return "name another path"
+
+
+def _is_somewhere() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
 
 
 def _with_options(text: str) -> str:
