@@ -66,9 +66,13 @@ def test_the_address_that_a_program_is_started_with_opens_once(running, stranger
     assert stranger.get(once).status == 403
 
 
-@pytest.mark.skipif(not CONNECTIONS.exists(), reason="needs Linux's /proc")
+NEEDS_PROC = pytest.mark.skipif(not CONNECTIONS[0].exists(), reason="needs Linux's /proc")
+
+
+@NEEDS_PROC
 @pytest.mark.parametrize(
-    ("uid", "status"), [(os.geteuid() if os.name != "nt" else 0, 303), (0, 303), (65_534, 403)]
+    ("uid", "status"),
+    [(os.geteuid() if os.name != "nt" else 0, 303), (0, 303), (65_534, 403), (None, 403)],
 )
 def test_it_opens_for_the_browsers_user_alone(
     running, stranger, tmp_path, monkeypatch, uid, status
@@ -76,33 +80,43 @@ def test_it_opens_for_the_browsers_user_alone(
     """Another user could see it in the list of processes, and be faster than the browser."""
     once = running.one_time_url().removeprefix(f"http://{stranger.host}")
     connections = tmp_path / "tcp"
-    monkeypatch.setattr(client, "CONNECTIONS", connections)
+    monkeypatch.setattr(client, "CONNECTIONS", (connections, tmp_path / "tcp6"))
     monkeypatch.setattr(os, "geteuid", lambda: 1_000 if uid == 65_534 else uid)
     with socket.socket() as sent:
         sent.bind(("127.0.0.1", 0))
         there, here = sent.getsockname()[1], stranger.port
-        rows = CONNECTIONS.read_text()
-        row = f" 9: 0100007F:{there:04X} 0100007F:{here:04X} 01 0:0 00:0 00000000 {uid} 0 1\n"
-        connections.write_text(rows.split("\n")[0] + "\n" + row)
+        ends = [f"0100007F:{there:04X}", f"0100007F:{here:04X}"]
+        rows = [f" 8: {ends[1]} {ends[0]} 01 0:0 00:0 00000000 1000 0 1"]
+        if uid is not None:
+            rows.append(f" 9: {ends[0]} {ends[1]} 01 0:0 00:0 00000000 {uid} 0 1")
+        connections.write_text("\n".join(["its names", *rows]))
         sent.connect(("127.0.0.1", here))
         sent.sendall(f"GET {once} HTTP/1.0\r\nHost: {stranger.host}\r\n\r\n".encode())
         assert sent.recv(100).split()[1] == str(status).encode()
-    # A refused request does not use it up.
-    connections.unlink()
+    # A refused request does not use it up, and a table that says nothing refuses nobody.
+    connections.write_text("its names\n")
     assert stranger.get(once).status == (303 if status == 403 else 403)
 
 
-@pytest.mark.skipif(not CONNECTIONS.exists(), reason="needs Linux's /proc")
+@NEEDS_PROC
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs root to be someone else")
-def test_another_user_of_the_machine_cannot_open_it(running, stranger):
+@pytest.mark.parametrize("host", ["127.0.0.1", "::ffff:127.0.0.1"])
+def test_another_user_of_the_machine_cannot_open_it(running, stranger, host):
+    """Also by a socket of IPv6, which the system lists in another table."""
     once = running.one_time_url().removeprefix(f"http://{stranger.host}")
     request = f"GET {once} HTTP/1.0\r\nHost: {stranger.host}\r\n\r\n"
-    script = f"exec 3<>/dev/tcp/127.0.0.1/{stranger.port}; printf '{request}' >&3; head -c 12 <&3"
-    done = subprocess.run(
-        ["bash", "-c", script], user=65_534, capture_output=True, timeout=PATIENCE, check=False
-    )
-    assert done.stdout == b"HTTP/1.0 403"
-    assert stranger.get(once).status == 303
+    script = f"exec 3<>/dev/tcp/{host}/{stranger.port}; printf '{request}' >&3; head -c 12 <&3"
+    try:
+        own = socket.create_connection((host, stranger.port), PATIENCE)
+    except OSError as error:
+        pytest.skip(f"needs IPv6: {error}")
+    with own:
+        done = subprocess.run(
+            ["bash", "-c", script], user=65_534, capture_output=True, timeout=PATIENCE, check=False
+        )
+        assert done.stdout == b"HTTP/1.0 403"
+        own.sendall(request.encode())
+        assert own.recv(12) == b"HTTP/1.0 303"
 
 
 @pytest.mark.parametrize(
