@@ -119,6 +119,17 @@ def test_another_user_of_the_machine_cannot_open_it(running, stranger, host):
         assert own.recv(12) == b"HTTP/1.0 303"
 
 
+def test_head_leaves_the_address_that_opens_once(running, stranger):
+    once = running.one_time_url().removeprefix(f"http://{stranger.host}")
+    for target in (once, stranger.entrance):
+        reply = stranger.get(target, method="HEAD")
+        assert reply.status == 303
+        assert "Set-Cookie" not in reply.headers
+    assert stranger.get("/?token=x", method="HEAD").status == 403
+    assert stranger.get(once).status == 303
+    assert stranger.get(once, method="HEAD").status == 403
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example.com", "evil.example.com:{port}", "127.0.0.1", "0.0.0.0:{port}", ""]
 )

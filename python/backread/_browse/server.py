@@ -159,7 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._browse.accept(self.request)
         # The names of headers are the same in any case (RFC 9110 section 5.1).
         headers = {name.title(): value for name, value in self.headers.items()}
-        self._send(self._browse.site.respond(self.path, headers, Client(self.connection)))
+        client, is_head = Client(self.connection), self.command == "HEAD"
+        self._send(self._browse.site.respond(self.path, headers, client, is_head=is_head))
 
     def do_HEAD(self) -> None:
         self.do_GET()

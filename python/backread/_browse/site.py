@@ -118,7 +118,9 @@ class Site:
         """Stops what runs in the background."""
         self._api.close()
 
-    def respond(self, target: str, headers: Mapping[str, str], client: Client) -> Reply:
+    def respond(
+        self, target: str, headers: Mapping[str, str], client: Client, *, is_head: bool = False
+    ) -> Reply:
         """The reply to a GET or HEAD request; headers are named as in ``Sec-Fetch-Site``."""
         # A name of another host that leads here is how pages elsewhere read local ones
         # (DNS rebinding).
@@ -129,7 +131,7 @@ class Site:
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         if parts.path == "/" and "token" in query:
-            return self._enter(query["token"], client)
+            return self._enter(query["token"], client, is_head)
         if not self._is_own_page(headers) or not self._has_session(headers):
             return self.refusal(403)
         if not parts.path.startswith(self._path):
@@ -151,7 +153,7 @@ class Site:
             status, page.encode(), headers | ({"Allow": "GET, HEAD"} if status == 405 else {})
         )
 
-    def _enter(self, token: str, client: Client) -> Reply:
+    def _enter(self, token: str, client: Client, is_head: bool) -> Reply:
         given = token.encode()
         is_ticket = False
         for each, until in list(self._tickets.items()):
@@ -159,10 +161,14 @@ class Site:
                 if client.is_other_user():
                     # Who watches the list of processes may be faster than the browser.
                     return self.refusal(403)
-                # Whoever comes second finds none.
-                is_ticket = self._tickets.pop(each, None) is not None and monotonic() < until
+                # Whoever comes second finds none. HEAD opens nothing, so it leaves the ticket.
+                is_ticket = monotonic() < until and (
+                    is_head or self._tickets.pop(each, None) is not None
+                )
         if not is_ticket and not compare_digest(self.token.encode(), given):
             return self.refusal(403)
+        if is_head:
+            return Reply(303, b"", HEADERS | {"Location": self._path})
         cookie = f"{self._cookie}={self._session}; Path={self._path}; HttpOnly; SameSite=Strict"
         return Reply(303, b"", HEADERS | {"Location": self._path, "Set-Cookie": cookie})
 
