@@ -11,7 +11,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
 import browse_visitor
-from backread._browse import BrowseServer
+from backread._browse import BrowseServer, api
 from backread.mirror import Mirror
 from browse_rows import message
 from browse_visitor import MESSAGES, USERS, Visitor, publish
@@ -109,6 +109,12 @@ def test_more_hits_are_counted_from_the_newest(visitor):
     found = visitor.ask("search", words="hostile", count=5)
     assert (found["count"], found["more"], found["next"]) == (5, True, 55)
     assert visitor.ask("search", words="hostile")["count"] == len(HOSTILE)
+
+
+@pytest.mark.parametrize("sign", ["q", "\u5f20", "\U0001f600"])
+def test_as_many_words_as_are_allowed_fit_into_an_address(visitor, sign):
+    answer = visitor.ask("search", words=sign * api.LONGEST_WORDS, since="2024-01-01")
+    assert (answer["status"], answer["count"]) == (200, 0)
 
 
 @pytest.mark.parametrize(

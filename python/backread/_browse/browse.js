@@ -45,7 +45,10 @@ async function ask(name, parameters = {}, signal = undefined) {
     throw new Refused(ENDED);
   }
   if (response.status === 403) throw new Refused(LOCKED);
-  const answer = await response.json();
+  const answer = await response.json().catch((error) => {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(`backread browse answered with an error (status ${response.status}). Try a shorter search, or reload the page.`);
+  });
   if (!response.ok) throw new Refused(sentence(answer.error));
   return answer;
 }

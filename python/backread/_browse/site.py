@@ -24,8 +24,8 @@ __all__ = ["Reply", "Site"]
 HTTP = 80
 
 SECONDS_OF_A_TICKET = 60
-LONGEST_TARGET = 8_000
-"""The number of characters of an address."""
+LONGEST_TARGET = 16_000
+"""The number of characters of an address: a character of a search takes up to 12 as %XX."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "

@@ -190,6 +190,12 @@ def test_typing_finds_people_and_enter_finds_messages(page):
     page.until_text("#list-status", "Press Enter to search")
 
 
+def test_an_answer_that_is_no_json_is_explained(page):
+    page.open()
+    page.run("location.hash = '#/?tab=messages&words=' + 'x'.repeat(20_000)")
+    page.until_text("#list-status", "Try a shorter search")
+
+
 def test_filters_and_the_order_are_in_the_address(page):
     page.open()
     page.find("#filters-button").click()
