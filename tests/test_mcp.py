@@ -1,6 +1,7 @@
 """The MCP server over a mirror, by the SDK's own client: what a model is told, and what not."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mcp import Client
 import mcp_calls
 from backread.errors import MirrorError
 from backread.integrations.mcp import answers, create_server, tools
-from mcp_calls import FENCE, HUGE, READING, Refused, call, fill, rows, said, used
+from mcp_calls import ADA, FENCE, HUGE, MOMENT, READING, Refused, call, fill, rows, said, used
 from mirrors import BatchSource, batch
 
 folder = mcp_calls.folder
@@ -31,6 +32,7 @@ def test_the_tools_only_read_and_say_so(folder):
         assert tool.annotations.read_only_hint
         assert not tool.annotations.destructive_hint
         assert tool.description
+        assert tool.input_schema["additionalProperties"] is False
     assert "Unknown tool: run_sql" in call(create_server(folder), "run_sql", query="SELECT 1")
 
 
@@ -172,6 +174,31 @@ def test_following_the_hints_shows_every_message_once(tmp_path, first: str, hint
     assert sorted(seen) == list(range(1, 61))
 
 
+def test_figures_say_what_they_leave_out(tmp_path):
+    days = [
+        said(each, "hi", created_at=MOMENT + timedelta(days=each), sender_id=each)
+        for each in range(1, 72)
+    ]
+    server = create_server(fill(tmp_path / "chats", *days))
+    answer = call(server, "conversation_figures")
+    names = [name for each in rows(answer) for name in each]
+    assert (names.count("day"), names.count("operator")) == (60, 20)
+    assert "The last 60 of 71 days; since and until show others." in answer
+    assert "20 of 35 operators: those with the most messages." in answer
+    few = call(server, "conversation_figures", until=str(days[30]["created_at"]))
+    assert "show others" not in few
+    assert " operators:" not in few
+
+
+def test_a_conversation_says_how_many_attributes_are_left_out(tmp_path):
+    names = [{"name": f"k{each}", "value": "v", "extra": None} for each in range(50)]
+    source = BatchSource(batch([{**ADA, "user_attributes": names}], [said(1, "one")]))
+    source.sync_into(tmp_path / "chats")
+    answer = call(create_server(tmp_path / "chats"), "read_conversation", user_id=42)
+    assert len(rows(answer)[0]["user"]["attributes"]) == 30
+    assert "The first 30 of the user's 50 attributes." in answer
+
+
 def test_rows_of_a_query_are_counted_without_the_head(tmp_path):
     answer = call(long_conversation(tmp_path), "run_sql", query="SELECT body FROM messages")
     [head, *found] = rows(answer)
@@ -274,6 +301,14 @@ def test_errors_are_sentences(folder, name, arguments, expected):
     assert "\n" not in refused
     assert "pydantic" not in refused
     assert "Error executing" not in refused
+
+
+def test_an_unknown_argument_is_refused(folder):
+    refused = call(create_server(folder), "search_messages", words="one", user=42)
+    assert isinstance(refused, Refused)
+    assert refused == (
+        "search_messages does not take user; it takes words, since, until, user_id, limit"
+    )
 
 
 def test_a_failure_nobody_foresaw_tells_nothing_of_the_data(folder, monkeypatch):

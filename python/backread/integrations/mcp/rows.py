@@ -14,7 +14,17 @@ from backread.mirror.figures import Figures
 from backread.mirror.people import Person
 from backread.models import Message, User
 
-__all__ = ["figure_rows", "hit_row", "message_row", "person_row", "sql_row", "time_of", "user_row"]
+__all__ = [
+    "figure_rows",
+    "figures_left_out",
+    "hit_row",
+    "message_row",
+    "person_row",
+    "sql_row",
+    "time_of",
+    "user_left_out",
+    "user_row",
+]
 
 LONGEST_NAME = 100
 LONGEST_ADDRESS = 300
@@ -66,6 +76,14 @@ def user_row(user: User, texts: Texts) -> Row:
     }
 
 
+def user_left_out(user: User) -> list[str]:
+    """What `user_row` leaves out, in a sentence."""
+    count = len(user.attributes)
+    if count <= MOST_ATTRIBUTES:
+        return []
+    return [f"The first {MOST_ATTRIBUTES} of the user's {count:,} attributes."]
+
+
 def message_row(message: Message, longest_body: int, texts: Texts) -> Row:
     """A message with its sender's name."""
     return _filled(
@@ -103,6 +121,21 @@ def figure_rows(figures: Figures, texts: Texts) -> list[Row]:
     rows += [{"operator": each} for each in document["operators"][:MOST_OPERATORS]]
     rows += [{document["unit"]: each} for each in document["volume"][-MOST_PERIODS:]]
     return rows
+
+
+def figures_left_out(figures: Figures) -> list[str]:
+    """What `figure_rows` leaves out, in sentences."""
+    found = []
+    if (periods := len(figures.volume)) > MOST_PERIODS:
+        found.append(
+            f"The last {MOST_PERIODS} of {periods:,} {figures.unit}s; since and until show others."
+        )
+    if figures.operators_total > MOST_OPERATORS:
+        found.append(
+            f"{MOST_OPERATORS} of {figures.operators_total:,} operators: those with the most "
+            "messages."
+        )
+    return found
 
 
 def sql_row(values: Sequence[Any], texts: Texts) -> Row:

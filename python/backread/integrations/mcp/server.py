@@ -10,7 +10,7 @@ from typing import Any
 from anyio import to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp_types import ToolAnnotations
+from mcp_types import Tool, ToolAnnotations
 from pydantic import ValidationError
 
 from backread import Mirror, __version__
@@ -32,9 +32,24 @@ READ_ONLY = ToolAnnotations(
 
 
 class _Server(MCPServer[Any]):
-    """Says errors in sentences: without the library's prefix, and without pydantic's layout."""
+    """Refuses unknown arguments, and says errors in sentences: without the library's prefix, and
+    without pydantic's layout.
+    """
+
+    async def list_tools(self) -> list[Tool]:
+        tools = await super().list_tools()
+        for tool in tools:
+            tool.input_schema = tool.input_schema | {"additionalProperties": False}
+        return tools
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        # The library leaves them out, so that a filter with another name would filter nothing.
+        for tool in await self.list_tools():
+            known = tool.input_schema["properties"]
+            if tool.name == name and (unknown := sorted(arguments.keys() - known)):
+                raise ToolError(
+                    f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known)}"
+                )
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError as error:

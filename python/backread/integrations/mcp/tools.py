@@ -18,10 +18,12 @@ from backread.errors import BackreadError, MirrorError
 from backread.integrations.mcp.answers import HIDDEN, SHORTENED, Row, Texts, answer, fenced, fitting
 from backread.integrations.mcp.rows import (
     figure_rows,
+    figures_left_out,
     hit_row,
     message_row,
     person_row,
     sql_row,
+    user_left_out,
     user_row,
 )
 from backread.mirror.figures.compute import compute_figures
@@ -227,6 +229,7 @@ class Tools:
                     facts.append(f"Later ones: after={messages[shown.stop - 1].id}.")
             else:
                 facts.append(f"No messages here; the conversation has {window.total:,}.")
+            facts += user_left_out(window.conversation.user)
             return answer(facts, [user, *rows[shown.start : shown.stop]])
 
     def conversation_figures(
@@ -257,6 +260,7 @@ class Tools:
             facts = [*self._age(), f"Days are those of {figures.timezone}."]
             if figures.opening_hours:
                 facts.append(f"Response times count only {figures.opening_hours}.")
+            facts += figures_left_out(figures)
             return answer(facts, figure_rows(figures, self._texts))
 
     def run_sql(
