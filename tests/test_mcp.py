@@ -10,13 +10,16 @@ import pytest
 pytest.importorskip("mcp")
 pytest.importorskip("duckdb")
 
+import anyio
+import anyio.to_thread
 from mcp import Client
 
 import mcp_calls
 from backread.errors import MirrorError
-from backread.integrations.mcp import answers, create_server, tools
+from backread.integrations.mcp import answers, create_server, server, tools
 from mcp_calls import ADA, FENCE, HUGE, MOMENT, READING, Refused, call, fill, rows, said, used
 from mirrors import BatchSource, batch
+from waiting import wait_for
 
 folder = mcp_calls.folder
 
@@ -256,6 +259,71 @@ def test_a_query_that_takes_too_long_is_ended(folder, monkeypatch):
     refused = call(server, "run_sql", query=HUGE)
     assert "was ended after" in refused
     assert rows(call(server, "run_sql", query="SELECT 7 AS n")) == [["n"], [7]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (f"SELECT {'(' * 101}", "run_sql takes at most 100 brackets within each other"),
+        (f"SELECT {'[' * 101 + ']' * 101}", "run_sql takes at most 100 brackets within each"),
+        # Brackets in a comment close nothing.
+        (f"/*{')' * 500}*/ SELECT {'(' * 101}", "run_sql takes at most 100 brackets within each"),
+        (f"SELECT '{'x' * 20_000}'", "run_sql takes at most 20,000 characters, not 20,009"),
+    ],
+)
+def test_a_query_that_would_take_long_to_parse_is_refused(folder, query, expected):
+    refused = call(create_server(folder, sql=True), "run_sql", query=query)
+    assert isinstance(refused, Refused)
+    assert expected in refused
+
+
+def test_brackets_beside_each_other_are_not_counted(folder):
+    query = f"SELECT {'(' * 90}{'+'.join('abs(1)' for _ in range(500))}{')' * 90} AS n"
+    assert rows(call(create_server(folder, sql=True), "run_sql", query=query)) == [["n"], [500]]
+
+
+def test_a_syntax_error_is_found_without_the_interpreters_lock(folder, monkeypatch):
+    """DuckDB may take a minute for one, and holds the lock while it parses for Python."""
+
+    def parse(*_: Any) -> None:
+        raise AssertionError("parsed for Python")
+
+    monkeypatch.setattr(tools, "check_reads_only", parse)
+    refused = call(create_server(folder, sql=True), "run_sql", query=f"SELECT {'- ' * 100}")
+    assert 'syntax error at or near "-"' in refused
+
+
+def test_a_cancelled_call_ends_and_no_other(folder, monkeypatch):
+    monkeypatch.setattr(tools, "SECONDS", 1_000.0)
+    own = tools.Tools(folder, emails=False)
+
+    async def until_running(count: int) -> None:
+        await anyio.to_thread.run_sync(wait_for, lambda: len(own._running) == count)
+
+    async def cancelled(client: Client) -> None:
+        async def ask() -> None:
+            await client.call_tool("run_sql", {"query": HUGE})
+
+        async with anyio.create_task_group() as others:
+            others.start_soon(ask)
+            await until_running(1)
+            # By the end of this call the other one is in its query.
+            await client.call_tool("run_sql", {"query": "SELECT 7"})
+            async with anyio.create_task_group() as group:
+                group.start_soon(ask)
+                await until_running(2)
+                group.cancel_scope.cancel()
+            await until_running(1)
+            answer = await client.call_tool("run_sql", {"query": "SELECT 7 AS n"})
+            assert rows(answer.content[0].text) == [["n"], [7]]
+            assert len(own._running) == 1
+            others.cancel_scope.cancel()
+        await until_running(0)
+
+    try:
+        used(server._server_of(own, sql=True), cancelled)
+    finally:
+        own.close()
 
 
 def test_an_error_of_a_query_that_quotes_a_row_is_set_apart(folder):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from backread.mirror.snapshot_reader import OpenSnapshot, SnapshotReader
 
@@ -14,27 +17,40 @@ if TYPE_CHECKING:
 
 __all__ = ["InterruptibleReader"]
 
+_caller: ContextVar[object] = ContextVar("_caller", default=None)
+
 
 class InterruptibleReader(SnapshotReader):
     """Remembers the cursors that are in use."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._cursors: WeakSet[DuckDBPyConnection] = WeakSet()
+        # With the caller that opened each.
+        self._cursors: WeakKeyDictionary[DuckDBPyConnection, object] = WeakKeyDictionary()
         self._cursors_lock = Lock()
+
+    @contextmanager
+    def opened_by(self, caller: object) -> Iterator[None]:
+        """Cursors that this thread opens in the block are the caller's, for `interrupt`."""
+        token = _caller.set(caller)
+        try:
+            yield
+        finally:
+            _caller.reset(token)
 
     def snapshot(self, *, restricted: bool = False) -> OpenSnapshot:
         """As `SnapshotReader.snapshot`."""
         opened = super().snapshot(restricted=restricted)
         with self._cursors_lock:
-            self._cursors.add(opened.cursor)
+            self._cursors[opened.cursor] = _caller.get()
         return opened
 
-    def interrupt(self) -> None:
-        """Interrupts all running queries."""
+    def interrupt(self, caller: object = None) -> None:
+        """Interrupts all running queries, or only those of a caller."""
         with self._cursors_lock:
-            for cursor in list(self._cursors):
-                cursor.interrupt()
+            for cursor, opened_by in list(self._cursors.items()):
+                if caller is None or opened_by is caller:
+                    cursor.interrupt()
 
     def close(self) -> None:
         """Gives up the connections: DuckDB complains of those that outlive the interpreter."""

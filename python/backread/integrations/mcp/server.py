@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
+from threading import Event, Thread
 from typing import Any
 
-from anyio import to_thread
+from anyio import get_cancelled_exc_class, to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import Tool, ToolAnnotations
@@ -128,12 +129,17 @@ def _server_of(tools: Tools, sql: bool) -> MCPServer[Any]:
 
 
 def _threaded(tools: Tools, tool: Callable[..., str]) -> Callable[..., Awaitable[str]]:
-    """The tool in a thread, which a client that is gone does not wait for."""
+    """The tool in a thread, which is interrupted when its client cancels the call or is gone."""
 
     @wraps(tool)
     async def called(**arguments: Any) -> str:
-        work = partial(tools.run, tool, arguments)
-        return await to_thread.run_sync(work, abandon_on_cancel=True)
+        cancelled = Event()
+        work = partial(tools.run, tool, arguments, cancelled)
+        try:
+            return await to_thread.run_sync(work, abandon_on_cancel=True)
+        except get_cancelled_exc_class():
+            Thread(target=tools.cancel, args=[cancelled], daemon=True).start()
+            raise
 
     return called
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Condition, Timer
+from threading import Condition, Event, Timer
 from time import monotonic
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -34,6 +35,9 @@ from backread.mirror.search import search_messages
 from backread.mirror.summary import summarize
 from backread.mirror.windows import read_window
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
 __all__ = ["Tools"]
 
 LONGEST_BODY = 2_000
@@ -48,6 +52,10 @@ EMAILS = (("users", "email"), ("conversations", "email"), ("messages", "sender_e
 
 SECONDS = 30.0
 """How long a query may take."""
+
+LONGEST_QUERY = 20_000
+DEEPEST_QUERY = 100
+"""Of brackets. DuckDB takes quadratic time for those that are not closed, uninterrupted."""
 
 RUNS = """
 SELECT run_id, mode, state, started_at, ended_at, users, messages, messages_added, certificate,
@@ -76,19 +84,31 @@ class Tools:
         self._texts = Texts(emails=emails)
         self._reader = InterruptibleReader(folder)
         self._people = People(self._reader)
-        self._running = 0
+        self._running: set[Event] = set()
         self._changed = Condition()
 
-    def run(self, tool: Callable[..., str], arguments: Mapping[str, Any]) -> str:
-        """Calls one of the tools, so that `close` waits for it."""
+    def run(self, tool: Callable[..., str], arguments: Mapping[str, Any], cancelled: Event) -> str:
+        """Calls one of the tools; ``cancelled`` is its own, for `cancel`. `close` waits for it."""
         with self._changed:
-            self._running += 1
+            if cancelled.is_set():
+                return ""
+            self._running.add(cancelled)
         try:
-            return tool(**arguments)
+            with self._reader.opened_by(cancelled):
+                return tool(**arguments)
         finally:
             with self._changed:
-                self._running -= 1
+                self._running.discard(cancelled)
                 self._changed.notify_all()
+
+    def cancel(self, cancelled: Event) -> None:
+        """Interrupts the queries of one call until it has ended."""
+        with self._changed:
+            cancelled.set()
+            while cancelled in self._running:
+                self._reader.interrupt(cancelled)
+                # It may be between two queries.
+                self._changed.wait(0.02)
 
     def close(self) -> None:
         """Interrupts what is running: a query that outlives the interpreter would abort it."""
@@ -287,6 +307,7 @@ class Tools:
             timer = Timer(SECONDS, cursor.interrupt)
             timer.start()
             try:
+                check_syntax(cursor, query)
                 check_reads_only(cursor, query)
                 relation = cursor.sql(query).limit(limit + 1)
                 columns, found = relation.columns, relation.fetchall()
@@ -325,6 +346,24 @@ class Tools:
         if run.state == "partial":
             facts.append("That run is partial: some lists are not read yet.")
         return facts
+
+
+def check_syntax(cursor: DuckDBPyConnection, query: str) -> None:
+    """Refuses a query that is too long or too deeply nested; ValueError if it is not SQL."""
+    if len(query) > LONGEST_QUERY:
+        raise RefusedQueryError(f"takes at most {LONGEST_QUERY:,} characters, not {len(query):,}")
+    depth = 0
+    for sign in query:
+        depth = max(depth + (sign in "([{") - (sign in ")]}"), 0)
+        if depth > DEEPEST_QUERY:
+            raise RefusedQueryError(f"takes at most {DEEPEST_QUERY} brackets within each other")
+    # DuckDB's own parse in Python holds the lock of the interpreter, which would stop the server
+    # for as long as a syntax error takes.
+    [(text,)] = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
+    error = json.loads(text) if text.startswith('{"error":true') else {}
+    if error.get("error_type") == "parser":
+        place = f" (byte {error['position']})" if "position" in error else ""
+        raise ValueError(f"Parser Error: {error['error_message']}{place}")
 
 
 def _shortened(shown: range, rows: Sequence[Row]) -> list[str]:
