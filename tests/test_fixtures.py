@@ -60,6 +60,30 @@ def test_the_server_is_the_same_and_the_client_was_closed(backread_server, backr
     )
 
 
+def test_the_lane_of_a_test_is_freed_at_its_end(pytester):
+    outcome(
+        pytester,
+        """
+import gc, weakref
+lanes = []
+
+def test_passes(backread_mock):
+    lanes.append(weakref.ref(backread_mock))
+
+def test_fails(backread_mock):
+    lanes.append(weakref.ref(backread_mock))
+    assert False
+
+def test_later():
+    sys.last_exc = sys.last_value = sys.last_traceback = None
+    gc.collect()
+    assert [lane() for lane in lanes] == [None, None]
+""",
+        passed=2,
+        failed=1,
+    )
+
+
 def test_nothing_is_loaded_before_a_fixture_is_used(pytester):
     outcome(
         pytester,

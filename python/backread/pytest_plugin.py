@@ -106,6 +106,9 @@ def pytest_runtest_makereport(
     if report.failed and not run.shown:
         run.shown = True
         report.sections += _sections(run, item.session.stash.get(SERVER, None))
+    if report.when == "teardown":
+        # The item lives as long as the session, and a lane has a world and a journal.
+        run.lane = None
     return report
 
 
