@@ -57,6 +57,16 @@ def test_drift(backread_mock):
 
 # --- the value ------------------------------------------------------------------------------------
 
+
+class Float(float):
+    """A number like those of NumPy, whose repr is not the number alone."""
+
+    def __repr__(self) -> str:
+        return f"np.float64({self})"
+
+    __str__ = float.__repr__
+
+
 FAULTS = [
     (Fault.status(429), "status(429)"),
     (Fault.status(429, retry_after=30), "status(429, retry_after=30)"),
@@ -64,6 +74,8 @@ FAULTS = [
     (Fault.latency(250), "latency(250)"),
     (Fault.latency(0.5), "latency(0.5)"),
     (Fault.latency_lognormal(200, 0.5), "latency(lognormal(200, 0.5))"),
+    (Fault.latency_lognormal(Float(300), Float(1)), "latency(lognormal(300, 1))"),
+    (Fault.latency(Float(2.5)), "latency(2.5)"),
     (Fault.reset(), "reset()"),
     (Fault.reset(after_bytes=7), "reset(after_bytes=7)"),
     (Fault.truncate(100), "truncate(at=100, length=declared)"),

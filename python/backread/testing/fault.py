@@ -67,7 +67,7 @@ class Fault:
         Half of the delays are below ``median_ms`` milliseconds; a larger ``sigma`` (0 to 10, the
         standard deviation of the logarithm) makes the longest ones longer.
         """
-        return _call("latency", f"lognormal({median_ms!r}, {sigma!r})")
+        return _call("latency", f"lognormal({float(median_ms)}, {float(sigma)})")
 
     @classmethod
     @known_options
