@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from backread import AsyncClient, AuthenticationError, Client, ServiceProfile, StatusError
+from backread import (
+    AsyncClient,
+    AuthenticationError,
+    Client,
+    ConnectError,
+    ServiceProfile,
+    StatusError,
+)
 from backread.testing import MockServer, Record, World, record
 from canned import message, user
 
@@ -209,6 +216,12 @@ def test_a_long_text_takes_time_in_proportion(tmp_path, text):
     assert len(one(tmp_path / "record", reference=text)["reference"]) > 0
 
 
+def test_an_id_of_more_digits_than_python_reads_is_text(tmp_path):
+    fake = one(tmp_path / "record", order_id="7" * 5_000)["order_id"]
+    assert len(fake) == 5_000
+    assert fake != "7" * 5_000
+
+
 def test_what_was_equal_is_equal(tmp_path):
     ada = {"id": 7, "name": "Ada Lovelace", "email": "ada@acme.com"}
     mine = message(5, sender_type="user", sender=dict(ada), user_id=7, body="To ada@acme.com")
@@ -404,6 +417,52 @@ def test_a_user_who_goes_meanwhile_is_left_out_and_counted(tmp_path):
         server.fault(f"messages user={server.world.user_ids()[4]}: status(404)")
         made = recorded(server, tmp_path / "record")
     assert (made.about.users, list(made.about.left_out.values())) == (29, [1])
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("status(500)", "ServerError"),
+        ("truncate(at=9)", "TruncatedBodyError"),
+        ("garbage()", "DecodeError"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_left_out_and_counted(tmp_path, fault, error):
+    with MockServer(World(users=30, messages_per_user=(1, 2))) as server:
+        server.clock.virtual()
+        server.fault(f"messages user={server.world.user_ids()[4]}: {fault}")
+        made = recorded(server, tmp_path / "record")
+    assert made.about.users == 29
+    assert made.about.left_out == {f"the messages of the user could not be read ({error})": 1}
+
+
+@pytest.mark.parametrize(
+    ("faults", "status"),
+    [
+        # No list can be read.
+        ("messages: status(500)", 500),
+        ("messages user={first}: status(401)", 401),
+    ],
+)
+def test_a_service_that_fails_ends_the_recording(tmp_path, faults, status):
+    with MockServer(World(users=3, messages_per_user=(1, 2))) as server:
+        server.fault(faults.format(first=server.world.user_ids()[0]))
+        with server.client(max_retries=0) as client, pytest.raises(StatusError) as caught:
+            record(client, tmp_path / "record", probe=False)
+    assert caught.value.status_code == status
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_list_is_not_to_blame_if_nothing_else_is_answered(tmp_path, monkeypatch):
+    def page(*_: Any, **__: Any) -> None:
+        raise ConnectError("the service is down")
+
+    with MockServer(World(users=3, messages_per_user=(1, 2))) as server:
+        server.fault(f"messages user={server.world.user_ids()[0]}: status(500)")
+        with server.client(max_retries=0) as client:
+            monkeypatch.setattr(type(client.users), "page", page)
+            with pytest.raises(ConnectError):
+                record(client, tmp_path / "record", probe=False)
 
 
 def test_ids_that_are_no_numbers_are_left_out_and_counted(tmp_path, scripted):

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from backread._client.client import Client
     from backread._client.listing import Listing
+    from backread.errors import BackreadError
     from backread.models import WalkReport
     from backread.profile import ServiceProfile
 
@@ -55,6 +56,7 @@ READERS = 8
 STOP_INTERVAL = 0.01
 NOT_HERE = "record into a local folder and copy the record there"
 GONE = "the user was gone when the messages were requested"
+UNREAD = "the messages of the user could not be read"
 
 
 OpenNew = Callable[[str], IO[str]]
@@ -63,10 +65,13 @@ OpenNew = Callable[[str], IO[str]]
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """One user's messages as sent; None if the user no longer exists."""
+    """One user's messages as sent; None if they could not be read, and the error, unless the user
+    no longer exists.
+    """
 
     rows: list[Any] | None
     report: WalkReport
+    error: BackreadError | None = None
 
 
 def record(
@@ -166,6 +171,7 @@ def _read(
     if newest_first:
         usable.reverse()
     requests, recorded_users, messages = report.requests, 0, 0
+    error: BackreadError | None = None
     with (
         open_new(WORLD) as world,
         closing(_messages(client, usable, most_messages)) as lists,
@@ -173,6 +179,10 @@ def _read(
         for user, found in lists:
             requests += found.report.requests
             faked = fake_user(user, fakes)
+            if found.error is not None:
+                error = found.error
+                left_out[f"{UNREAD} ({type(error).__name__})"] += 1
+                continue
             if found.rows is None or faked is None:
                 left_out[GONE] += 1
                 continue
@@ -185,6 +195,8 @@ def _read(
             certificates[found.report.certificate] += 1
             recorded_users += 1
             messages += len(kept)
+    if error is not None and not recorded_users:
+        raise error
     return About(
         backread=__version__,
         recorded_at=recorded_at,
@@ -239,7 +251,13 @@ def _messages(
     """Each user with the messages, in order; `READERS` lists are read concurrently."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from backread.errors import NotFoundError
+    from backread.errors import (
+        DecodeError,
+        NotFoundError,
+        ResponseTooLargeError,
+        ServerError,
+        TruncatedBodyError,
+    )
 
     stopped = Event()
     listings: set[Listing[Any]] = set()
@@ -255,6 +273,10 @@ def _messages(
                 rows = listing.to_list()
         except NotFoundError:
             return Messages(None, listing.report)
+        except (DecodeError, ResponseTooLargeError, ServerError, TruncatedBodyError) as error:
+            # Raises if the service answers nothing else either: then the list is not to blame.
+            client.users.page(limit=1)
+            return Messages(None, listing.report, error)
         finally:
             listings.discard(listing)
         return Messages(rows, listing.report)

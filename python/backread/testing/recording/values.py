@@ -84,7 +84,13 @@ class Fakes:
         if isinstance(value, list):
             return [self.value(each, name) for each in value]
         if isinstance(value, str):
-            if ID_NAME.fullmatch(name) and value.isascii() and value.isdecimal():
+            # Python reads no integers of more than 4,300 digits, and ids have fewer than 20.
+            if (
+                ID_NAME.fullmatch(name)
+                and value.isascii()
+                and value.isdecimal()
+                and len(value) < 20
+            ):
                 return str(self.number(int(value), name)).zfill(
                     len(value) if value[0] == "0" else 0
                 )
