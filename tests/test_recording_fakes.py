@@ -109,9 +109,22 @@ def test_times_move_together(moments):
     fakes = Fakes(Key(KEY))
     moment, other = moments
     assume(min(moments).year > 20)
-    first, second = (fakes.string(each.isoformat()) for each in moments)
-    # As exact as the second: what is behind it stays.
+    first, second = (
+        fakes.string(each.isoformat(timespec="microseconds")) for each in (moment, other)
+    )
     assert datetime.fromisoformat(second) - datetime.fromisoformat(first) == other - moment
+
+
+@pytest.mark.parametrize("digits", range(1, 10))
+def test_the_fractions_of_times_move_and_keep_their_order(digits):
+    fakes = Fakes(Key(KEY))
+    fractions = [f"{each:09}"[:digits] for each in range(0, 10**9, 87_654_321)]
+    texts = [f"2024-03-05T09:31:{at:02}.{each}Z" for at in (6, 7) for each in fractions]
+    made = [fakes.string(each) for each in texts]
+    assert made == sorted(made)
+    assert all(len(new) == len(old) for new, old in zip(made, texts, strict=True))
+    assert not {each[19:] for each in made if digits > 2} & {each[19:] for each in texts}
+    assert len(set(made)) == len(set(texts))
 
 
 @QUICK

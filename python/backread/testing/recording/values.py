@@ -56,6 +56,8 @@ SMALLEST = 1e-300
 WEEK = 7 * 24 * 3600
 WEEKS = (26, 520)
 HOUR = 3600
+SECOND = 10**9
+"""In nanoseconds."""
 SMALL = 10
 """Whole numbers below it are counts and ratings, and are not replaced."""
 
@@ -63,7 +65,7 @@ SMALL = 10
 class Fakes:
     """Makes fakes of values; equal values have equal fakes throughout a recording."""
 
-    __slots__ = ("_ids", "_key", "_known", "_names", "_shift", "_words")
+    __slots__ = ("_ids", "_key", "_known", "_names", "_shift", "_shift_nanoseconds", "_words")
 
     def __init__(self, key: Key) -> None:
         self._key = key
@@ -73,6 +75,8 @@ class Fakes:
         # Into the past, so that no time is in the future; by about whole weeks, so that weekdays
         # and times of day remain plausible.
         self._shift = timedelta(seconds=weeks * WEEK + draws.below(2 * HOUR) - HOUR)
+        # Of times with a fraction only: the fraction would be known from the original.
+        self._shift_nanoseconds = draws.below(SECOND)
         self._known: dict[str, str] = {}
         self._names: set[str] = set()
         self._words: set[str] = set()
@@ -198,6 +202,11 @@ class Fakes:
         try:
             moment = datetime.fromisoformat(f"{day}T{clock or '12:00'}").replace(tzinfo=UTC)
             moment -= self._shift
+            if fraction:
+                nanoseconds = int(fraction[1:].ljust(9, "0")) - self._shift_nanoseconds
+                moment += timedelta(seconds=nanoseconds // SECOND)
+                # Cut off, which leaves the distances of times with as many digits.
+                fraction = f".{nanoseconds % SECOND:09}"[: len(fraction)]
         except (ValueError, OverflowError):
             return None
         shown = moment.isoformat()
