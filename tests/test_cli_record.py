@@ -11,6 +11,7 @@ import pytest
 from backread import Client, ServiceProfile
 from backread.testing import Dialect, MockServer, Record
 from command_line import COMMAND, SECONDS, Done, posix_only, wait_for
+from probing import branded
 from test_cli_mock import client, served
 
 pytest.importorskip("typer")
@@ -245,6 +246,18 @@ def test_a_record_is_held_against_too(backread, server, tmp_path):
     backread("mock", "record", tmp_path / "bare", "--users", 3, "--no-probe")
     done = backread("probe", "--against", tmp_path / "bare")
     assert (done.code, "made with --no-probe" in done.line) == (2, True)
+
+
+def test_the_vendor_word_that_a_record_lacks_is_no_difference(
+    backread, scripted, monkeypatch, tmp_path
+):
+    service = scripted(branded("acmechat"))
+    monkeypatch.setenv("BACKREAD_BASE_URL", service.url)
+    monkeypatch.setenv("BACKREAD_API_SECRET", service.secret)
+    monkeypatch.setenv("BACKREAD_VENDOR", "acmechat")
+    assert backread("mock", "record", tmp_path / "record").code == 0
+    done = backread("probe", "--against", tmp_path / "record")
+    assert (done.code, done.out) == (0, "")
 
 
 def test_a_profile_that_cannot_be_saved(backread, tmp_path):

@@ -131,6 +131,22 @@ def test_words_of_any_kind_are_replaced_at_every_depth(tmp_path):
     assert "2024-03" not in world_text(made)
 
 
+def test_the_vendor_word_is_in_no_file(tmp_path, scripted):
+    from probing import branded
+
+    service = scripted(branded("AcmeChat"))
+    with Client(service.url, service.secret, "acmechat") as client:
+        made = record(client, tmp_path / "record")
+    for file in made.folder.iterdir():
+        text = file.read_text(encoding="utf-8").lower()
+        for private in ("acmechat", f"127.0.0.1:{service.port}", service.secret):
+            assert private not in text, file
+    assert made.profile is not None
+    assert made.profile.http.rate_limit_headers == ("ratelimit", "x-ratelimit-remaining")
+    assert made.profile.refusals.unknown_user is not None
+    assert made.profile.refusals.unknown_user.content_type == "application/vnd.vendor.v1+json"
+
+
 def test_names_that_stay_are_listed(tmp_path):
     row = user(
         7,

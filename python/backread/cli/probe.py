@@ -14,6 +14,7 @@ import typer
 
 from backread._client.probe import MOST_REQUESTS, SAMPLE
 from backread._files.unfinished import Unfinished
+from backread._profile.vendor import without_vendor
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import ServiceMovedError
 from backread.cli.paths import cannot_be_written, to_read, to_write
@@ -83,7 +84,14 @@ def probe(
             named=False,
         )
         profile = client.probe(max_requests=max_requests, sample=sample)
-    differences = [] if earlier is None else earlier.differences(profile)
+    # A recording shifts all times, and leaves out the vendor word.
+    recorded = against is not None and against.is_dir()
+    differences = []
+    if earlier is not None:
+        before, now = earlier, profile
+        if recorded:
+            before, now = (without_vendor(each, client.vendor) for each in (before, now))
+        differences = before.differences(now)
     try:
         if save is not None:
             _save(profile, save)
@@ -93,8 +101,6 @@ def probe(
         sys.stdout.write(shown)
     if earlier is None:
         return
-    # A recording shifts all times, this one too.
-    recorded = against is not None and against.is_dir()
     measured = "" if recorded else f", measured on {earlier.measured_at:%Y-%m-%d}"
     if differences:
         count = f"{len(differences)} finding{'' if len(differences) == 1 else 's'}"

@@ -27,6 +27,7 @@ from backread._files.access import (
 )
 from backread._files.paths import local_path
 from backread._files.unfinished import private_folder
+from backread._profile.vendor import without_vendor
 from backread.testing.recording.draws import Key
 from backread.testing.recording.recorded import ABOUT, PROFILE, WORLD, About, Record
 from backread.testing.recording.rows import (
@@ -138,6 +139,7 @@ def record(
     with _replacing(target) as open_new:
         profile = client.probe() if probe else None
         if profile is not None:
+            profile = without_vendor(profile, client.vendor)
             profile = replaced(profile, measured_at=fakes.moment(profile.measured_at))
         about = _read(client, open_new, fakes, profile, users, spread, messages_per_user)
         if profile is not None:
