@@ -284,7 +284,8 @@ class _Page:
 
     @classmethod
     def of(cls, page: PageDict, resource: Literal["users", "messages"]) -> _Page:
-        total, sent = page.get("total"), page[resource]
+        # A service may send an empty list as null.
+        total, sent = page.get("total"), page.get(resource) or []
         rows = [row for row in map(_Row.of, sent) if row is not None]
         return cls(total if type(total) is int else None, len(sent), rows)
 
