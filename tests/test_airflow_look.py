@@ -168,6 +168,39 @@ def test_rows_without_an_id_are_passed_over(scripted):
     }
 
 
+@pytest.mark.parametrize(
+    "time", ["2026-06-01 00:00:00 UTC", "2026-06-01 02:00:00 +0200", "2026-06-01T00:00:00.0000001Z"]
+)
+def test_times_are_read_as_the_client_reads_them(scripted, time):
+    server = scripted(serve([{"id": 42, "online_at": time}], [{"id": 7, "created_at": time}]))
+
+    async def main() -> Look:
+        mark = Mark(since=NOW - timedelta(days=1), watched=((42, 3),))
+        async with server.async_client() as client:
+            return await look(client, mark, LEAST_REQUESTS)
+
+    news = asyncio.run(main()).news
+    assert news is not None
+    assert news["created_at"] == NOW.isoformat()
+
+
+def test_a_list_that_is_null_is_empty(scripted):
+    def service(request: Request) -> bytes:
+        key = "messages" if "/messages" in request.path else "users"
+        rows = [{"id": 42}] if key == "users" else None
+        total = 1 if key == "users" else 0
+        return answer(200, {"limit": 99, "offset": 0, "total": total, key: rows})
+
+    server = scripted(service)
+
+    async def main() -> Look:
+        mark = Mark(since=NOW - timedelta(days=1), watched=((42, 3),))
+        async with server.async_client() as client:
+            return await look(client, mark, LEAST_REQUESTS)
+
+    assert asyncio.run(main()).news is None
+
+
 @pytest.mark.backread(world=World(seed=7, users=30))
 def test_users_that_are_gone_are_passed_over(backread_mock):
     user_id = backread_mock.world.user_ids()[0]

@@ -62,7 +62,7 @@ def test_messages_of_other_users_are_not_taken_for_found_ones(face, scripted):
     read = {each.id for each in face.collect(listing)}
     assert not read & {*FOREIGN}
     assert listing.report.certificate == "uncertified"
-    assert "messages of other users" in listing.report.reason
+    assert "may belong to other users" in listing.report.reason
     strict = face.client(scripted(Ties(of_any_user))).messages.list(1, strict=True)
     with pytest.raises(IncompleteError):
         face.collect(strict)

@@ -264,10 +264,10 @@ def test_a_query_that_takes_too_long_is_ended(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        (f"SELECT {'(' * 101}", "run_sql takes at most 100 brackets within each other"),
-        (f"SELECT {'[' * 101 + ']' * 101}", "run_sql takes at most 100 brackets within each"),
+        (f"SELECT {'(' * 101}", "run_sql takes brackets nested at most 100 deep"),
+        (f"SELECT {'[' * 101 + ']' * 101}", "run_sql takes brackets nested at most 100 deep"),
         # Brackets in a comment close nothing.
-        (f"/*{')' * 500}*/ SELECT {'(' * 101}", "run_sql takes at most 100 brackets within each"),
+        (f"/*{')' * 500}*/ SELECT {'(' * 101}", "run_sql takes brackets nested at most 100 deep"),
         (f"SELECT '{'x' * 20_000}'", "run_sql takes at most 20,000 characters, not 20,009"),
     ],
 )

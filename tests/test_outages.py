@@ -12,6 +12,8 @@ from backread.testing import Fault
 from canned import envelope, ids, message, paged, user, users
 from scripted_server import HANG_UP, Answer, Request, answer
 
+MAINTENANCE = "/maintenance"
+
 
 class Service:
     """60 users with a message each; down for ``seconds`` once ``after`` requests were answered."""
@@ -25,11 +27,15 @@ class Service:
         self._users = paged(users(60))
 
     def __call__(self, request: Request) -> Answer:
+        if request.path == MAINTENANCE:
+            return answer(503)
         with self._lock:
             if self._answered == self._after and self._until is None:
                 self._until = time.monotonic() + self._seconds
             if self._until is not None and time.monotonic() < self._until:
                 self.refused += 1
+                if self._status == 302:
+                    return answer(302, headers={"location": MAINTENANCE})
                 return HANG_UP if self._status == 0 else answer(self._status)
             self._answered += 1
         if request.path == "/external/users":
@@ -59,6 +65,18 @@ def test_it_is_logged_when_it_begins_and_when_it_ends(face, scripted, caplog):
     assert said.index(began) < said.index(ended)
     assert began.startswith(server.url)
     assert server.secret not in began
+
+
+def test_a_redirect_to_a_page_of_maintenance_is_part_of_it(face, scripted, caplog):
+    caplog.set_level(logging.INFO, "backread")
+    server = scripted(Service(1, 3, 302))
+    client = face.client(server, outage_patience=60)
+    for _ in range(2):
+        assert len(face.call(client.messages.page, 1)) == 1
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert "has stopped answering" in said[0]
+    assert "answers again" in said[1]
 
 
 @pytest.mark.parametrize("status", [0, 502, 503, 504])

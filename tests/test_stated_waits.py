@@ -1,5 +1,6 @@
 """Waits that a service states are ended by closing, and the body of an error is not waited for."""
 
+import gzip
 import threading
 import time
 from typing import Any
@@ -83,6 +84,11 @@ def test_the_body_of_an_error_is_kept_whatever_is_wrong_with_it(face, scripted, 
     with pytest.raises(PermissionDeniedError) as caught:
         face.call(face.client(server, **options).users.get, 42)
     assert caught.value.body.startswith(b"blocked by the fire")
+
+
+def test_an_error_with_an_empty_body_has_none_though_it_is_compressed(face, scripted):
+    server = scripted(answer(403, gzip.compress(b""), {"content-encoding": "gzip"}))
+    assert face.failure(server, PermissionDeniedError).body == b""
 
 
 @pytest.mark.parametrize("end", ["", "\n"])

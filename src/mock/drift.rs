@@ -116,7 +116,7 @@ impl Drifts {
         [waiting, self.idle().clone()].concat()
     }
 
-    /// Drops them.
+    /// Drops the pending changes, and those that changed no row.
     pub fn clear(&self) {
         self.lock().clear();
         self.idle().clear();

@@ -51,6 +51,8 @@ Cells: TypeAlias = tuple[str, str, str, str]
 NOTE = re.compile(r"\s*\[([^\[\]]*)\]\s*$")
 RANGES = (
     (re.compile(r"^x>=(\S+)$"), r"At least \1."),
+    # The largest number of 64 bits is said where it is exceeded.
+    (re.compile(r"^(\S+)<=x<=9223372036854775807$"), r"At least \1."),
     (re.compile(r"^(\S+)<=x<=(\S+)$"), r"From \1 to \2."),
 )
 

@@ -47,7 +47,7 @@ class Client:
             # It has gone, so it cannot be the browser.
             return True
         if not _users(rows, ours, theirs):
-            # Without our end, the tables are those of a system that leaves them empty.
+            # The tables lack our own end too: this system leaves them empty.
             return False
         users = _users(rows, theirs, ours)
         return not users or not users <= {os.geteuid(), ROOT}

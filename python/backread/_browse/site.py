@@ -161,7 +161,7 @@ class Site:
                 if client.is_other_user():
                     # Who watches the list of processes may be faster than the browser.
                     return self.refusal(403)
-                # Whoever comes second finds none. HEAD opens nothing, so it leaves the ticket.
+                # A ticket opens once. HEAD opens nothing, so it leaves the ticket.
                 is_ticket = monotonic() < until and (
                     is_head or self._tickets.pop(each, None) is not None
                 )

@@ -168,7 +168,7 @@ def _kept_cursor(file: Path, table: Resource | None) -> str | None:
         return text or None
     if written_for != table:
         raise UnusableArgumentError(
-            f"--cursor-file {file} is the one of --table {written_for}, and other rows would be "
-            "missed; name one file for each --table"
+            f"--cursor-file {file} was written for --table {written_for}; use a separate file for "
+            "each --table"
         )
     return cursor

@@ -105,11 +105,16 @@ def _number(parameter: Any, given: str | None) -> str:
     noun = "a number" if "float" in kind else "a whole number"
     low, high = getattr(limits, "min", None), getattr(limits, "max", None)
     # The largest of 64 bits matters only to a number above it.
-    if high == LARGEST and not (given and given.isdecimal() and int(given) > LARGEST):
+    if high == LARGEST and not (given and given.isdecimal() and _exceeds(given)):
         high = None
     if low is not None and high is not None:
         return f"{noun} from {low} to {high}"
     return noun if low is None else f"{noun}, {low} or more"
+
+
+def _exceeds(digits: str) -> bool:
+    # Python reads no more than 4,300 digits.
+    return len(digits.lstrip("0")) > 19 or int(digits) > LARGEST
 
 
 def _given(error: BaseException) -> str:

@@ -90,7 +90,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The id of the user who sent a message; `None` if somebody else did.
+/// The id of the user who sent a message; `None` if an operator or another sender did.
 pub fn sending_user(message: &str) -> Option<i64> {
     let message: Members<'_> = serde_json::from_str(message).ok()?;
     let sender: Members<'_> = serde_json::from_str(message.last("sender")?).ok()?;

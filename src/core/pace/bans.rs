@@ -2,14 +2,16 @@
 //!
 //! A burst after each wait is the most that a window allows, and the least that a ban does: of 100
 //! requests in ten seconds, and then none for a minute, it makes a sixth of what is allowed. The two
-//! look alike until slower requests are tried: a window then ends sooner, a ban does not.
+//! look alike until slower requests are tried: they use up a window later, so its stated wait is
+//! shorter; a ban is as long as before.
 
 use super::learned::Learned;
 
-/// A wait of at least this many seconds may be a ban
+/// The shortest ban, in seconds.
 const SHORTEST: f64 = 5.0;
-/// if this many in a row were followed by a refusal within this part of their length.
+/// How many waits in a row must be followed by an early refusal.
 const SUSPICIOUS: u32 = 3;
+/// A refusal is early within this part of the wait before it.
 const EARLY: f64 = 0.25;
 /// A wait shorter than this part of the first one ends with a window.
 const SHORTER: f64 = 0.9;
@@ -32,9 +34,9 @@ pub enum Bans {
 #[derive(Debug, Clone, Copy)]
 pub enum Verdict {
     Unknown,
-    /// Slowly.
+    /// Search for a rate that is never refused.
     Bans,
-    /// As before slow requests were tried.
+    /// Restore what was learned before.
     NotBans(Option<Learned>),
 }
 

@@ -12,7 +12,7 @@ pub const STRIDE: f64 = 4.0;
 const TEST: f64 = 0.02;
 const SHORTEST_LEG: Duration = Duration::from_secs(3);
 
-/// The growth of now, and of what follows.
+/// The growth of the current leg and of the next ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Climb {
     /// By this power of e per second, until the leg ends.

@@ -363,6 +363,9 @@ impl Rate {
             Verdict::NotBans(before) => {
                 let before = before.map(|before| before.resumed(now));
                 self.learned = before.map(|before| before.emptied(episode.began, episode.told));
+                if episode.by == RefusedBy::TooManyRequests {
+                    self.kept = self.learned;
+                }
                 self.log.begin(now);
                 return;
             }

@@ -27,12 +27,14 @@ const ALL_ENCODINGS: &str = "gzip, br, zstd";
 /// No service of this interface returns its users as this.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
 
-/// How long the body of an error may take: its status is what counts,
+/// How long the body of an error may take: its status is what counts.
 const ERROR_BODY: Duration = Duration::from_secs(2);
-/// and at most this part of the attempt, whose end would lose the status.
+/// The part of an attempt that it may take: the end of the attempt would lose the status.
 const ERROR_BODY_PART: u32 = 4;
 /// The largest body of a redirect that is read, so that its connection serves on.
 const REDIRECT_BODY: u64 = 65_536;
+/// How long it may take: only what follows counts.
+const REDIRECT_TIME: Duration = Duration::from_millis(100);
 
 /// A response with any status, read to its end and decoded.
 #[derive(Debug)]
@@ -227,9 +229,19 @@ async fn read(
         true => read_body(response, &mut body, max_bytes).await,
         false if unread => Ok(()),
         // Some proxies and middleware state a length that does not come.
-        false => timeout(error_body(limit), read_body(response, &mut body, max_bytes))
-            .await
-            .unwrap_or(Ok(())),
+        false => {
+            let most = match moved_to {
+                Some(_) => REDIRECT_TIME,
+                None => error_body(limit),
+            };
+            timeout(most, read_body(response, &mut body, max_bytes))
+                .await
+                .unwrap_or(Ok(()))
+        }
+    };
+    let came = match &read {
+        Ok(()) => body.take(),
+        Err(_) => body.take_what_came(),
     };
     match read {
         // An error status says more than an incomplete body.
@@ -238,7 +250,7 @@ async fn read(
             status: status.as_u16(),
             version,
             headers: Headers(headers),
-            body: body.take().into(),
+            body: came.into(),
             moved_to,
         }),
     }

@@ -1,4 +1,5 @@
-//! Where a response sends the client instead: within the origin only, for the secret stays there.
+//! Where a response sends the client instead: within the origin only, because the secret must not leave
+//! it.
 //!
 //! The caller follows, not reqwest, so that each request waits for its turn and is counted.
 

@@ -5,6 +5,7 @@ Does not import Airflow.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -63,6 +64,9 @@ class News(TypedDict):
     user_id: int | None
     created_at: str | None
     reason: str
+
+
+BLANK_OFFSET = re.compile(r" (?=[+-]\d\d:?\d\d$)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +320,9 @@ def _time(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        # Lower case is allowed (RFC 3339, section 5.6).
-        return moment(value.strip().upper())
+        # Lower case is allowed (RFC 3339, section 5.6). Ruby writes " UTC", or a blank before the
+        # offset.
+        text = BLANK_OFFSET.sub("", value.strip().upper().removesuffix(" UTC"))
+        return moment(text)
     except (ValueError, OverflowError):
         return None

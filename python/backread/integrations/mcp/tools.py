@@ -55,7 +55,7 @@ SECONDS = 30.0
 
 LONGEST_QUERY = 20_000
 DEEPEST_QUERY = 100
-"""Of brackets. DuckDB takes quadratic time for those that are not closed, uninterrupted."""
+"""The most nested brackets: DuckDB needs quadratic time for unclosed ones, uninterrupted."""
 
 RUNS = """
 SELECT run_id, mode, state, started_at, ended_at, users, messages, messages_added, certificate,
@@ -356,7 +356,7 @@ def check_syntax(cursor: DuckDBPyConnection, query: str) -> None:
     for sign in query:
         depth = max(depth + (sign in "([{") - (sign in ")]}"), 0)
         if depth > DEEPEST_QUERY:
-            raise RefusedQueryError(f"takes at most {DEEPEST_QUERY} brackets within each other")
+            raise RefusedQueryError(f"takes brackets nested at most {DEEPEST_QUERY} deep")
     # DuckDB's own parse in Python holds the lock of the interpreter, which would stop the server
     # for as long as a syntax error takes.
     [(text,)] = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()

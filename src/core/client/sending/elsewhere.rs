@@ -19,20 +19,13 @@ impl Call<'_> {
     pub(super) async fn probe_elsewhere<'o>(
         &mut self,
         pass: Pass<'o>,
-        place: Admission<'_>,
+        place: Admission<'o>,
         transport: &Transport,
         outages: &'o Outages,
         pace: &Pace,
     ) -> Result<Option<Pass<'o>>, Error> {
         let (client, clock) = (self.client, &self.client.clock);
         let request = Request::Read(List::Users.page(0, Limit::SMALLEST));
-        let Some(reservation) = self.budget.reserve() else {
-            return Err(self.error(ErrorKind::BudgetSpent));
-        };
-        reservation.spend();
-        let began = place.sent();
-        client.sent.fetch_add(1, Ordering::Relaxed);
-        let number = outages.send();
         let judge = |answer: Answer| {
             let status = answer.status;
             let kind = status_failure(answer, clock.wall());
@@ -41,10 +34,28 @@ impl Call<'_> {
                 false => Ok((status, retry::load(&kind))),
             }
         };
-        let none = Redirects::default();
-        let attempt = client.attempt(transport, &request, &none, self.budget, judge);
-        let outcome = attempt.await;
-        let ended = clock.now();
+        let mut place = place;
+        let mut redirects = Redirects::default();
+        // What a redirect says of the service is said by where it leads.
+        let (outcome, number, began, ended) = loop {
+            let Some(reservation) = self.budget.reserve() else {
+                return Err(self.error(ErrorKind::BudgetSpent));
+            };
+            reservation.spend();
+            let began = place.sent();
+            client.sent.fetch_add(1, Ordering::Relaxed);
+            let number = outages.send();
+            let attempt = client.attempt(transport, &request, &redirects, self.budget, judge);
+            let mut outcome = attempt.await;
+            let ended = clock.now();
+            match redirects.follow(&mut outcome, ended.duration_since(began)) {
+                Some(next) => redirects = next,
+                None => break (outcome, number, began, ended),
+            }
+            place.answered(ended);
+            let admission = pace.admit_alone(self.budget.remaining(clock)).await;
+            place = admission.map_err(|wait| self.out_of_time(Some(wait)))?;
+        };
         let (status, load, failure) = match outcome {
             Ok((status, load)) => (Some(status), load, None),
             // The response exceeds the size limit, but it shows that the service is up.

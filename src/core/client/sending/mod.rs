@@ -72,6 +72,27 @@ struct Redirects {
     took: Duration,
 }
 
+impl Redirects {
+    /// The redirects with the one that an attempt ended in; `None` if it ended in none, or if there
+    /// are too many, which is then its error.
+    fn follow<T>(&self, outcome: &mut Result<T, Failure>, took: Duration) -> Option<Self> {
+        let Err(failure) = outcome else {
+            return None;
+        };
+        let target = failure.moved_to.take()?;
+        if self.count == MOST_REDIRECTS {
+            failure.kind = too_many();
+            failure.transient = false;
+            return None;
+        }
+        Some(Self {
+            target: Some(target),
+            count: self.count + 1,
+            took: self.took + took,
+        })
+    }
+}
+
 /// What to do after an attempt that failed and may be retried.
 struct Next {
     verdict: Verdict,
@@ -303,7 +324,10 @@ impl Client {
             }
             let began = place.sent();
             let seconds_waited = began.duration_since(call.wait_began).as_secs_f64();
-            let mut notes = pass.notes();
+            let mut notes = match call.redirects.count {
+                0 => pass.notes(),
+                _ => Vec::new(),
+            };
             reservation.spend();
             self.sent.fetch_add(1, Ordering::Relaxed);
             let number = outages.send();
@@ -312,29 +336,19 @@ impl Client {
             let mut outcome = attempt.await;
             let ended = clock.now();
             call.wait_began = ended;
-            if let Err(failure) = &mut outcome
-                && let Some(target) = failure.moved_to.take()
-            {
-                if redirects.count < MOST_REDIRECTS {
-                    place.answered(ended);
-                    call.attempts.push(Attempt {
-                        status: failure.status,
-                        error: None,
-                        seconds_taken: ended.duration_since(began).as_secs_f64(),
-                        seconds_waited,
-                    });
-                    self.observe(request, &call.attempts, None, None, notes);
-                    call.redirects = Redirects {
-                        target: Some(target),
-                        count: redirects.count + 1,
-                        took: redirects.took + ended.duration_since(began),
-                    };
-                    reservation = budget.reserve().ok_or_else(|| spent(&call))?;
-                    passed = Some(pass);
-                    continue;
-                }
-                failure.kind = too_many();
-                failure.transient = false;
+            if let Some(next) = redirects.follow(&mut outcome, ended.duration_since(began)) {
+                place.answered(ended);
+                call.attempts.push(Attempt {
+                    status: outcome.err().and_then(|failure| failure.status),
+                    error: None,
+                    seconds_taken: ended.duration_since(began).as_secs_f64(),
+                    seconds_waited,
+                });
+                self.observe(request, &call.attempts, None, None, notes);
+                call.redirects = next;
+                reservation = budget.reserve().ok_or_else(|| spent(&call))?;
+                passed = Some(pass);
+                continue;
             }
             let failure = outcome.as_ref().err();
             let status = match &outcome {

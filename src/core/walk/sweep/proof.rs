@@ -148,7 +148,8 @@ impl Sweep {
         });
         doubts.add_if(
             self.look_ups.are_of_any_user(),
-            || "the service answers for the messages of other users, so found ones may be theirs",
+            || "the service ignores the user in a message's address, so rows fetched by id may belong to \
+             other users",
         );
         let vanished = self.look_ups.unexplained(self.totals.fallen());
         doubts.add_if(vanished > 0, || {

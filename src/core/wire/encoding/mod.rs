@@ -136,9 +136,14 @@ impl Body {
         ended.map_err(|error| self.unfit(&error))
     }
 
-    /// Takes the bytes decoded so far, or if there are none, those kept as they came.
+    /// Takes the bytes decoded so far.
     pub fn take(&mut self) -> Vec<u8> {
-        let bytes = std::mem::take(&mut self.unpacked().bytes);
+        std::mem::take(&mut self.unpacked().bytes)
+    }
+
+    /// The same for a body that could not be decoded: if there are none, those kept as they came.
+    pub fn take_what_came(&mut self) -> Vec<u8> {
+        let bytes = self.take();
         match self.raw.take() {
             Some(raw) if bytes.is_empty() => raw,
             _ => bytes,
