@@ -132,6 +132,7 @@ def test_colour_is_a_choice():
         (["user", "1", "2"], "there is an argument too many: 2"),
         (["users", "--limit", "0"], "--limit: it must be a whole number, 1 or more"),
         (["users", "--limit", "9" * 20], "--limit: it must be a whole number from 1 to 9223372036"),
+        (["users", "--limit", "9" * 5_000], "--limit: it must be a whole number from 1 to 92233720"),
         (["runs", "x", "--limit", "9" * 20], "--limit: it must be a whole number from 1 to 9223"),
         (["show", "x", "1", "--last", "9" * 20], "--last: it must be a whole number from 1 to 9"),
         (["users", "--limit"], "--limit needs a value"),
@@ -144,7 +145,7 @@ def test_colour_is_a_choice():
         (["export", "x", "y.csv", "--excel", "--format", "parquet"], "--"),
         (["users", "--base-url", "http://chat.example.com"], "or set --allow-http"),
     ],
-    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+    ids=lambda each: " ".join(each)[:60] if isinstance(each, list) else "",
 )
 def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
     backread, arguments, says, tmp_path, monkeypatch
