@@ -140,8 +140,8 @@ def test_a_host_that_is_not_the_mock_s_is_recorded(backread_server):
         connection.sendall(b"GET /external/users HTTP/1.1\r\nHost: chats.internal\r\n\r\n")
         assert connection.recv(12) == b"HTTP/1.1 403"
     wait_for(lambda: backread_server.calls().count > before)
-    entry = backread_server.unexpected[-1]
-    assert (entry.unexpected, entry.path, entry.status) == ("wrong_host", "/external/users", 403)
+    entry = backread_server.journal[-1]
+    assert (entry.unexpected, entry.path, entry.status) == (None, "/external/users", 403)
 
 
 def test_forgetting_begins_anew(backread_mock, by_hand):
@@ -193,8 +193,8 @@ def test_what_is_not_http_is_recorded_with_the_status_it_got(backread_server, se
     assert list(backread_server.journal)[-1].status == status
 
 
-def test_a_request_for_the_openapi_document_is_recorded(backread_server):
-    with urllib.request.urlopen(f"{backread_server.url}/openapi.json", timeout=60) as answered:
+def test_a_request_for_the_openapi_document_is_recorded(short):
+    with urllib.request.urlopen(f"{short.url}/openapi.json", timeout=60) as answered:
         assert answered.status == 200
-    calls = backread_server.calls("openapi")
-    assert calls.count == len(list(calls)) > 0
+    calls = short.calls("openapi")
+    assert calls.count == len(list(calls)) == 1

@@ -145,14 +145,12 @@ impl Lane {
         });
     }
 
-    /// Counts and records a request with a Host that is not this server's.
+    /// Counts and records a request with a Host that is not this server's. It is no mistake of a
+    /// client: a website may send it.
     pub(super) fn note_wrong_host(&self, call: Call<'_>) {
         const STATUS: u16 = 403;
         self.counters.count(Target::Unknown.route(), STATUS);
-        self.journal.add(Entry {
-            unexpected: Some("wrong_host"),
-            ..self.entry(call, Target::Unknown, STATUS)
-        });
+        self.journal.add(self.entry(call, Target::Unknown, STATUS));
     }
 
     /// Counts and records a request for the OpenAPI document.

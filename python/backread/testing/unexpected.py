@@ -58,8 +58,6 @@ def _nearest(entry: JournalEntry, vendor: str) -> list[str]:
             ]
         case "not_acceptable":
             return [f"wanted: the header Accept: application/vnd.{vendor}.v1+json"]
-        case "wrong_host":
-            return ["wanted: the header Host with the mock's own address, or localhost"]
         case "wrong_method":
             return [f"wanted: GET, not {entry.method}"]
     if not entry.path:
