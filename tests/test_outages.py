@@ -74,9 +74,8 @@ def test_a_redirect_to_a_page_of_maintenance_is_part_of_it(face, scripted, caplo
     for _ in range(2):
         assert len(face.call(client.messages.page, 1)) == 1
     said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 2
-    assert "has stopped answering" in said[0]
-    assert "answers again" in said[1]
+    assert sum("has stopped answering" in text for text in said) == 1
+    assert sum("answers again" in text for text in said) == 1
 
 
 @pytest.mark.parametrize("status", [0, 502, 503, 504])
