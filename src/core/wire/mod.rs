@@ -152,7 +152,7 @@ impl Transport {
 
     fn address(&self, request: &impl fmt::Display, moved_to: Option<&Target>) -> Url {
         match moved_to {
-            Some(target) => target.0.clone(),
+            Some(target) => Url::clone(&target.0),
             None => self.origin.address(request),
         }
     }

@@ -14,7 +14,7 @@ pub const MOST_REDIRECTS: u32 = 5;
 
 /// An address within the origin.
 #[derive(Debug, Clone)]
-pub struct Target(pub(super) Url);
+pub struct Target(pub(super) Box<Url>);
 
 /// The target of a redirect; `None` for other responses, and for redirects that name none.
 pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
@@ -44,7 +44,7 @@ pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
     // Or it would replace the secret in the header.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    Ok(Some(Target(url)))
+    Ok(Some(Target(Box::new(url))))
 }
 
 /// Why no more redirects of an attempt are followed.
