@@ -113,7 +113,7 @@ test-wheel: $(STAMPS)/wheel
 INTEGRATIONS := airflow openapi services shell spark warehouses workers
 # Two chains, for they also wait; only the second may install packages of the system.
 test-integrations: $(STAMPS)/wheel
-	$(BIN)/python tools/run_steps.py test-spark,test-workers,test-shell+test-extras,test-warehouses,test-browser,test-airflow,test-openapi,test-services,test-calc
+	$(BIN)/python tools/run_steps.py test-spark,test-workers,test-shell,test-extras,test-openapi+test-warehouses,test-browser,test-airflow,test-services,test-calc
 
 test-extras: $(STAMPS)/wheel
 	$(BIN)/python tools/resolve_extras.py $(WHEELS)
