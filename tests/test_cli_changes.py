@@ -108,7 +108,7 @@ def test_a_cursor_file_of_one_table_is_refused_with_another(backread, folder, tm
     for other in ([*command, "--table", "messages"], command):
         refused = backread(*other)
         assert (refused.code, refused.out) == (2, "")
-        assert "name one file for each --table" in refused.line
+        assert "use a separate file for each --table" in refused.line
         assert file.read_bytes() == before
     done = backread(*users)
     assert (done.code, done.out, done.error) == (0, "", "")
