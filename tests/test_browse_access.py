@@ -93,7 +93,7 @@ def test_it_opens_for_the_browsers_user_alone(
         sent.connect(("127.0.0.1", here))
         sent.sendall(f"GET {once} HTTP/1.0\r\nHost: {stranger.host}\r\n\r\n".encode())
         assert sent.recv(100).split()[1] == str(status).encode()
-    # A refused request does not use it up, and a table that says nothing refuses nobody.
+    # A refused request leaves the address usable, and a table without rows refuses no request.
     connections.write_text("its names\n")
     assert stranger.get(once).status == (303 if status == 403 else 403)
 

@@ -350,7 +350,7 @@ def test_a_period_has_its_messages_and_their_users(mirror, tmp_path, since, unti
 
 
 def test_the_rows_of_given_users_are_sorted_in_duckdb(tmp_path):
-    # So many that several threads write them.
+    # Enough rows for several threads to write them.
     count = 400_000
     said = batch(messages=[{"user_id": 1, "id": 1}], lists={1: "snapshot"})
     one = said.messages
