@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use secrecy::ExposeSecret;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 pub use self::downtime::Downtime;
 use self::failure::{decode_failure, status_failure, unreadable};
 pub use self::first_page::FirstPage;
+use self::last_answer::LastAnswer;
 use self::pools::Pools;
 use self::sending::Request;
 use super::budget::Budget;
@@ -46,37 +46,6 @@ pub struct Client {
     answered: Arc<LastAnswer>,
     observer: Option<Arc<Observer>>,
     clock: Clock,
-}
-
-/// When a response was last read successfully.
-#[derive(Debug)]
-struct LastAnswer {
-    made: Instant,
-    /// Microseconds since then, and one; zero before the first. Not a lock, which a forked child
-    /// could inherit locked.
-    micros: AtomicU64,
-}
-
-impl LastAnswer {
-    fn new(made: Instant) -> Self {
-        Self {
-            made,
-            micros: AtomicU64::new(0),
-        }
-    }
-
-    fn note(&self, now: Instant) {
-        let since = now.saturating_duration_since(self.made).as_micros();
-        self.micros.store(
-            u64::try_from(since).unwrap_or(u64::MAX - 1) + 1,
-            Ordering::Relaxed,
-        );
-    }
-
-    fn last(&self) -> Option<Instant> {
-        let since = self.micros.load(Ordering::Relaxed).checked_sub(1)?;
-        self.made.checked_add(Duration::from_micros(since))
-    }
 }
 
 /// The result of one read, and the requests sent for it.
@@ -465,6 +434,7 @@ impl Client {
 mod downtime;
 mod failure;
 mod first_page;
+mod last_answer;
 mod observed;
 mod pools;
 mod requests;

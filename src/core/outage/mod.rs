@@ -162,12 +162,12 @@ impl Pass<'_> {
         matches!(self, Self::Probe(probe) if probe.elsewhere)
     }
 
-    /// The notes to report with the attempt: the first probe reports the outage.
-    pub fn notes(&self) -> Vec<OutageNote> {
+    /// The notes to report with the attempt: the first probe reports the outage, once.
+    pub fn notes(&mut self) -> Vec<OutageNote> {
         match self {
             Self::Probe(probe) => {
                 let began = |before| OutageNote::Began { before };
-                probe.first_after.map(began).into_iter().collect()
+                probe.first_after.take().map(began).into_iter().collect()
             }
             Self::Open | Self::Hurried | Self::Last => Vec::new(),
         }
