@@ -4,12 +4,13 @@ import copy
 import os
 import pickle
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from backread import DeadlineExceededError
+from backread import Client, DeadlineExceededError, RateLimitError
 from backread.testing import Clock
 from canned import envelope, message, paged, user, users
 from interpreter import check_silent, run
@@ -67,6 +68,48 @@ def test_what_holds_all_requests_is_one_wait(face, scripted, clock):
     assert len(face.collect(listing)) == 40
     assert clock.slept == [30]
     assert listing.report.ended_at - listing.report.started_at == timedelta(seconds=30)
+
+
+def test_a_limit_per_minute_that_names_no_wait_is_outlasted(face, scripted, clock):
+    counted: dict[int, int] = {}
+    refused = []
+
+    def service(request: Request) -> bytes:
+        minute = int((clock.now - START).total_seconds() + 20) // 60
+        counted[minute] = counted.get(minute, 0) + 1
+        if counted[minute] > 20:
+            refused.append(clock.now)
+            return answer(429, b"Too many requests")
+        if request.path == "/external/users":
+            return paged(users(150))(request)
+        return answer(200, envelope([message(1)], key="messages"))
+
+    listing = on_clock(face, scripted(service), clock).messages.all()
+    assert len(face.collect(listing)) == 150
+    assert listing.report.certificate == "linked"
+    assert len(refused) < 100
+    assert clock.now - START < timedelta(minutes=12)
+
+
+def test_refusals_that_name_no_wait_end_after_a_minute(face, scripted, clock):
+    server = scripted(answer(429, b"Too many requests"))
+    client = on_clock(face, server, clock)
+    for _ in range(2):
+        began = clock.now
+        with pytest.raises(RateLimitError) as caught:
+            face.call(client.users.get, 42)
+        assert len(caught.value.attempts) == 6
+        assert timedelta(seconds=60) < clock.now - began < timedelta(seconds=70)
+
+
+def test_calls_that_are_refused_together_give_up_together(scripted, clock):
+    server = scripted(answer(429, b"Too many requests"))
+    client = Client._on_clock(clock, server.url, server.secret, server.vendor)
+    with ThreadPoolExecutor(16) as threads:
+        calls = [threads.submit(client.users.get, number) for number in range(1, 17)]
+        errors = [call.exception() for call in calls]
+    assert {type(error) for error in errors} == {RateLimitError}
+    assert clock.now - START < timedelta(minutes=3)
 
 
 def test_a_wait_past_the_deadline_is_not_begun(face, scripted, clock):

@@ -60,7 +60,7 @@ struct Mark {
 }
 
 /// The requests since the refusal before the last one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Log {
     marks: Vec<Mark>,
     gap: Duration,
@@ -68,6 +68,8 @@ pub struct Log {
     recent: usize,
     sent: u64,
     refused: u64,
+    /// Refused later than the last one below, and known to say nothing new.
+    disregarded: u64,
     /// The last refused request: its number, and when it was sent.
     last: Option<(u64, Instant)>,
     /// As of the previous refusal.
@@ -82,6 +84,7 @@ impl Log {
             recent: 0,
             sent: 0,
             refused: 0,
+            disregarded: 0,
             last: None,
             before: None,
         }
@@ -109,6 +112,22 @@ impl Log {
         self.marks.truncate(known.max(self.recent + 1));
         if self.last.is_none_or(|(last, _)| number > last) {
             self.last = Some((number, sent));
+        }
+    }
+
+    /// Records a refusal that says nothing new: the wait before it was too short.
+    pub fn disregard(&mut self) {
+        self.disregarded += 1;
+    }
+
+    /// This log, continued after what `later` has recorded, which says nothing new.
+    #[must_use]
+    pub fn continued(self, later: &Self) -> Self {
+        let refused = later.refused + later.disregarded;
+        Self {
+            sent: later.sent,
+            disregarded: refused - self.refused,
+            ..self
         }
     }
 
@@ -179,6 +198,7 @@ impl Log {
     /// A refusal's wait is over: measure afresh.
     pub fn begin(&mut self, now: Instant) {
         self.before = self.end();
+        self.refused += std::mem::take(&mut self.disregarded);
         self.marks.drain(..self.recent.min(self.marks.len()));
         let every = self.marks.len().div_ceil(MOST_OLD_MARKS).max(1);
         self.thin(0, every);
@@ -189,6 +209,7 @@ impl Log {
 
     /// Discards measurements that say nothing about what follows.
     pub fn restart(&mut self, now: Instant) {
+        self.refused += std::mem::take(&mut self.disregarded);
         self.marks.clear();
         self.recent = 0;
         self.gap = GAP;
@@ -198,7 +219,7 @@ impl Log {
     }
 
     fn mark(&mut self, at: Instant) {
-        let taken = self.sent.saturating_sub(self.refused) as f64;
+        let taken = self.sent.saturating_sub(self.refused + self.disregarded) as f64;
         self.marks.push(Mark { at, taken });
     }
 

@@ -31,7 +31,7 @@ use tokio::time::Instant;
 
 use self::rate::{Turn, Why};
 use self::refusal::Refusal;
-pub use self::refusal::RefusedBy;
+pub use self::refusal::{InARow, RefusedBy};
 use self::state::State;
 use crate::clock::{Clock, Elapsed};
 
@@ -277,6 +277,11 @@ impl Admission<'_> {
         self.sent
     }
 
+    /// The 429s without a stated wait so far, if this request is refused so.
+    pub fn refused_in_a_row(&self) -> InARow {
+        self.pace.shared().state.refused_in_a_row(self.number)
+    }
+
     /// Records a response at `now` that was not a server error.
     pub fn answered(self, now: Instant) {
         let latency = now.saturating_duration_since(self.sent);
@@ -288,15 +293,25 @@ impl Admission<'_> {
     /// Records that the service refused the request, or is down. If it stated the `wait` (`told`),
     /// all requests are held back until then; otherwise only by what counts as a refusal.
     pub fn refused(self, by: RefusedBy, wait: Duration, told: bool) {
-        let now = self.pace.clock.now();
-        self.pace.shared().state.refused(Refusal {
+        let refusal = self.refusal(by, wait, told);
+        self.pace.shared().state.refused(refusal);
+    }
+
+    /// Records a 429 after which the call gave up.
+    pub fn gave_up(self) {
+        let refusal = self.refusal(RefusedBy::TooManyRequests, Duration::ZERO, false);
+        self.pace.shared().state.gave_up(refusal);
+    }
+
+    fn refusal(&self, by: RefusedBy, wait: Duration, told: bool) -> Refusal {
+        Refusal {
             by,
             number: self.number,
             sent: self.sent,
-            now,
+            now: self.pace.clock.now(),
             wait,
             told,
-        });
+        }
     }
 
     /// Records that the service is overloaded or seems to be: no response came in time.

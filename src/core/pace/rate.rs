@@ -10,7 +10,7 @@ use super::bans::{Bans, Verdict};
 use super::finding::LearnedState;
 use super::learned::Learned;
 use super::log::Log;
-use super::refusal::{Refusal, RefusedBy};
+use super::refusal::{InARow, Refusal, RefusedBy};
 use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
 
 /// A longer gap between two requests is idle time, unless requests were held back.
@@ -44,6 +44,31 @@ pub struct Rate {
     floor: f64,
     /// What was learned from 503s, while it is lifted.
     suspended: Option<Learned>,
+    unstated: Unstated,
+}
+
+/// 429s without a stated wait, between two answers.
+#[derive(Debug, Default)]
+struct Unstated {
+    /// How many came one after another, each to a request sent after the wait for the one before.
+    in_a_row: u32,
+    /// The same, when a call last gave up: the waits are short again after that.
+    given_up: u32,
+    /// Requests up to this number were sent before the first of them was known.
+    before: u64,
+    /// What was believed before the last wait: if the next request is refused too, it was too short
+    /// to conclude anything.
+    believed: Option<Box<Believed>>,
+}
+
+#[derive(Debug)]
+struct Believed {
+    episode: Episode,
+    log: Log,
+    learned: Option<Learned>,
+    kept: Option<Learned>,
+    doubted: bool,
+    floor: f64,
 }
 
 /// A refusal, until its wait is over.
@@ -123,6 +148,7 @@ impl Rate {
             bans: Bans::default(),
             floor: 0.0,
             suspended: None,
+            unstated: Unstated::default(),
         }
     }
 
@@ -220,12 +246,31 @@ impl Rate {
             wait,
             told,
         } = refusal;
+        self.hold(now, wait);
+        // Requests sent before an earlier refusal was known belong to its episode.
+        let anew = number > self.settled;
+        if refusal.is_unstated() && self.goes_on(number) {
+            self.log.disregard();
+            if anew {
+                self.settled = self.log.sent();
+                self.unstated.in_a_row += 1;
+                self.take_back();
+            }
+            return;
+        }
         if by == RefusedBy::TooManyRequests || !told {
             self.log.refuse(number, sent);
         }
-        self.hold(now, wait);
-        // Requests sent before an earlier refusal was known belong to its episode.
-        if number > self.settled {
+        if anew {
+            self.unstated = match refusal.is_unstated() {
+                true => Unstated {
+                    in_a_row: 1,
+                    given_up: 0,
+                    before: self.log.sent(),
+                    believed: None,
+                },
+                false => Unstated::default(),
+            };
             self.settled = self.log.sent();
             self.episode = Some(Episode {
                 began: now,
@@ -234,6 +279,67 @@ impl Rate {
                 told,
                 by,
             });
+        }
+    }
+
+    /// The 429s without a stated wait so far, if this request is refused so.
+    pub fn refused_in_a_row(&self, number: u64) -> InARow {
+        let Unstated {
+            in_a_row, given_up, ..
+        } = self.unstated;
+        let count = match in_a_row {
+            0 => 1,
+            _ => in_a_row + u32::from(number > self.settled),
+        };
+        InARow {
+            count,
+            waits: count.saturating_sub(given_up + 1),
+        }
+    }
+
+    /// Records that the call of a refused request gave up.
+    pub fn give_up(&mut self, refusal: Refusal) {
+        if self.goes_on(refusal.number) {
+            self.refuse(refusal);
+            self.unstated.given_up = self.unstated.in_a_row;
+        }
+    }
+
+    /// Records that this request was answered.
+    pub fn passed(&mut self, number: u64) {
+        if self.goes_on(number) {
+            self.unstated = Unstated::default();
+        }
+    }
+
+    /// What is learned from 503s from here on replaces what was believed.
+    pub fn keep_conclusion(&mut self) {
+        self.unstated.believed = None;
+    }
+
+    /// Whether this request was sent after the wait for a 429 without a stated wait, and before
+    /// another was answered.
+    fn goes_on(&self, number: u64) -> bool {
+        self.unstated.in_a_row > 0 && number > self.unstated.before
+    }
+
+    /// The last wait was too short: continues the refusal before it.
+    fn take_back(&mut self) {
+        if let Some(believed) = self.unstated.believed.take() {
+            let Believed {
+                episode,
+                log,
+                learned,
+                kept,
+                doubted,
+                floor,
+            } = *believed;
+            self.episode = Some(episode);
+            self.log = log.continued(&self.log);
+            self.learned = learned;
+            self.kept = kept;
+            self.doubted = doubted;
+            self.floor = floor;
         }
     }
 
@@ -356,10 +462,24 @@ impl Rate {
             self.log.restart(now);
             return;
         };
+        if self.unstated.in_a_row > 0 {
+            self.unstated.believed = Some(Box::new(Believed {
+                episode,
+                log: self.log.clone(),
+                learned: self.learned,
+                kept: self.kept,
+                doubted: self.doubted,
+                floor: self.floor,
+            }));
+        }
         let waited = now.saturating_duration_since(episode.began).as_secs_f64();
         let known = self.log.taken_recently() >= 1.0;
         let mut banned = false;
-        match self.bans.conclude(waited, self.log.lasted(), self.learned) {
+        let bans = match self.unstated.in_a_row {
+            0 => self.bans.conclude(waited, self.log.lasted(), self.learned),
+            _ => Verdict::Unknown,
+        };
+        match bans {
             Verdict::NotBans(before) => {
                 let before = before.map(|before| before.resumed(now));
                 self.learned = before.map(|before| before.emptied(episode.began, episode.told));

@@ -24,3 +24,19 @@ pub struct Refusal {
     /// The service stated exactly this wait.
     pub told: bool,
 }
+
+/// 429s without a stated wait, each to a request sent after the wait for the one before, and without
+/// an answer in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InARow {
+    pub count: u32,
+    /// How many of their waits were too short, since a call last gave up.
+    pub waits: u32,
+}
+
+impl Refusal {
+    /// A 429 that does not say how long to wait.
+    pub fn is_unstated(&self) -> bool {
+        self.by == RefusedBy::TooManyRequests && !self.told
+    }
+}

@@ -258,9 +258,16 @@ impl Service {
 struct Client {
     state: State,
     under_way: usize,
-    /// The retry counts of the calls that are ready to send.
-    ready: VecDeque<u32>,
+    /// The calls that are ready to send.
+    ready: VecDeque<Retried>,
     wakes: u64,
+}
+
+/// A call's retries, and how many refusals in a row there had been at its first one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Retried {
+    retries: u32,
+    first_refused: Option<u32>,
 }
 
 /// How a request is answered.
@@ -279,13 +286,11 @@ enum Answer {
 enum Event {
     Wake,
     /// A call's backoff is over.
-    Retry {
-        retries: u32,
-    },
+    Retry(Retried),
     Answered {
         number: u64,
         sent: u64,
-        retries: u32,
+        call: Retried,
         answer: Answer,
     },
 }
@@ -329,7 +334,7 @@ pub fn run(run: Run) -> Outcome {
         .map(|start| Client {
             state: State::new(run.max_concurrency, run.rate_limit),
             under_way: 0,
-            ready: vec![0; run.max_concurrency].into(),
+            ready: vec![Retried::default(); run.max_concurrency].into(),
             wakes: start,
         })
         .collect();
@@ -373,14 +378,14 @@ impl Simulation {
             // An earlier wake-up replaced this one.
             Event::Wake if client.wakes != time => return,
             Event::Wake => client.wakes = 0,
-            Event::Retry { retries } => client.ready.push_back(retries),
+            Event::Retry(call) => client.ready.push_back(call),
             Event::Answered {
                 number,
                 sent,
-                retries,
+                call,
                 answer,
             } => {
-                self.answer(client, index, time, (number, sent), retries, answer);
+                self.answer(client, index, time, (number, sent), call, answer);
                 client.under_way -= 1;
             }
         }
@@ -407,7 +412,7 @@ impl Simulation {
         index: usize,
         time: u64,
         (number, sent): (u64, u64),
-        retries: u32,
+        mut call: Retried,
         answer: Answer,
     ) {
         let Answer::Refused { by_limit, wait } = answer else {
@@ -418,21 +423,33 @@ impl Simulation {
                 .answered(number, latency, client.under_way, now);
             self.outcome.done.push(time as f64 / 1e9);
             self.outcome.by_client[index] += 1.0;
-            client.ready.push_back(0);
+            client.ready.push_back(Retried::default());
             return;
         };
-        let last = retries >= self.run.max_retries;
-        // As `retry::backoff`.
-        let doubled = (0.2 * f64::from(1_u32 << retries.min(7))).min(20.0);
-        let backoff = nanoseconds(self.chance.f64() * doubled);
         let by = if by_limit {
             self.run.by
         } else {
             RefusedBy::Unavailable
         };
+        // As `retry::decide`.
+        let (mut since, mut waits) = (0, 0);
+        if wait.is_none() && by == RefusedBy::TooManyRequests {
+            let in_a_row = client.state.refused_in_a_row(number);
+            let first = call.first_refused.unwrap_or(in_a_row.count);
+            call.first_refused = Some(first.min(in_a_row.count));
+            since = in_a_row.count.saturating_sub(first);
+            waits = in_a_row.waits;
+        }
+        let last = call.retries.max(since) >= self.run.max_retries;
+        let chance = self.chance.f64();
+        let backoff = nanoseconds(match waits {
+            0 => chance * (0.2 * f64::from(1_u32 << call.retries.min(7))).min(20.0),
+            _ => (1.0 + 0.1 * chance) * [0.7, 3.0, 8.0, 50.0][waits.min(4) as usize - 1],
+        });
         let held = match wait {
             Some(wait) => wait,
             None if last => 0,
+            None if waits > 0 => backoff,
             None => backoff.min(1_000_000_000),
         };
         let refusal = Refusal {
@@ -444,26 +461,28 @@ impl Simulation {
             told: wait.is_some(),
         };
         match self.run.blind && by == RefusedBy::Unavailable {
+            false if last && wait.is_none() && by == RefusedBy::TooManyRequests => {
+                client.state.gave_up(refusal);
+            }
             false => client.state.refused(refusal),
             true if refusal.told => client.state.hold_back(refusal),
             true => {}
         }
+        call.retries += 1;
         if last {
             self.outcome.failed += 1.0;
-            client.ready.push_back(0);
+            client.ready.push_back(Retried::default());
         } else if wait.is_some() {
-            client.ready.push_back(retries + 1);
+            client.ready.push_back(call);
         } else {
-            let retry = Event::Retry {
-                retries: retries + 1,
-            };
+            let retry = Event::Retry(call);
             self.events.push(Reverse((time + backoff, index, retry)));
         }
     }
 
     fn send(&mut self, client: &mut Client, index: usize, time: u64, number: u64) {
         let now = time as f64 / 1e9;
-        let retries = client.ready.pop_front().unwrap_or_default();
+        let call = client.ready.pop_front().unwrap_or_default();
         client.under_way += 1;
         let outcome = &mut self.outcome;
         outcome.most_under_way = outcome.most_under_way.max(client.under_way);
@@ -506,7 +525,7 @@ impl Simulation {
         let answered = Event::Answered {
             number,
             sent: time,
-            retries,
+            call,
             answer,
         };
         self.events.push(Reverse((back, index, answered)));

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::finding::Finding;
 use super::rate::{Rate, Turn};
-use super::refusal::{Refusal, RefusedBy};
+use super::refusal::{InARow, Refusal, RefusedBy};
 use super::unavailable::Unavailable;
 use super::window::Window;
 
@@ -66,8 +66,20 @@ impl State {
     /// Records a response that was not a server error.
     pub fn answered(&mut self, number: u64, latency: Duration, under_way: usize, now: Instant) {
         self.window.answer(latency, under_way, now);
+        self.rate.passed(number);
         let finding = self.judge(number, None);
         self.follow(finding, now);
+    }
+
+    /// See [`Rate::refused_in_a_row`].
+    pub fn refused_in_a_row(&self, number: u64) -> InARow {
+        self.rate.refused_in_a_row(number)
+    }
+
+    /// Records that the service refused the request with a 429, and that its call gave up.
+    pub fn gave_up(&mut self, refusal: Refusal) {
+        self.overloaded(refusal.number);
+        self.rate.give_up(refusal);
     }
 
     /// Records that the service refused the request.
@@ -118,6 +130,9 @@ impl State {
     }
 
     fn follow(&mut self, finding: Finding, now: Instant) {
+        if !matches!(finding, Finding::Nothing) {
+            self.rate.keep_conclusion();
+        }
         match finding {
             Finding::Nothing => {}
             Finding::Believed(refusals) => {

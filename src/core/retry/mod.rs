@@ -16,6 +16,12 @@ pub use headers::wait_from_headers;
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// The longest backoff. A wait that the service asks for may be longer.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
+/// The waits before further requests while the service answers nothing but 429 without a stated wait,
+/// in milliseconds. With the default of five retries they outlast a limit that is counted per minute, and
+/// those of a second or ten are not waited for much longer than they last.
+const REFUSED_WAITS: [u64; 4] = [700, 3_000, 8_000, 50_000];
+/// They are longer by up to this fraction, so that clients do not return together.
+const REFUSED_JITTER: f64 = 0.1;
 
 /// What a 429 does: wait and retry, or fail at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +34,11 @@ pub enum OnRateLimit {
 #[derive(Debug, Clone, Copy)]
 pub struct Situation {
     pub retries_done: u32,
+    /// How many 429s without a stated wait came since this call's first one, each after the wait for
+    /// the one before and without an answer in between.
+    pub refused_since: u32,
+    /// How many such waits, of all calls, were too short.
+    pub waits_refused: u32,
     pub max_retries: u32,
     pub on_rate_limit: OnRateLimit,
     /// Time left before the deadline; `None` if there is none.
@@ -101,14 +112,35 @@ pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
         return Verdict::GiveUp;
     }
     let retry_after = retry_after(failure);
-    if situation.retries_done >= situation.max_retries {
+    let (refused_since, waits_refused) = match is_unstated_refusal(failure) {
+        true => (situation.refused_since, situation.waits_refused),
+        false => (0, 0),
+    };
+    if situation.retries_done.max(refused_since) >= situation.max_retries {
         return Verdict::GiveUp;
     }
-    let wait = retry_after.unwrap_or_else(|| backoff(situation.retries_done, situation.chance));
+    let wait = retry_after.unwrap_or_else(|| match waits_refused {
+        0 => backoff(situation.retries_done, situation.chance),
+        _ => refused_wait(waits_refused, situation.chance),
+    });
     match situation.remaining {
         Some(remaining) if wait >= remaining => Verdict::PastDeadline { wait },
         _ => Verdict::Retry { wait },
     }
+}
+
+/// Whether it is a 429 that does not say how long to wait.
+pub fn is_unstated_refusal(failure: &ErrorKind) -> bool {
+    let by = RefusedBy::TooManyRequests;
+    load(failure) == Load::Refused { by, wait: None }
+}
+
+/// The wait after this many were too short.
+fn refused_wait(waits: u32, chance: f64) -> Duration {
+    let index = (waits as usize).clamp(1, REFUSED_WAITS.len()) - 1;
+    let wait = REFUSED_WAITS.get(index).copied().unwrap_or_default();
+    let jitter = REFUSED_JITTER * chance.clamp(0.0, 1.0);
+    Duration::from_millis(wait).mul_f64(1.0 + jitter)
 }
 
 /// Full jitter: any wait from zero to the doubled bound, so that clients do not return at once.
@@ -137,6 +169,8 @@ pub mod tests {
     fn situation() -> Situation {
         Situation {
             retries_done: 0,
+            refused_since: 0,
+            waits_refused: 0,
             max_retries: 5,
             on_rate_limit: OnRateLimit::Wait,
             remaining: None,
@@ -213,6 +247,39 @@ pub mod tests {
         }
         assert!(is_transient(&ErrorKind::TruncatedBody(String::new())));
         assert!(!is_transient(&ErrorKind::ResponseTooLarge { limit: 1 }));
+    }
+
+    #[test]
+    fn refusals_of_everything_are_outlasted_for_a_minute() {
+        for chance in [0.0, 1.0] {
+            let waits = (0..5).map(|refused| {
+                let situation = Situation {
+                    retries_done: refused,
+                    refused_since: refused,
+                    waits_refused: refused,
+                    chance,
+                    ..situation()
+                };
+                match decide(&status(429, None), situation) {
+                    Verdict::Retry { wait } => wait,
+                    verdict => panic!("{verdict:?}"),
+                }
+            });
+            let waited = waits.sum::<Duration>().as_secs_f64();
+            assert!((60.0..70.0).contains(&waited), "{waited} s");
+        }
+    }
+
+    #[test]
+    fn waiting_together_a_call_gives_up_as_soon_as_one_alone() {
+        let situation = Situation {
+            refused_since: 5,
+            ..situation()
+        };
+        assert_eq!(decide(&status(429, None), situation), Verdict::GiveUp);
+        for failure in [status(429, Some(1)), status(500, None)] {
+            assert!(matches!(decide(&failure, situation), Verdict::Retry { .. }));
+        }
     }
 
     proptest! {

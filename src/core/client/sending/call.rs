@@ -11,7 +11,7 @@ use crate::core::client::Client;
 use crate::core::client::failure::{Failure, past_deadline};
 use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::outage::{self, Down, Outages, Pass, Patience};
-use crate::core::pace::{Admission, Pace};
+use crate::core::pace::{Admission, InARow, Pace};
 use crate::core::process::chance;
 use crate::core::retry::{self, Situation, Verdict};
 
@@ -24,6 +24,8 @@ pub(super) struct Call<'a> {
     /// Retries that count against the limit: not those in an outage, nor those of requests that the
     /// service did not process.
     pub(super) retries: u32,
+    /// How many 429s without a stated wait had come in a row when this call got its first one.
+    pub(super) first_refused: Option<u32>,
     pub(super) resent: u32,
     pub(super) redirects: Redirects,
     pub(super) patience: Patience,
@@ -106,20 +108,38 @@ impl Call<'_> {
         }
     }
 
+    /// How many of these refusals in a row came after the one that this call got first.
+    fn refused_since(&mut self, in_a_row: u32) -> u32 {
+        // Fewer than before: others were answered meanwhile.
+        let first = match self.first_refused {
+            Some(first) => first.min(in_a_row),
+            None => in_a_row,
+        };
+        self.first_refused = Some(first);
+        in_a_row - first
+    }
+
     /// Decides what to do after a transient failure.
     pub(super) fn decide(
         &mut self,
         failure: &Failure,
         number: u64,
+        in_a_row: InARow,
         pass: Pass<'_>,
         outages: &Outages,
     ) -> Next {
         let Client { options, clock, .. } = self.client;
         let once = self.client.retries_refusals_alone && failure.status != Some(429);
+        let refused_since = match retry::is_unstated_refusal(&failure.kind) {
+            true => self.refused_since(in_a_row.count),
+            false => 0,
+        };
         let usual = retry::decide(
             &failure.kind,
             Situation {
                 retries_done: self.retries,
+                refused_since,
+                waits_refused: in_a_row.waits,
                 max_retries: if once { 0 } else { options.max_retries },
                 on_rate_limit: options.on_rate_limit,
                 remaining: self.budget.remaining(clock),

@@ -83,6 +83,7 @@ impl Client {
             budget,
             attempts: Vec::new(),
             retries: 0,
+            first_refused: None,
             resent: 0,
             redirects: Redirects::default(),
             patience: Patience::new(self.outage_patience()),
@@ -173,7 +174,8 @@ impl Client {
             }
             // A probe is sent alone, so its result says nothing about the pace.
             let alone = !pass.is_open();
-            let next = call.decide(&failure, number, pass, &outages);
+            let in_a_row = place.refused_in_a_row();
+            let next = call.decide(&failure, number, in_a_row, pass, &outages);
             // Tell the pace before the slot is released, or the next request in line would slip
             // through.
             let held = match (retry::load(&failure.kind), next.verdict) {
@@ -191,9 +193,13 @@ impl Client {
                     false
                 }
                 // A backoff that the service did not ask for applies to this call, not to all
-                // requests.
+                // requests, unless all are refused.
                 (Load::Refused { by, wait: None }, Verdict::Retry { wait }) => {
-                    place.refused(by, wait.min(LONGEST_UNSTATED_HOLD), false);
+                    let hold = match by == RefusedBy::TooManyRequests && in_a_row.waits > 0 {
+                        true => wait,
+                        false => wait.min(LONGEST_UNSTATED_HOLD),
+                    };
+                    place.refused(by, hold, false);
                     false
                 }
                 // This call gives up, but its refusal still counts for the pace.
@@ -205,6 +211,10 @@ impl Client {
                     _,
                 ) => {
                     place.refused(by, Duration::ZERO, false);
+                    false
+                }
+                (Load::Refused { wait: None, .. }, _) => {
+                    place.gave_up();
                     false
                 }
                 (Load::Over | Load::Refused { .. }, _) => {

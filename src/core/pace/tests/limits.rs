@@ -201,3 +201,27 @@ fn windows_that_end_at_their_time_are_no_bans() {
         }
     }
 }
+
+#[test]
+fn limits_per_minute_that_state_no_wait_are_outlasted_by_every_call() {
+    for (count, every, max_concurrency, refused) in [
+        (20.0, 60.0, 1, 0.25),
+        (20.0, 60.0, 16, 0.3),
+        (60.0, 60.0, 16, 0.15),
+        (600.0, 60.0, 16, 0.05),
+        (100.0, 10.0, 16, 0.15),
+    ] {
+        for latency in [0.01, 0.1] {
+            let set = Run {
+                limiter: Limiter::Fixed { count, every },
+                wait_header: WaitHeader::Nothing,
+                latency,
+                max_concurrency,
+                seconds: 15.0 * every,
+                ..Run::default()
+            };
+            check(0.8, refused, set);
+            assert_eq!(run(set).failed, 0.0, "{set:?}");
+        }
+    }
+}
