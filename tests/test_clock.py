@@ -92,7 +92,7 @@ def test_a_limit_per_minute_that_names_no_wait_is_outlasted(face, scripted, cloc
 
 
 def test_refusals_that_name_no_wait_end_after_a_minute(face, scripted, clock):
-    server = scripted(answer(429, b"Too many requests"))
+    server = scripted(lambda request: answer(429, b"Too many requests"))
     client = on_clock(face, server, clock)
     for _ in range(2):
         began = clock.now
@@ -103,7 +103,7 @@ def test_refusals_that_name_no_wait_end_after_a_minute(face, scripted, clock):
 
 
 def test_calls_that_are_refused_together_give_up_together(scripted, clock):
-    server = scripted(answer(429, b"Too many requests"))
+    server = scripted(lambda request: answer(429, b"Too many requests"))
     client = Client._on_clock(clock, server.url, server.secret, server.vendor)
     with ThreadPoolExecutor(16) as threads:
         calls = [threads.submit(client.users.get, number) for number in range(1, 17)]
