@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+
 use crate::core::error::Error;
 
 /// The largest `limit` that the interface allows (8.1: greater than 0 and lower than 100).
@@ -149,6 +151,20 @@ pub enum Endpoint {
         offset: u64,
         limit: Limit,
     },
+}
+
+/// What all paths of the interface begin with, below the base URL.
+pub const EXTERNAL: &str = "/external/";
+
+impl Endpoint {
+    /// The JSON of a page without rows or total, for services that answer 204 (no content) instead;
+    /// empty if it is no page.
+    pub fn empty_list(self) -> Bytes {
+        match self {
+            Self::Page { list, .. } => format!("{{\"{}\":[]}}", list.resource().key()).into(),
+            Self::User { .. } | Self::Message { .. } => Bytes::new(),
+        }
+    }
 }
 
 impl fmt::Display for Endpoint {

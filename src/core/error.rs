@@ -73,6 +73,9 @@ pub enum ErrorKind {
     OtherProcess,
 }
 
+// How much of a rejected request's body is read for its words, in bytes, and shown, in characters.
+const MOST_BODY_READ: usize = 16 * 1024;
+const MOST_WORDS: usize = 120;
 const PROXY_PASSWORD: &str = "the proxy requires a user name and password, or rejected those given";
 
 /// How a response differs from the documented shape.
@@ -148,6 +151,15 @@ impl Error {
     /// was (RFC 9110 15.5.11).
     pub fn is_not_found(&self) -> bool {
         matches!(self.status(), Some(404 | 410))
+    }
+
+    /// Whether it is an error status whose body is a JSON object or list.
+    pub fn has_json_body(&self) -> bool {
+        let ErrorKind::Status(failure) = &self.kind else {
+            return false;
+        };
+        let first = failure.body.iter().find(|byte| !byte.is_ascii_whitespace());
+        matches!(first, Some(b'{' | b'['))
     }
 
     /// Whether the response exceeds `max_response_bytes`.
@@ -324,13 +336,28 @@ impl fmt::Display for ErrorKind {
     }
 }
 
+impl StatusFailure {
+    /// What the body of a rejected request says, where frameworks say it.
+    fn words(&self) -> Option<String> {
+        if !(400..500).contains(&self.status) || self.body.len() > MOST_BODY_READ {
+            return None;
+        }
+        let body: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
+        let words = ["detail", "message", "error", "title"]
+            .iter()
+            .find_map(|name| body.get(name)?.as_str())?;
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!words.is_empty()).then(|| words.chars().take(MOST_WORDS).collect())
+    }
+}
+
 impl fmt::Display for StatusFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the service answered {}", self.status)?;
         let advice = match self.status {
             400 | 422 => "it rejected the arguments; see the response body",
             401 => "it rejected the secret; check api_secret or BACKREAD_API_SECRET",
-            403 => "the secret may not read this",
+            403 => "the secret is wrong or may not read this",
             404 | 410 => {
                 "there is no such user or message, or base_url is not what is in front of \
                  /external/users"
@@ -339,11 +366,15 @@ impl fmt::Display for StatusFailure {
             407 => PROXY_PASSWORD,
             429 => "it asks for fewer requests",
             300..=399 => "a redirect that is not followed; check base_url",
+            511 => "this network wants a login (RFC 6585, 6)",
             503 => "it is down or asks for fewer requests",
             500..=599 => "it failed; call again later",
             _ => "its body may say why",
         };
         write!(formatter, ": {advice}")?;
+        if let Some(words) = self.words() {
+            write!(formatter, "; it says {words:?}")?;
+        }
         if let Some(wait) = self.retry_after {
             write!(formatter, "; it asked to wait {} s", wait.as_secs_f64())?;
         }

@@ -20,6 +20,8 @@ use crate::core::walk::{Walk, WalkedPage};
 const AT_ONCE: usize = 32;
 // Items are created without releasing the GIL: other threads wait for this many, or for one page's.
 const MOST_ROWS: usize = 2_048;
+// Nor from more JSON than this, in bytes.
+const MOST_JSON: usize = 8 * 1024 * 1024;
 
 /// Pages taken from the walk whose items are not created yet.
 #[derive(Default)]
@@ -33,11 +35,13 @@ impl Ready {
     /// The next pages; empty if there are none.
     fn take(&self) -> Vec<WalkedPage> {
         let mut ready = self.lock();
-        let (mut taken, mut rows) = (Vec::new(), 0);
+        let (mut taken, mut rows, mut json) = (Vec::new(), 0, 0);
         while let Some(page) = ready.front()
-            && (taken.is_empty() || rows + page.rows.len() <= MOST_ROWS)
+            && (taken.is_empty()
+                || rows + page.rows.len() <= MOST_ROWS && json + page.size() <= MOST_JSON)
         {
             rows += page.rows.len();
+            json += page.size();
             taken.extend(ready.pop_front());
         }
         taken

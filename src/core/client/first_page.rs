@@ -27,14 +27,19 @@ impl Client {
         budget: &Budget,
     ) -> Result<Read<FirstPage>, Error> {
         let endpoint = list.page(0, limit);
-        self.read_body(endpoint, budget, |body| {
-            let digest = key.digest(&body);
-            if known == Some(digest) {
-                return Ok(FirstPage::Unchanged);
-            }
-            let page = Page::read(Text::repair(body), list.resource())?;
-            Ok(FirstPage::Changed(page, digest))
-        })
-        .await
+        let mut read = self
+            .read_body(endpoint, budget, |body| {
+                let digest = key.digest(&body);
+                if known == Some(digest) {
+                    return Ok(FirstPage::Unchanged);
+                }
+                let page = Page::read(Text::repair(body), list.resource())?;
+                Ok(FirstPage::Changed(page, digest))
+            })
+            .await?;
+        if let FirstPage::Changed(page, _) = &mut read.value {
+            page.stored_at = read.sent.stored_at;
+        }
+        Ok(read)
     }
 }

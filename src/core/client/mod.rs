@@ -22,6 +22,7 @@ use super::outage::Outages;
 use super::pace::{Closing, Pace};
 use super::process::PerProcess;
 use super::redact::{Redactor, redacted_settings};
+use super::timestamp::Timestamp;
 use crate::clock::Clock;
 use crate::core::api::{Endpoint, Limit, List, Natural, Resource};
 use crate::core::decode::json::{self, Fault, Text};
@@ -61,9 +62,16 @@ pub struct Sent {
     pub endpoint: Endpoint,
     pub attempts: Vec<Attempt>,
     pub redactor: Redactor,
+    /// When the response was made, or later, if a cache says that it had stored it (RFC 9111, 5.1).
+    pub stored_at: Option<Timestamp>,
 }
 
 impl Sent {
+    /// Whether the response was made before this time, as far as caches say.
+    pub fn is_older_than(&self, time: Timestamp) -> bool {
+        self.stored_at.is_some_and(|stored_at| stored_at < time)
+    }
+
     /// How many rows were requested, if it was a page.
     pub fn requested_rows(&self) -> Option<u64> {
         match self.endpoint {
@@ -264,7 +272,8 @@ impl Client {
 
     /// A user as part of a larger call, within its budget.
     pub async fn user_within(&self, user_id: Natural, budget: &Budget) -> Result<Read<Row>, Error> {
-        self.single(Endpoint::User { user_id }, Resource::Users, budget)
+        let endpoint = Endpoint::User { user_id };
+        self.single(endpoint, user_id, Resource::Users, budget)
             .await
     }
 
@@ -273,7 +282,7 @@ impl Client {
             user_id,
             message_id,
         };
-        self.single(endpoint, Resource::Messages, &self.budget())
+        self.single(endpoint, message_id, Resource::Messages, &self.budget())
             .await
     }
 
@@ -286,8 +295,10 @@ impl Client {
         budget: &Budget,
     ) -> Result<Read<Page>, Error> {
         let endpoint = list.page(offset, limit);
-        self.read(endpoint, budget, |text| Page::read(text, list.resource()))
-            .await
+        let read = self.read(endpoint, budget, |text| Page::read(text, list.resource()));
+        let mut read = read.await?;
+        read.value.stored_at = read.sent.stored_at;
+        Ok(read)
     }
 
     /// The JSON of a row by its id; `None` if there is no such row.
@@ -304,12 +315,19 @@ impl Client {
                 message_id: id,
             },
         };
-        let read = self.read(endpoint, budget, |text| {
+        let parse = |text: Text| {
             json::check(&text.json)?;
             json::check_object(&text.json)?;
             Ok(Some(text.json.as_str().to_owned()))
-        });
-        match read.await {
+        };
+        let mut read = self.read(endpoint, budget, parse).await;
+        if let Err(error) = &read
+            && error.status() == Some(404)
+            && !self.is_missing(error, budget).await?
+        {
+            read = self.read(endpoint, budget, parse).await;
+        }
+        match read {
             // Not 410, which a service may also answer for an address that it no longer has.
             Err(error) if error.status() == Some(404) => Ok(Read {
                 value: None,
@@ -317,10 +335,22 @@ impl Client {
                     endpoint,
                     attempts: error.attempts.clone(),
                     redactor: self.redactor(),
+                    stored_at: None,
                 },
             }),
             read => read,
         }
+    }
+
+    /// Whether a 404 shows that a row is missing. One without JSON may be of a proxy that does not
+    /// know the service at the moment: then the row must be requested again, once the service has
+    /// answered something else.
+    pub async fn is_missing(&self, error: &Error, budget: &Budget) -> Result<bool, Error> {
+        if error.has_json_body() {
+            return Ok(true);
+        }
+        self.page(List::Users, 0, Limit::SMALLEST, budget).await?;
+        Ok(false)
     }
 
     /// A page that these attempts were for.
@@ -331,6 +361,7 @@ impl Client {
                 endpoint,
                 attempts,
                 redactor: self.redactor(),
+                stored_at: None,
             },
         }
     }
@@ -338,11 +369,16 @@ impl Client {
     async fn single(
         &self,
         endpoint: Endpoint,
+        id: Natural,
         resource: Resource,
         budget: &Budget,
     ) -> Result<Read<Row>, Error> {
-        self.read(endpoint, budget, |text| Row::alone(text.json, resource))
-            .await
+        self.read(endpoint, budget, |text| {
+            let row = Row::alone(text.json, resource)?;
+            row.check_id(id)?;
+            Ok(row)
+        })
+        .await
     }
 
     pub fn redactor(&self) -> Redactor {
@@ -394,6 +430,13 @@ impl Client {
         }
     }
 
+    /// When a response of this age was made, at the latest; `None` if it is new.
+    fn stored_at(&self, age: &str) -> Option<Timestamp> {
+        let seconds: i64 = age.trim().parse().ok().filter(|age| *age > 0)?;
+        let now = Timestamp::by(&self.clock).microseconds();
+        Timestamp::from_microseconds(now.checked_sub(seconds.checked_mul(1_000_000)?)?)
+    }
+
     async fn read<T>(
         &self,
         endpoint: Endpoint,
@@ -410,22 +453,28 @@ impl Client {
         budget: &Budget,
         parse: impl Fn(Bytes) -> Result<T, Fault>,
     ) -> Result<Read<T>, Error> {
-        let judge = |answer: Answer| {
+        let judge = |mut answer: Answer| {
             if !(200..300).contains(&answer.status) {
                 return Err(status_failure(answer, self.clock.wall()).into());
             }
             let (status, headers) = (answer.status, answer.headers);
+            if status == 204 && answer.body.is_empty() {
+                answer.body = endpoint.empty_list();
+            }
+            let stored_at = || self.stored_at(headers.get("age")?);
             parse(answer.body)
-                .map(|value| (status, value))
+                .map(|value| (status, (value, stored_at())))
                 .map_err(|fault| unreadable(status, &headers, fault))
         };
-        let (value, attempts) = self.send(&Request::Read(endpoint), budget, judge).await?;
+        let ((value, stored_at), attempts) =
+            self.send(&Request::Read(endpoint), budget, judge).await?;
         Ok(Read {
             value,
             sent: Sent {
                 endpoint,
                 attempts,
                 redactor: self.redactor(),
+                stored_at,
             },
         })
     }

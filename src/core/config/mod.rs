@@ -279,9 +279,10 @@ fn vendor(given: Option<String>) -> Result<String, Error> {
     if fits {
         return Ok(vendor);
     }
+    // It may be the secret, in the wrong place, so the message does not show it.
     Err(Error::configuration(format!(
-        "vendor (BACKREAD_VENDOR) {vendor:?} is not valid in a media type; pass {VENDOR}, which \
-         has letters, digits and -_. only"
+        "vendor (BACKREAD_VENDOR) is not valid in a media type; pass {VENDOR}, which has letters, \
+         digits and -_. only"
     )))
 }
 
@@ -292,8 +293,12 @@ fn proxy_url(text: &str) -> Result<Url, Error> {
             "proxy {UNPRINTABLE}; pass its address, such as http://proxy.example.com:3128"
         )));
     }
-    let url = Url::parse(text)
-        .map_err(|error| Error::configuration(format!("proxy is not a URL: {error}")))?;
+    // As is customary, an address without a scheme is an http one.
+    let url = match text.contains("://") {
+        true => Url::parse(text),
+        false => Url::parse(&format!("http://{text}")),
+    };
+    let url = url.map_err(|error| Error::configuration(format!("proxy is not a URL: {error}")))?;
     if matches!(url.scheme(), "http" | "https") && url.has_host() {
         return Ok(url);
     }

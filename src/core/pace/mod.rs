@@ -297,10 +297,11 @@ impl Admission<'_> {
         self.pace.shared().state.refused(refusal);
     }
 
-    /// Records a 429 after which the call gave up.
-    pub fn gave_up(self) {
+    /// Records a 429 after which the call gave up, perhaps after all waits for such refusals
+    /// (`exhausted`).
+    pub fn gave_up(self, exhausted: bool) {
         let refusal = self.refusal(RefusedBy::TooManyRequests, Duration::ZERO, false);
-        self.pace.shared().state.gave_up(refusal);
+        self.pace.shared().state.gave_up(refusal, exhausted);
     }
 
     fn refusal(&self, by: RefusedBy, wait: Duration, told: bool) -> Refusal {

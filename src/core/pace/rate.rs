@@ -52,8 +52,8 @@ pub struct Rate {
 struct Unstated {
     /// How many came one after another, each to a request sent after the wait for the one before.
     in_a_row: u32,
-    /// The same, when a call last gave up: the waits are short again after that.
-    given_up: u32,
+    /// All waits were too short for a call: there are no more until something is answered.
+    exhausted: bool,
     /// Requests up to this number were sent before the first of them was known.
     before: u64,
     /// What was believed before the last wait: if the next request is refused too, it was too short
@@ -265,7 +265,7 @@ impl Rate {
             self.unstated = match refusal.is_unstated() {
                 true => Unstated {
                     in_a_row: 1,
-                    given_up: 0,
+                    exhausted: false,
                     before: self.log.sent(),
                     believed: None,
                 },
@@ -285,7 +285,9 @@ impl Rate {
     /// The 429s without a stated wait so far, if this request is refused so.
     pub fn refused_in_a_row(&self, number: u64) -> InARow {
         let Unstated {
-            in_a_row, given_up, ..
+            in_a_row,
+            exhausted,
+            ..
         } = self.unstated;
         let count = match in_a_row {
             0 => 1,
@@ -293,15 +295,15 @@ impl Rate {
         };
         InARow {
             count,
-            waits: count.saturating_sub(given_up + 1),
+            waits: if exhausted { 0 } else { count - 1 },
         }
     }
 
-    /// Records that the call of a refused request gave up.
-    pub fn give_up(&mut self, refusal: Refusal) {
+    /// Records that the call of a refused request gave up, perhaps after all waits.
+    pub fn give_up(&mut self, refusal: Refusal, exhausted: bool) {
         if self.goes_on(refusal.number) {
             self.refuse(refusal);
-            self.unstated.given_up = self.unstated.in_a_row;
+            self.unstated.exhausted |= exhausted;
         }
     }
 

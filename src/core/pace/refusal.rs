@@ -30,7 +30,7 @@ pub struct Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InARow {
     pub count: u32,
-    /// How many of their waits were too short, since a call last gave up.
+    /// How many of their waits were too short; 0 once all were.
     pub waits: u32,
 }
 

@@ -462,7 +462,7 @@ impl Simulation {
         };
         match self.run.blind && by == RefusedBy::Unavailable {
             false if last && wait.is_none() && by == RefusedBy::TooManyRequests => {
-                client.state.gave_up(refusal);
+                client.state.gave_up(refusal, since > 4);
             }
             false => client.state.refused(refusal),
             true if refusal.told => client.state.hold_back(refusal),

@@ -77,9 +77,9 @@ impl State {
     }
 
     /// Records that the service refused the request with a 429, and that its call gave up.
-    pub fn gave_up(&mut self, refusal: Refusal) {
+    pub fn gave_up(&mut self, refusal: Refusal, exhausted: bool) {
         self.overloaded(refusal.number);
-        self.rate.give_up(refusal);
+        self.rate.give_up(refusal, exhausted);
     }
 
     /// Records that the service refused the request.

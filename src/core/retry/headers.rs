@@ -4,11 +4,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 // Values from here on are an epoch; below, a number of seconds (2001-09-09 as either).
 const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
+// A Retry-After this near to the present, as an epoch, is one.
+const NEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 // From here on an epoch is in milliseconds (2001-09-09; in seconds it would be the year 33658).
 const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
 
-/// The wait that a refusal asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3). If
-/// there is none, the time until a limit is reset: `X-RateLimit-Reset` as an epoch, down to
+/// The wait that a refusal asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or as
+/// an epoch near the present, as some services send it. If there is none, the time until a limit is reset: `X-RateLimit-Reset` as an epoch, down to
 /// nanoseconds, as a number of seconds or as a date, otherwise `RateLimit`
 /// (draft-ietf-httpapi-ratelimit-headers). A limit of which something remains is not why it was
 /// refused. If `Retry-After` is zero, the limit counts if the service says that nothing remains.
@@ -39,11 +41,18 @@ pub fn wait_from_headers<'a>(
         .or(retry_after)
 }
 
+/// Some services send an epoch: it is near, and a wait of decades is not meant.
 fn seconds_or_date(value: &str, now: SystemTime) -> Option<Duration> {
-    seconds(value).or_else(|| {
+    let Some(length) = seconds(value) else {
         let then = date(value)?;
-        Some(then.duration_since(now).unwrap_or(Duration::ZERO))
-    })
+        return Some(then.duration_since(now).unwrap_or(Duration::ZERO));
+    };
+    match now.duration_since(UNIX_EPOCH) {
+        Ok(elapsed) if length >= EPOCH_FROM && length.abs_diff(elapsed) <= NEAR => {
+            Some(length.saturating_sub(elapsed))
+        }
+        _ => Some(length),
+    }
 }
 
 /// RFC 9110 wants `GMT`; some write the same zone otherwise.
@@ -212,6 +221,20 @@ mod tests {
                 wait_from_headers(header, now),
                 Some(Duration::from_secs(30))
             );
+        }
+    }
+
+    #[test]
+    fn an_epoch_near_the_present_is_no_wait_of_decades() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        for (epoch, wait) in [
+            ("1700000030", 30),
+            ("1699999999", 0),
+            ("1800000000", 1_800_000_000),
+        ] {
+            let header = |header: &str| (header == "retry-after").then_some(epoch);
+            let wait = Some(Duration::from_secs(wait));
+            assert_eq!(wait_from_headers(header, now), wait, "{epoch}");
         }
     }
 

@@ -90,7 +90,7 @@ pub fn load(failure: &ErrorKind) -> Load {
 pub fn is_transient(failure: &ErrorKind) -> bool {
     match failure {
         ErrorKind::Connect(_) | ErrorKind::Timeout(_) | ErrorKind::TruncatedBody(_) => true,
-        ErrorKind::Status(failure) => matches!(failure.status, 408 | 429 | 500..=599),
+        ErrorKind::Status(failure) => matches!(failure.status, 408 | 429 | 500..=510 | 512..=599),
         _ => false,
     }
 }
@@ -141,6 +141,11 @@ fn refused_wait(waits: u32, chance: f64) -> Duration {
     let wait = REFUSED_WAITS.get(index).copied().unwrap_or_default();
     let jitter = REFUSED_JITTER * chance.clamp(0.0, 1.0);
     Duration::from_millis(wait).mul_f64(1.0 + jitter)
+}
+
+/// Whether all waits for this many refusals in a row were too short.
+pub fn is_exhausted(in_a_row: u32) -> bool {
+    in_a_row as usize > REFUSED_WAITS.len()
 }
 
 /// Full jitter: any wait from zero to the doubled bound, so that clients do not return at once.

@@ -148,6 +148,9 @@ impl ListReading<'_> {
                 }
             };
             self.end_requests += read.sent.attempts.len() as u64;
+            if read.sent.is_older_than(began) {
+                return Ok(None);
+            }
             let received = read.value.rows.len();
             note_page_rows(&context.counters, &read.sent, read.value.limit, received);
             let repeated = end.repeated();
@@ -238,6 +241,10 @@ impl ListReading<'_> {
             Err(error) => return self.sweep(Start::FirstPage(began, Err(error)), shape).await,
         };
         match (value, held) {
+            (FirstPage::Unchanged, _) if sent.is_older_than(began) => {
+                self.end_requests += sent.attempts.len() as u64;
+                self.sweep(Start::Beginning, shape).await
+            }
             (FirstPage::Unchanged, held) => {
                 let requests = self.end_requests + sent.attempts.len() as u64;
                 Ok(held.map(|held| self.unchanged(*held, began, requests)))
@@ -368,7 +375,7 @@ impl ListReading<'_> {
                 "the user was gone when the messages were requested",
             ),
             false => (
-                Kind::Whole,
+                Kind::Unread,
                 "its messages were not found, although the user exists",
             ),
         };

@@ -58,8 +58,8 @@ pub async fn read_all(
     .buffer_unordered(side_by_side)
     .try_for_each(async |()| Ok(()));
     tokio::try_join!(find, read)?;
-    // If lists are left, these may be readable.
-    match context.run.was_spent() {
+    // Lists that are left, or were read in an earlier part of the run, may be readable.
+    match context.run.was_spent() || context.plan(|plan| plan.lists_done() > 0) {
         true => Ok(()),
         false => context.unread.end(),
     }
@@ -121,6 +121,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     };
     let half_read = context.plan(Plan::take_users_half_read);
     let going_on = half_read.and_then(HalfRead::go_on);
+    let resumed = going_on.is_some();
     // Users committed before are not shown again.
     for id in going_on.iter().flat_map(|going_on| &going_on.resume.held) {
         if let Some(user_id) = i64::try_from(id).ok().and(Some(id.into())) {
@@ -159,7 +160,8 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     let from = going_on.map(|going_on| going_on.resume).into();
     sweep_from(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
     let report = Box::new(report.get());
-    if report.unreadable_rows > 0 {
+    // Users who moved to pages that were read before the interruption were shown in none.
+    if report.unreadable_rows > 0 || resumed {
         context.plan(Plan::see_known);
     }
     context.outlet.put(Event::UsersEnded(report)).await;

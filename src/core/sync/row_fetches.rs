@@ -1,6 +1,7 @@
 //! Fetches by id the rows that a sweep did not show, to tell whether they still exist.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
@@ -12,7 +13,7 @@ use crate::core::decode::page::Row;
 use crate::core::error::Error;
 use crate::core::prefetch::{Outlet, Sink};
 use crate::core::walk::crawl::MOST_SIDE_BY_SIDE;
-use crate::core::walk::unread::UnreadLists;
+use crate::core::walk::unread::{MOST_IN_A_ROW, UnreadLists};
 
 /// Fetches all rows whose ids can be requested, concurrently, as far as the run's budget goes.
 pub async fn fetch_rows(
@@ -24,21 +25,24 @@ pub async fn fetch_rows(
     let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
     let budget = client.budget().within(Arc::clone(&run));
     let unread = UnreadLists::default();
-    let begun = keys
-        .into_iter()
-        .take_while(|_| run.has_room(client.clock()));
+    // So many rows without an answer say that this service does not tell which ones are gone.
+    let failed_in_a_row = AtomicU64::new(0);
+    let begun = keys.into_iter().take_while(|_| {
+        run.has_room(client.clock()) && failed_in_a_row.load(Ordering::Relaxed) < MOST_IN_A_ROW
+    });
     stream::iter(begun)
         .map(async |key| match fetch_row(&client, key, &budget).await {
             Ok(event) => {
-                unread.note_read();
+                failed_in_a_row.store(0, Ordering::Relaxed);
                 Ok(event)
             }
             Err(error) if error.is_budget_spent() => Ok(None),
             // Leave its row as it is: a failed read does not show that the row is gone.
-            Err(error) => unread
-                .give_up(&client, &budget, error, false)
-                .await
-                .map(|_| None),
+            Err(error) => {
+                failed_in_a_row.fetch_add(1, Ordering::Relaxed);
+                let given_up = unread.give_up(&client, &budget, error, true).await;
+                given_up.map(|_| None)
+            }
         })
         .buffer_unordered(side_by_side)
         .try_for_each(async |event| {

@@ -12,6 +12,7 @@ use crate::core::prefetch::{Outlet, Prefetch, Sink};
 use crate::core::report::{Certificate, Counts, Evidence, WalkReport};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::crawl::{Event, Users, crawl_into};
+use crate::core::walk::room::Room;
 use crate::core::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
 // Pages buffered for the reader, in addition to one in each list's task.
@@ -35,6 +36,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
             }),
             full: Notify::new(),
             outlet,
+            waiting: Room::new(),
             client,
         });
         messages.begin();
@@ -67,6 +69,7 @@ struct Messages {
     /// Notified once `max_items` rows were passed on.
     full: Notify,
     outlet: Outlet<WalkedPage>,
+    waiting: Room,
 }
 
 struct State {
@@ -91,6 +94,7 @@ impl Sink<Event> for Messages {
         page.rows
             .truncate(usize::try_from(state.room).unwrap_or(usize::MAX));
         state.room -= page.rows.len() as u64;
+        page.held = Some(self.waiting.take(page.size()).await);
         let read = self.outlet.put(page).await;
         if state.room == 0 {
             self.full.notify_one();

@@ -8,7 +8,8 @@ use tokio::task::JoinSet;
 
 use crate::core::api::{LARGEST_LIMIT, List, Natural};
 use crate::core::budget::Budget;
-use crate::core::client::Client;
+use crate::core::client::{Client, Read};
+use crate::core::decode::page::Row;
 use crate::core::error::{Error, ErrorKind};
 use crate::core::list_state::requestable_id;
 use crate::core::prefetch::{Mapped, Sink};
@@ -253,9 +254,19 @@ enum ListEnd {
 
 /// Checks whether a user whose messages were not found is gone; if not, the list is in doubt.
 pub async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
-    match client.user_within(user_id, budget).await {
-        Ok(_) => Ok(false),
-        Err(error) if error.is_not_found() => Ok(true),
+    let found = |read: Result<Read<Row>, Error>| match read {
+        Ok(_) => Ok(None),
+        Err(error) if error.is_not_found() => Ok(Some(error)),
+        Err(error) => Err(error),
+    };
+    let Some(error) = found(client.user_within(user_id, budget).await)? else {
+        return Ok(false);
+    };
+    match client.is_missing(&error, budget).await {
+        Ok(true) => Ok(true),
+        Ok(false) => Ok(found(client.user_within(user_id, budget).await)?.is_some()),
+        // The service itself is not there.
+        Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error),
     }
 }

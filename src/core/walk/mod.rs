@@ -6,6 +6,7 @@ mod answered_length;
 pub mod crawl;
 pub mod failing_row;
 pub mod page_request;
+pub mod room;
 mod row_order;
 pub mod shard_users;
 mod smaller_pages;
@@ -29,6 +30,7 @@ use super::timestamp::Timestamp;
 use crate::core::api::{Limit, List, Natural};
 use crate::core::decode::page::{Page, Row};
 use failing_row::fails_for_its_rows;
+use room::Held;
 use smaller_pages::SmallerPages;
 pub use sweep::{
     Checkpoint, Fetch, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Response, Resume, Sweep,
@@ -77,6 +79,15 @@ pub struct WalkedPage {
     pub sent: Sent,
     /// Where a later walk may resume after this page, if more follow.
     pub checkpoint: Option<Box<Checkpoint>>,
+    /// The room that it takes while it waits for its reader, where that is bounded.
+    pub held: Option<Held>,
+}
+
+impl WalkedPage {
+    /// How much JSON its rows keep in memory, in bytes.
+    pub fn size(&self) -> usize {
+        self.rows.first().map_or(0, |row| row.page().bytes())
+    }
 }
 
 /// The report of a running walk, shared between the walk and its readers.

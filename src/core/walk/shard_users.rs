@@ -224,6 +224,7 @@ impl Search {
             counts: self.report.counts(),
             sent,
             checkpoint: None,
+            held: None,
         };
         self.give(page).await?;
         Ok(received)
@@ -266,6 +267,7 @@ impl Search {
                         counts: self.report.counts(),
                         sent: read.sent,
                         checkpoint: None,
+                        held: None,
                     };
                     self.give(page).await?;
                 }

@@ -9,6 +9,9 @@ use crate::core::error::ErrorKind;
 // hyper-util's message for a 407 to CONNECT; its error has no public type.
 const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
 
+// Its message for any other answer than 200 to CONNECT, whose status it does not tell.
+const NO_TUNNEL: &str = "tunnel error: unsuccessful";
+
 pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
     if error.is_builder() {
         return ErrorKind::Transport(format!("the request cannot be made: {}", chain(error)));
@@ -23,6 +26,11 @@ pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
         );
     }
     let mut reason = chain(error);
+    if root_cause(error) == NO_TUNNEL {
+        reason = "the proxy did not connect to the service (CONNECT): it may forbid that host or \
+                  port, or not reach it"
+            .to_owned();
+    }
     if tls_errors::cause::<io::Error>(error).is_some_and(is_out_of_descriptors) {
         reason.push_str(
             "; this process may open no more files: raise its limit (ulimit -n), or lower \

@@ -16,6 +16,12 @@ pub const MOST_REDIRECTS: u32 = 5;
 #[derive(Debug, Clone)]
 pub struct Target(pub(super) Box<Url>);
 
+impl Target {
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+}
+
 /// The target of a redirect; `None` for other responses, and for redirects that name none.
 pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
     let moved = matches!(
@@ -33,11 +39,20 @@ pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
     else {
         return Ok(None);
     };
+    // A service behind a proxy for TLS may not know that it is: the secret stays on TLS.
+    let here = response.url();
+    if (url.scheme(), here.scheme()) == ("http", "https")
+        && url.host() == here.host()
+        && (url.port().is_none() || url.port() == here.port())
+    {
+        let _ = url.set_scheme("https");
+        let _ = url.set_port(here.port());
+    }
     let origin = url.origin();
-    if origin != response.url().origin() {
+    if origin != here.origin() {
         return Err(ErrorKind::Transport(format!(
             "a redirect to another origin, {}, was refused: the secret stays with the service; if \
-             it has moved, set base_url to its new address",
+             it has moved, set base_url to its new address, or perhaps this network wants a login",
             origin.ascii_serialization()
         )));
     }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderValue,
+};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, ClientBuilder, Proxy};
 use secrecy::{ExposeSecret, SecretString};
@@ -30,6 +32,8 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
     let mut builder = reqwest::Client::builder()
         .default_headers(headers(origin)?)
         .user_agent(&origin.user_agent)
+        // Names are the same in any case (RFC 9110, 5.1), but some services look for `Authorization`.
+        .http1_title_case_headers()
         .redirect(Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
@@ -104,6 +108,8 @@ fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
         (AUTHORIZATION, authorization),
         (ACCEPT, accept),
         (ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED)),
+        // A cache in between could show what was, and rows that are gone.
+        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ]))
 }
 

@@ -8,7 +8,7 @@ mod event_loop_future;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,7 @@ static RUNTIME: PerProcess<Arc<Runtimes>> = PerProcess::empty();
 
 fn runtimes() -> PyResult<Arc<Runtimes>> {
     let make = || {
+        check_threads()?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .thread_name("backread")
@@ -76,6 +77,32 @@ fn runtimes() -> PyResult<Arc<Runtimes>> {
         }))
     };
     Ok(RUNTIME.with(make, Arc::clone)?)
+}
+
+/// Checks that this process may start as many threads as a runtime needs: tokio's own start of them
+/// panics where it may not, or never returns.
+fn check_threads() -> std::io::Result<()> {
+    let all = RwLock::new(());
+    let failed = thread::scope(|scope| {
+        // Each lives until all were started.
+        let starting = all.write();
+        let wait = || drop(all.read());
+        let threads: Vec<_> = (0..=WORKERS)
+            .map(|_| thread::Builder::new().spawn_scoped(scope, wait))
+            .collect();
+        drop(starting);
+        threads.into_iter().find_map(Result::err)
+    });
+    match failed {
+        None => Ok(()),
+        Some(error) => Err(std::io::Error::new(
+            error.kind(),
+            format!(
+                "this process may start no more threads ({error}): raise ulimit -u, the container's \
+                 pids limit, or TasksMax"
+            ),
+        )),
+    }
 }
 
 /// The runtimes, if this process has created them.

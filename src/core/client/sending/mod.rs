@@ -214,7 +214,7 @@ impl Client {
                     false
                 }
                 (Load::Refused { wait: None, .. }, _) => {
-                    place.gave_up();
+                    place.gave_up(retry::is_exhausted(in_a_row.count));
                     false
                 }
                 (Load::Over | Load::Refused { .. }, _) => {
@@ -260,6 +260,7 @@ impl Client {
             }),
             None => judge(answer),
         });
+        let outcome = outcome.map_err(|failure| redirects.explain(failure));
         // Redacted here for everything downstream: errors, their attempts, logs.
         outcome.map_err(|failure| Failure {
             kind: self.redactor().redact_kind(failure.kind),

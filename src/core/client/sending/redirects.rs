@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use crate::core::api::EXTERNAL;
 use crate::core::client::failure::Failure;
+use crate::core::error::{ErrorKind, Misfit};
 use crate::core::wire::{MOST_REDIRECTS, Target, too_many};
 
 /// The redirects of one attempt so far.
@@ -15,6 +17,20 @@ pub(super) struct Redirects {
 }
 
 impl Redirects {
+    /// Names the cause of a failure behind a redirect to something else, such as a login page:
+    /// requesting it again does not help.
+    pub(super) fn explain(&self, mut failure: Failure) -> Failure {
+        if let Some(path) = self.target.as_ref().map(Target::path)
+            && !path.contains(EXTERNAL)
+            && let ErrorKind::Decode { reason, misfit, .. } = &mut failure.kind
+            && *misfit == Misfit::NotJson
+        {
+            *reason = format!("it came after a redirect to {path}, perhaps a login: {reason}");
+            failure.transient = false;
+        }
+        failure
+    }
+
     /// The redirects with the one that an attempt ended in; `None` if it ended in none, or if there
     /// are too many, which is then its error.
     pub(super) fn follow<T>(

@@ -5,11 +5,17 @@ use std::borrow::Cow;
 use hashbrown::HashMap;
 use serde_json::Value;
 
+/// The longest text that is read into values, in bytes: they take up to sixty times its memory.
+const MOST_REWRITTEN: usize = 256 * 1024;
+
 /// A value as serde_json writes it, without white space and escapes that are not needed.
 ///
 /// serde_json reads objects with certain keys as numbers or as JSON. A text in which such a key may
-/// occur, or that serde_json rejects, only loses its white space.
+/// occur, that is long, or that serde_json rejects, only loses its white space.
 pub fn rewritten(json: &str) -> String {
+    if json.len() > MOST_REWRITTEN {
+        return without_space(json);
+    }
     // Looking for one character first takes less where it is not there.
     let has = |first: char, text| json.contains(first) && json.contains(text);
     let may_mislead = has('$', "$serde_json::private::") || has('\\', "\\u00");

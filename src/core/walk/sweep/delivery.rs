@@ -136,6 +136,7 @@ impl Delivery {
             counts: report.counts(),
             sent,
             checkpoint: None,
+            held: None,
         });
     }
 

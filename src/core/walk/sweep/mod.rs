@@ -106,6 +106,8 @@ pub struct Sweep {
     passes: Passes,
     counting: Counting,
     proving: ProvingBudget,
+    /// A cache answered with pages from before the walk.
+    has_old_pages: bool,
     /// The refusal of an offset that is within the list.
     pub failed: Option<Error>,
     /// `max_items` ended the walk, as the caller wanted.
@@ -130,6 +132,7 @@ impl Sweep {
             passes: Passes::default(),
             counting: Counting::default(),
             proving: ProvingBudget::default(),
+            has_old_pages: false,
             failed: None,
             cut: false,
         };
@@ -213,7 +216,11 @@ impl Sweep {
                 self.passes.note_refusal();
                 return self.close();
             }
-            Response::Page(read) => PageArrival::page(&request, taken, read),
+            Response::Page(read) => {
+                let stored_at = read.value.stored_at;
+                self.has_old_pages |= stored_at.is_some() && stored_at < self.report.started_at;
+                PageArrival::page(&request, taken, read)
+            }
             Response::PastEnd(refusal) => PageArrival::past_end(&request, taken, refusal),
         };
         let Some(page) = page else {

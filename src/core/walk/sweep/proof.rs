@@ -75,6 +75,10 @@ impl Sweep {
         if self.cut {
             return;
         }
+        if self.has_old_pages {
+            let reason = "a cache answered with pages from before the walk began (header Age)";
+            return self.report.doubt(reason.to_owned());
+        }
         let doubts = self.doubts();
         if self.is_snapshot() {
             self.report.certify(Certificate::Snapshot);

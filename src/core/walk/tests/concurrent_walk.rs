@@ -149,6 +149,7 @@ fn sent(behaviour: &Behaviour) -> Sent {
         endpoint: behaviour.list().page(0, Limit::LARGEST),
         attempts: vec![attempt(200)],
         redactor: Redactor::default(),
+        stored_at: None,
     }
 }
 

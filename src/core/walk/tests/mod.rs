@@ -152,6 +152,7 @@ fn sent() -> Sent {
         endpoint: List::Users.page(0, Limit::LARGEST),
         attempts: Vec::new(),
         redactor: Redactor::default(),
+        stored_at: None,
     }
 }
 

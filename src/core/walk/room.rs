@@ -1,0 +1,66 @@
+//! The memory of the pages that wait for the reader of many lists.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::core::process;
+
+/// How much JSON may wait: pages of some users' messages are a thousand times as long as others'.
+const ROOM: u32 = 32 * 1024 * 1024;
+
+/// Room for a bounded amount of JSON; a page that is larger waits alone.
+#[derive(Debug)]
+pub struct Room(Arc<Semaphore>);
+
+impl Room {
+    pub fn new() -> Self {
+        Self(Arc::new(Semaphore::new(ROOM as usize)))
+    }
+
+    /// Waits until there is room for this many bytes; they are held until the result is dropped.
+    pub async fn take(&self, bytes: usize) -> Held {
+        let bytes = u32::try_from(bytes).unwrap_or(ROOM).min(ROOM);
+        Held {
+            // It is never closed.
+            permit: Arc::clone(&self.0).acquire_many_owned(bytes).await.ok(),
+            process: process::id(),
+        }
+    }
+}
+
+/// The room that a page takes.
+#[derive(Debug)]
+pub struct Held {
+    permit: Option<OwnedSemaphorePermit>,
+    process: u32,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // In a forked child, the thread that holds the semaphore's lock may not exist.
+        if self.process != process::id() {
+            std::mem::forget(self.permit.take());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    #[tokio::test(start_paused = true)]
+    async fn pages_wait_until_earlier_ones_are_read() {
+        let room = Room::new();
+        let soon = Duration::from_secs(1);
+        let first = room.take(ROOM as usize - 1).await;
+        let second = room.take(1).await;
+        assert!(timeout(soon, room.take(1)).await.is_err());
+        drop(first);
+        assert!(timeout(soon, room.take(1)).await.is_ok());
+        drop(second);
+        assert!(timeout(soon, room.take(usize::MAX)).await.is_ok());
+    }
+}

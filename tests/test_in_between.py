@@ -1,0 +1,278 @@
+"""What is between a client and its service: caches, gateways that forget it, logins, proxies."""
+
+import json
+from typing import Any
+
+import pytest
+
+from backread import (
+    BackreadError,
+    BadRequestError,
+    ConfigurationError,
+    DecodeError,
+    NotFoundError,
+    PermissionDeniedError,
+    ServerError,
+    TransportError,
+)
+from canned import envelope, ids, message, paged, user, users
+from scripted_server import Request, answer
+
+HTML = b"<html><head><title>404</title></head><body>404 page not found</body></html>"
+
+
+def get(face: Any, server: Any, **options: Any) -> Any:
+    return face.call(face.client(server, **options).users.get, 42)
+
+
+def test_caches_are_told_not_to_answer(face, scripted):
+    server = scripted(answer(200, user(42)))
+    get(face, server)
+    assert server.requests[0].headers["cache-control"] == "no-cache"
+
+
+@pytest.mark.parametrize(("age", "certificate"), [("0", "linked"), ("30", "uncertified")])
+def test_pages_that_a_cache_kept_prove_nothing(face, scripted, age, certificate):
+    plain = paged(users(150))
+
+    def service(request: Request) -> bytes:
+        body = json.loads(plain(request).partition(b"\r\n\r\n")[2])
+        return answer(200, body, {"Age": age if body["offset"] else "0"})
+
+    listing = face.client(scripted(service)).users.list()
+    assert ids(face.collect(listing)) == list(range(1, 151))
+    assert listing.report.certificate == certificate
+    if certificate == "uncertified":
+        assert "cache" in listing.report.reason
+
+
+class Gateway:
+    """A gateway before users 1 to 9 with a message each; it forgets the service for some answers."""
+
+    def __init__(self, *forgets: str) -> None:
+        self.forgets = [*forgets]
+        self.gone: set[int] = set()
+
+    def __call__(self, request: Request) -> bytes:
+        if self.forgets and request.path == self.forgets[0]:
+            self.forgets.pop(0)
+            return answer(404, HTML, content_type="text/html")
+        rows = [row for row in users(9) if row["id"] not in self.gone]
+        if request.path.endswith("/messages"):
+            number = int(request.path.split("/")[-2])
+            if number in self.gone:
+                return answer(404, HTML, content_type="text/html")
+            return answer(200, envelope([message(10 * number)], key="messages"))
+        return paged(rows)(request)
+
+
+def test_users_whom_a_gateway_does_not_know_for_a_moment_are_not_gone(face, scripted):
+    forgets = ("/external/users/3/messages", "/external/users/3")
+    listing = face.client(scripted(Gateway(*forgets))).messages.all()
+    with pytest.warns(match="user 3"):
+        face.collect(listing)
+    assert listing.report.unread_users == (3,)
+    assert "gone" not in listing.report.reason
+
+
+def test_users_who_are_gone_are_found_to_be_behind_a_gateway_too(face, scripted):
+    service = Gateway()
+    listing = face.client(scripted(service)).messages.all()
+    rows = iter(listing) if face.name == "sync" else None
+    if rows is not None:
+        service.gone = {3}
+        list(rows)
+        assert listing.report.unread_users == ()
+
+
+def test_a_run_over_given_users_marks_nobody_whom_a_gateway_does_not_know(scripted, mirror):
+    pytest.importorskip("duckdb")
+    service = Gateway()
+    server = scripted(service)
+    client = server.client()
+    mirror.sync(client)
+    service.forgets = ["/external/users/3"]
+    mirror.sync(client, users=[3])
+    live = "SELECT count(*) FROM {} WHERE deleted_at IS NULL"
+    assert mirror.sql(live.format("users")).fetchall() == [(9,)]
+    service.forgets = ["/external/users/3", "/external/users"]
+    with pytest.raises(NotFoundError):
+        mirror.sync(client, users=[3])
+    assert mirror.sql(live.format("messages")).fetchall() == [(9,)]
+    service.gone = {3}
+    report = mirror.sync(client, users=[3])
+    assert report.unknown_users == (3,)
+    assert mirror.sql(live.format("messages")).fetchall() == [(8,)]
+
+
+def test_a_list_that_is_not_found_although_its_user_is_counts_as_unread(scripted, mirror):
+    pytest.importorskip("duckdb")
+
+    def service(request: Request) -> bytes:
+        if request.path.endswith("/messages"):
+            return answer(404, b"no such route")
+        return paged(users(3))(request)
+
+    report = mirror.sync(scripted(service).client())
+    assert report.unread_users == (1, 2, 3)
+
+
+def test_a_login_page_behind_a_redirect_is_named_and_not_asked_again(face, scripted):
+    def service(request: Request) -> bytes:
+        if request.path.startswith("/accounts"):
+            return answer(200, b"<!doctype html><title>Log in</title>", content_type="text/html")
+        return answer(302, b"", {"location": "/accounts/login/?next=" + request.path})
+
+    server = scripted(service)
+    with pytest.raises(DecodeError, match="redirect to /accounts/login/") as caught:
+        get(face, server)
+    assert len(caught.value.attempts) == len(server.requests) == 2
+
+
+def test_a_network_that_wants_a_login_is_named_and_not_asked_again(face, scripted):
+    server = scripted(lambda request: answer(511, HTML, content_type="text/html"))
+    with pytest.raises(ServerError, match="this network wants a login"):
+        get(face, server)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "words"),
+    [
+        (403, PermissionDeniedError, {"detail": "Invalid token."}, '"Invalid token."'),
+        (422, BadRequestError, {"message": "limit\n\u0007must be < 50"}, "must be < 50"),
+        (422, BadRequestError, {"detail": [{"msg": "x"}]}, None),
+        (400, BadRequestError, {"error": "x" * 500}, '"' + "x" * 120 + '"'),
+        (403, PermissionDeniedError, "<html>", None),
+    ],
+)
+def test_the_words_of_a_service_that_rejects_a_request_are_in_the_error(
+    face, scripted, status, kind, body, words
+):
+    with pytest.raises(kind) as caught:
+        get(face, scripted(answer(status, body)))
+    text = str(caught.value)
+    assert "\u0007" not in text and "\n" not in text
+    if words is None:
+        assert "it says" not in text
+    else:
+        assert f"it says {words}" in text.replace('limit \\u{7}', '"') or words in text
+
+
+def test_a_refused_tunnel_is_said_to_be_the_proxys(scripted, no_settings):
+    pytest.importorskip("trustme")
+    from proxy_server import ProxyServer
+
+    from backread import Client
+
+    refusal = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
+    with ProxyServer(1, refusal=refusal) as proxy:
+        client = Client(
+            "https://chat.example.com", "s", "acme", proxy=proxy.url, max_retries=0
+        )
+        with pytest.raises(BackreadError, match="the proxy did not connect"):
+            client.users.get(42)
+
+
+def test_a_proxy_without_a_scheme_is_an_http_one(scripted, no_settings):
+    pytest.importorskip("trustme")
+    from proxy_server import ProxyServer
+
+    from backread import Client
+
+    with ProxyServer(1, plain=lambda request: answer(200, user(42))) as proxy:
+        client = Client(
+            "http://chat.example.com",
+            "s",
+            "acme",
+            proxy=proxy.url.removeprefix("http://"),
+            allow_http=True,
+        )
+        assert client.users.get(42).id == 42
+        assert len(proxy.requests) == 1
+
+
+def test_the_secret_in_the_vendors_place_is_not_shown(no_settings):
+    from backread import Client
+
+    with pytest.raises(ConfigurationError) as caught:
+        Client("https://chat.example.com", "acme", "c2VjcmV0K2tleS9iYXNlNjQ=")
+    assert "vendor" in str(caught.value)
+    assert "c2Vj" not in str(caught.value)
+
+
+def test_no_content_is_an_empty_list(face, scripted):
+    server = scripted(lambda request: answer(204))
+    listing = face.client(server).messages.list(42)
+    assert face.collect(listing) == []
+    assert listing.report.requests == len(server.requests)
+    assert listing.report.certificate == "uncertified"
+    with pytest.raises(DecodeError):
+        get(face, server, max_retries=0)
+
+
+@pytest.mark.parametrize(
+    ("row", "as_dict", "path"),
+    [
+        (user(7), False, "$.id"),
+        (user(7), True, "$.id"),
+        ({"error": "invalid key"}, True, "$.id"),
+        ({}, True, "$.id"),
+    ],
+)
+def test_another_row_than_the_requested_one_is_no_answer(face, scripted, row, as_dict, path):
+    with pytest.raises(DecodeError) as caught:
+        face.call(face.client(scripted(answer(200, row))).users.get, 42, as_dict=as_dict)
+    assert caught.value.path == path
+    with pytest.raises(DecodeError):
+        face.call(face.client(scripted(answer(200, row))).messages.get, 1, 42, as_dict=as_dict)
+
+
+def test_an_id_of_another_type_is_kept_as_it_was_sent(face, scripted):
+    server = scripted(answer(200, {"id": "42"}))
+    assert face.call(face.client(server).users.get, 42, as_dict=True) == {"id": "42"}
+
+
+def test_a_redirect_that_only_forgets_tls_stays_on_it(face, authority):
+    from kept_server import Handler
+    from secure_server import SecureServer
+
+    class Forgets(Handler):
+        def do_GET(self) -> None:
+            if not self.path.endswith("/"):
+                self.server.requests.append(self.path)
+                self.send_response(307)
+                host = self.headers["host"]
+                self.send_header("location", f"http://{host}{self.path}/")
+                self.send_header("content-length", "0")
+                self.end_headers()
+                return
+            self.path = self.path.rstrip("/")
+            super().do_GET()
+
+    with SecureServer(authority.context("localhost")) as server:
+        server.RequestHandlerClass = Forgets
+        client = face.client(server, ca_bundle=authority.file)
+        assert face.call(client.users.get, 42).id == 42
+        assert server.requests == ["/external/users/42", "/external/users/42"]
+        assert None not in server.versions
+
+
+def test_another_port_over_http_is_another_origin(face, authority, scripted):
+    other = scripted(lambda request: answer(200, user(42)))
+    from kept_server import Handler
+    from secure_server import SecureServer
+
+    class Away(Handler):
+        def do_GET(self) -> None:
+            self.send_response(307)
+            self.send_header("location", f"http://localhost:{other.port}/external/users/42")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+    with SecureServer(authority.context("localhost")) as server:
+        server.RequestHandlerClass = Away
+        client = face.client(server, ca_bundle=authority.file)
+        with pytest.raises(TransportError, match="another origin"):
+            face.call(client.users.get, 42)
+    assert other.requests == []
