@@ -130,6 +130,33 @@ def test_a_wrong_setting_is_explained(doctor, settings, monkeypatch, name, code,
     assert said in text
 
 
+@pytest.mark.parametrize("name", ["BACKREAD_ON_RATE_LIMIT", "BACKREAD_USER_AGENT"])
+def test_a_variable_for_an_option_that_only_python_has_is_not_approved(doctor, monkeypatch, name):
+    monkeypatch.setenv(name, "raise")
+    found = findings(doctor("--json"), "configured")
+    assert [text for state, text in found if state == "warning"] == [
+        f"no setting of backread: {name} -> correct the name, or leave it out"
+    ]
+
+
+def test_a_secret_file_of_the_environment_is_not_read_by_python(
+    doctor, settings, monkeypatch, tmp_path
+):
+    file = tmp_path / "secret"
+    file.write_text(settings["BACKREAD_API_SECRET"], encoding="utf-8")
+    file.chmod(0o600)
+    said = "only the command reads BACKREAD_SECRET_FILE: Client() in Python needs"
+    monkeypatch.setenv("BACKREAD_SECRET_FILE", str(file))
+    # It is set here, so Client() works.
+    assert said not in on_one_line(doctor())
+    monkeypatch.delenv("BACKREAD_API_SECRET")
+    done = doctor()
+    assert done.code == 0
+    assert said in on_one_line(done)
+    monkeypatch.delenv("BACKREAD_SECRET_FILE")
+    assert said not in on_one_line(doctor("--secret-file", file))
+
+
 @posix_only
 def test_a_secret_file_that_others_may_read_is_a_warning(doctor, settings, monkeypatch, tmp_path):
     file = tmp_path / "secret"

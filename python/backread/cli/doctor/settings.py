@@ -23,6 +23,8 @@ __all__ = ["check_settings"]
 
 SERVICE = ("base_url", "api_secret", "vendor")
 
+SECRET_FILE_VARIABLE = "BACKREAD_SECRET_FILE"
+
 OTHER_VARIABLES = ("SECRET_FILE", "CONFIG", "TRACEBACK", "RECORD_KEY")
 """The variables that are not named after an argument of a client."""
 
@@ -57,6 +59,13 @@ def check_settings(findings: Findings, connection: Connection) -> Client | None:
     findings.ok(f"vendor {client.vendor} ({_source(connection, 'vendor')})")
     if secret_file is not None:
         _check_secret_file(findings, secret_file, secret_from)
+        if _source(connection, "secret_file") == SECRET_FILE_VARIABLE and (
+            not os.environ.get(SECRET_VARIABLE)
+        ):
+            findings.ok(
+                f"only the command reads {SECRET_FILE_VARIABLE}: Client() in Python needs "
+                f"{SECRET_VARIABLE}"
+            )
     else:
         findings.ok(f"the API secret is set ({SECRET_VARIABLE})")
     others = [
@@ -93,7 +102,8 @@ def _check_config_file(findings: Findings, connection: Connection) -> None:
 
 
 def _check_variables(findings: Findings) -> None:
-    known = {_variable(name) for name in (*ARGUMENTS, *OTHER_VARIABLES)}
+    read = (name for name, option in ARGUMENTS.items() if option.on_command_line)
+    known = {_variable(name) for name in (*read, *OTHER_VARIABLES)}
     strange = sorted(
         name for name in os.environ if name.startswith("BACKREAD_") and name not in known
     )
