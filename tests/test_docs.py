@@ -37,6 +37,8 @@ BLOCKS = [block for page in PAGES if page.page.stem != "tutorial" for block in p
 if not PAGES:
     pytest.skip("the wheel check takes no pages along", allow_module_level=True)
 
+pytest_plugins = ["pytester"]
+
 CERTIFICATES = Document(ROOT / "docs/explanation/certificates.md")
 TESTING, MOCK = Document(ROOT / "docs/how-to/testing.md"), Document(ROOT / "docs/reference/mock.md")
 TEST_FAILURES = Document(ROOT / "docs/how-to/test-failures.md")
@@ -175,6 +177,25 @@ def test_the_certificates_and_their_evidence_are_those_of_a_report():
 
 def test_the_fixtures_are_those_of_the_plugin():
     assert sorted(TESTING.table("fixture")) == sorted(pytest_plugin.__all__)
+
+
+def test_an_async_test_of_anyio_runs_as_the_page_sets_it_up(pytester, monkeypatch):
+    for package in ("anyio", "trio"):
+        pytest.importorskip(package)
+    [fixture] = [each.code for each in TESTING.blocks if "anyio_backend" in each.code]
+    pytester.makeconftest(fixture)
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.anyio
+        async def test_a_user(backread_async_client):
+            assert (await backread_async_client.users.get(42)).id == 42
+        """
+    )
+    # conftest.py leaves the plugin out.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:schemathesis -p no:hypothesispytest")
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 def test_the_fields_of_an_entry_are_named():

@@ -182,7 +182,7 @@ def backread_async_client(request: pytest.FixtureRequest) -> Iterator[AsyncClien
     """An `AsyncClient`, closed after the test.
 
     For backread_mock if the test uses it or has the marker, else for backread_server. The fixture
-    needs no event loop, so it works with any async test plugin, and without one:
+    needs no event loop: it works in async tests that run on asyncio, and with
     ``asyncio.run(main(backread_async_client))``.
     """
     client = _lane(request).async_client()
