@@ -1,6 +1,7 @@
 """What the command writes: JSON lines, tables, CSV and Parquet, to a pipe, a terminal, a file."""
 
 import csv
+import errno
 import io
 import json
 import re
@@ -20,6 +21,7 @@ pytest.importorskip("rich")
 
 from rich.cells import cell_len
 
+from backread._files import unfinished
 from backread.cli.spool import Spool
 from backread.cli.table_output import print_table
 
@@ -89,6 +91,73 @@ def test_a_format_that_is_not_that_of_the_files_name_is_refused(backread, server
     assert f"--format {shape} and the name of --output" in done.line
     assert not file.exists()
     assert sum(server.counts().values()) == before
+
+
+@pytest.mark.parametrize("name", ["chart.py", "notes.txt", "users.csv.bak"])
+def test_an_existing_file_of_another_kind_is_replaced_only_on_request(
+    backread, server, tmp_path, name
+):
+    file = tmp_path / name
+    file.write_text("mine\n", encoding="utf-8")
+    before = sum(server.counts().values())
+    done = backread("users", "--output", file)
+    assert done.code == 2
+    assert f"{file} exists, and backread does not write {file.suffix} files" in done.line
+    assert file.read_text(encoding="utf-8") == "mine\n"
+    assert sum(server.counts().values()) == before
+    assert backread("users", "--output", file, "--format", "json").code == 0
+    assert file.read_bytes().startswith(b'{"id": ')
+
+
+@pytest.mark.parametrize("name", ["out", "users.csv", "new.txt"])
+def test_other_files_are_written_without_a_format(backread, tmp_path, name):
+    file = tmp_path / name
+    if name != "new.txt":
+        file.write_text("mine\n", encoding="utf-8")
+    assert backread("users", "--output", file).code == 0
+    assert "mine" not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["mirror.duckdb", "chats.duckdb", "sync.lock", "published/manifest.json"]
+)
+def test_no_output_replaces_a_file_of_a_mirror(backread, mirror, server, name):
+    pytest.importorskip("duckdb")
+    with server.client() as client:
+        mirror.sync(client, users=server.world.user_ids()[:1])
+    file = mirror.folder / name
+    before = file.read_bytes()
+    for command in (["users"], ["sql", mirror.folder, "FROM users"]):
+        done = backread(*command, "--format", "json", "--output", file)
+        assert done.code == 2
+        assert f"{file} belongs to the mirror in {mirror.folder}; name another file" in done.line
+    assert file.read_bytes() == before
+    # Files that backread does not need, and such names elsewhere, are the user's.
+    for free in (mirror.folder / "users.json", mirror.folder.parent / name.replace("/", "-")):
+        assert backread("users", "--format", "json", "--output", free).code == 0
+
+
+@pytest.mark.parametrize("command", ["users", "changes"])
+def test_without_a_temporary_folder_it_says_so(
+    backread, mirror, server, tmp_path, monkeypatch, command
+):
+    pytest.importorskip("duckdb")
+    with server.client() as client:
+        mirror.sync(client, users=server.world.user_ids()[:1])
+
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    given = [command] if command == "users" else [command, mirror.folder]
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "gettempdir", none)
+        patched.setattr(unfinished, "_scratch", {})
+        done = backread(*given, "--output", tmp_path / "rows.parquet")
+    assert done.code == 2
+    assert done.line == (
+        "backread: no temporary file can be written: No usable temporary directory found in "
+        "['/tmp']; set TMPDIR to a writable folder"
+    )
 
 
 def test_every_users_messages_are_written_in_every_format(backread, server):

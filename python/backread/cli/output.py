@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,11 +13,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from backread._files.paths import shown
 from backread._files.spreadsheet import BYTE_ORDER_MARK, guarded, guards_in_words
-from backread._files.unfinished import Unfinished, scratch_folder
+from backread._files.unfinished import Unfinished
 from backread._progress.bar import progress
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
-from backread.cli.paths import cannot_be_written
+from backread.cli.paths import cannot_be_written, is_there, scratch_file
 from backread.cli.rows import (
     FIRST_SHOWN,
     TIMES,
@@ -88,7 +88,8 @@ FOREIGN = {
 def format_of(given: Format | None, output: Path | None) -> Format:
     """The requested format, else the one of the file's suffix, else JSON lines.
 
-    ``jsonl`` is another name of ``json``. Raises `UnusableArgumentError` if the two differ.
+    ``jsonl`` is another name of ``json``. Raises `UnusableArgumentError` if the two differ, or if
+    an existing file of another suffix would be replaced and no format was requested.
     """
     if given is Format.JSONL:
         given = Format.JSON
@@ -98,6 +99,11 @@ def format_of(given: Format | None, output: Path | None) -> Format:
         raise UnusableArgumentError(
             f"backread does not write {suffix} files; name --output with one of "
             f"{', '.join(SUFFIXES)}, or add --format"
+        )
+    if given is None and meant is None and suffix and output is not None and is_there(output):
+        raise UnusableArgumentError(
+            f"--output {shown(output)} exists, and backread does not write {suffix} files; name "
+            "another file, or add --format to replace it"
         )
     if given is not None and meant is not None and given is not meant:
         raise UnusableArgumentError(
@@ -247,9 +253,8 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
     from backread._client.listing import ArrowSource
     from backread.mirror.engine import connect, quoted
 
-    folder = scratch_folder()
-    path = folder / f"{secrets.token_hex(8)}.parquet"
-    with _duckdb_errors(folder):
+    path = scratch_file("parquet")
+    with _duckdb_errors(path.parent):
         connection = connect(None)
 
         def copy(source: ArrowSource) -> None:

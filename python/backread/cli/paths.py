@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,17 @@ import typer
 
 from backread._files.access import RefusedFileError
 from backread._files.paths import local_path, shown
+from backread._files.unfinished import scratch_folder
 from backread.cli.exits import UnusableArgumentError, is_full
 
-__all__ = ["cannot_be_written", "folder_to_write", "is_there", "to_read", "to_write"]
+__all__ = [
+    "cannot_be_written",
+    "folder_to_write",
+    "is_there",
+    "scratch_file",
+    "to_read",
+    "to_write",
+]
 
 
 def _reader(instead: str) -> Callable[[str], Path]:
@@ -27,8 +36,24 @@ def _reader(instead: str) -> Callable[[str], Path]:
 
 
 to_read = _reader("copy it to this machine first")
-to_write = _reader("write to stdout and pipe it there, or copy the file there afterwards")
 folder_to_write = _reader("name a folder here, and copy it there afterwards")
+_to_write = _reader("write to stdout and pipe it there, or copy the file there afterwards")
+
+
+def to_write(text: str) -> Path:
+    """A file to write, which may exist unless a mirror needs it."""
+    from backread.mirror.database import DATABASE_NAME, OWN_NAMES
+    from backread.mirror.layout import CURRENT, PUBLISHED
+
+    path = _to_write(text)
+    for each in (path.absolute(), *path.absolute().parents):
+        if each.name in OWN_NAMES and (
+            is_there(each.with_name(DATABASE_NAME)) or is_there(each.with_name(PUBLISHED) / CURRENT)
+        ):
+            raise typer.BadParameter(
+                f"{shown(path)} belongs to the mirror in {shown(each.parent)}; name another file"
+            )
+    return path
 
 
 def is_there(path: Path) -> bool:
@@ -37,6 +62,16 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False
+
+
+def scratch_file(suffix: str) -> Path:
+    """A path for a temporary file; its folder is removed when the command ends."""
+    try:
+        return scratch_folder() / f"{secrets.token_hex(8)}.{suffix}"
+    except OSError as error:
+        raise UnusableArgumentError(
+            f"no temporary file can be written: {error.strerror}; set TMPDIR to a writable folder"
+        ) from None
 
 
 def cannot_be_written(option: str, path: Path, error: OSError) -> UnusableArgumentError:

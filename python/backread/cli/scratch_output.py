@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from backread._files.unfinished import scratch_folder
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Format, destination
+from backread.cli.paths import scratch_file
 from backread.cli.text import escaped, plain_lines
 
 __all__ = ["refuse_binary_on_terminal", "write_by_path"]
@@ -39,7 +38,7 @@ def write_by_path(
     """
     from backread.mirror.engine import disk_is_full, load_duckdb
 
-    path = scratch_folder() / f"{secrets.token_hex(8)}.{shape}"
+    path = scratch_file(shape)
     try:
         write(path)
         with destination(output) as stream, path.open("rb") as file:
