@@ -71,6 +71,11 @@ class Connection:
         refuse_missing({"api_secret": secret, **self._given})
         return Client(api_secret=secret, **self._given)
 
+    def proxy(self) -> str | None:
+        """The proxy's URL, which may have a password; None if the environment decides."""
+        options = {} if self.service is None else find_service(self.service).options
+        return {**options, **self._given}.get("proxy")
+
 
 def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Callable[..., None]:
     """Gives a command the client's options, and calls it with a `Connection` first."""

@@ -42,8 +42,9 @@ def doctor(
 ) -> None:
     """Checks the installation, the settings, the way to the service, the clock, and a mirror.
 
-    Sends two GET requests at most: for one user, and for a user that does not exist. The secret is
-    never shown. The exit code is 0 if nothing is wrong, else that of the first problem.
+    Sends two GET requests at most: for one user, and for a user that does not exist; a proxy gets
+    one CONNECT more. The secret is never shown. The exit code is 0 if nothing is wrong, else that
+    of the first problem.
     """
     findings = Findings(as_json=as_json)
     check_installation(findings)
@@ -54,7 +55,8 @@ def doctor(
             hasty = client.with_options(
                 timeout=timeout, deadline=2 * timeout, max_retries=0, outage_patience=0
             )
-            if check_network(findings, client, timeout) and check_service(findings, hasty):
+            is_reachable = check_network(findings, client, connection.proxy(), timeout)
+            if is_reachable and check_service(findings, hasty):
                 check_clock(findings, hasty)
     if folder is not None:
         check_mirror(findings, folder)

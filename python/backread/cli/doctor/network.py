@@ -1,18 +1,27 @@
-"""Checks the way to the service: the name, the connection, the TLS certificate."""
+"""Checks the way to the service: the name, the connection, the proxy, the TLS certificate."""
 
 from __future__ import annotations
 
-import ipaddress
+import os
 import socket
+from base64 import b64encode
+from contextlib import closing
 from datetime import UTC, datetime
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from time import monotonic
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from backread._display.words import duration
 from backread.cli.doctor.findings import Findings
-from backread.cli.doctor.tls import look_at_certificate
+from backread.cli.doctor.proxies import (
+    PORTS,
+    is_address,
+    is_loopback,
+    proxy_of_environment,
+    spelled_twice,
+)
+from backread.cli.doctor.tls import look_at_certificate, trusting
 from backread.cli.exits import SERVICE
 
 if TYPE_CHECKING:
@@ -20,55 +29,89 @@ if TYPE_CHECKING:
 
 __all__ = ["check_network"]
 
-PORTS = {"http": 80, "https": 443}
 MOST_ADDRESSES = 3
 RENEW_WITHIN = 14
 """Days."""
 
 
-def check_network(findings: Findings, client: Client, timeout: float) -> bool:
-    """Whether a connection can be made; nothing is sent."""
+def check_network(findings: Findings, client: Client, proxy: str | None, timeout: float) -> bool:
+    """Whether a connection can be made; the service is sent nothing.
+
+    ``proxy`` is the option; None if the environment decides.
+    """
     findings.begin("reachable")
     url = urlsplit(client.base_url)
     host, port = url.hostname or "", url.port or PORTS[url.scheme]
-    proxy, source = _proxy(client, url)
-    if source and proxy is None:
-        findings.ok(f"requests go through a proxy with a password, which is not shown ({source})")
-        return True
-    if proxy is not None:
-        findings.ok(f"requests go through the proxy {_address(*proxy)} ({source})")
-        return _connects(findings, *proxy, timeout, f"check the proxy's address in {source}")
-    if not _is_address(host) and not _resolves(findings, host, port):
+    ca_bundle = client._options["ca_bundle"]
+    source = "proxy"
+    if proxy is None:
+        _check_spelling(findings, url)
+        proxy, source = proxy_of_environment(url)
+    if proxy:
+        # As is customary, an address without a scheme is an http one.
+        try:
+            through = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+            way = through.hostname or "", through.port or PORTS[through.scheme]
+        except ValueError:
+            # The client, which reads addresses otherwise, has accepted it.
+            findings.ok(f"requests go through a proxy ({source})")
+            return True
+        findings.ok(f"requests go through the proxy {_address(*way)} ({source})")
+        if not _connects(findings, *way, timeout, f"check the proxy's address in {source}"):
+            return False
+        if url.scheme == "http":
+            return True
+        tunnel = HTTPConnection(*way, timeout=timeout)
+        if through.scheme == "https":
+            tunnel = HTTPSConnection(*way, timeout=timeout, context=trusting(ca_bundle))
+        return _opens_tunnel(findings, tunnel, through, source, _address(host, port))
+    if not is_address(host) and not _resolves(findings, host, port):
         return False
     if not _connects(findings, host, port, timeout, "check base_url, the network and firewalls"):
         return False
     if url.scheme == "https":
-        return _check_certificate(findings, client, host, port, timeout)
-    if not _is_loopback(host):
+        _check_certificate(findings, ca_bundle, host, port, timeout)
+    elif not is_loopback(host):
         findings.warning(
             "base_url is plain http: everyone on the way sees the secret", "use https if you can"
         )
     return True
 
 
-def _proxy(client: Client, url: SplitResult) -> tuple[tuple[str, int] | None, str]:
-    """The proxy's host and port, and the setting that names it; empty if there is none."""
-    given = client._options["proxy"]
-    source = "proxy"
-    if given is None and not _is_loopback(url.hostname or ""):
-        found = getproxies_environment()
-        if found and not proxy_bypass(url.netloc.rpartition("@")[2]):
-            given = found.get(url.scheme) or found.get("all")
-            source = f"{url.scheme.upper()}_PROXY or ALL_PROXY"
-    if not given:
-        return None, ""
-    # As is customary, an address without a scheme is an http one.
-    parts = urlsplit(given if "://" in given else f"http://{given}")
+def _check_spelling(findings: Findings, url: SplitResult) -> None:
+    for name in [] if is_loopback(url.hostname or "") else spelled_twice(url):
+        findings.warning(
+            f"{name} and {name.lower()} differ: backread uses {name}, while curl, requests and "
+            f"others use {name.lower()}",
+            "set both to the same value, or leave one out",
+        )
+
+
+def _opens_tunnel(
+    findings: Findings, proxy: HTTPConnection, url: SplitResult, source: str, target: str
+) -> bool:
+    """Whether the proxy connects to the service. Without an answer, the client's error says why."""
+    headers = {"Host": target}
+    if url.username is not None:
+        user = f"{unquote(url.username)}:{unquote(url.password or '')}".encode()
+        headers["Proxy-Authorization"] = f"Basic {b64encode(user).decode()}"
     try:
-        host, port = parts.hostname, parts.port or PORTS.get(parts.scheme, 80)
-    except ValueError:
-        return None, source
-    return ((host, port) if host else None), source
+        with closing(proxy):
+            proxy.request("CONNECT", target, headers=headers)
+            status = proxy.getresponse().status
+    except (OSError, HTTPException):
+        return True
+    if status < 300:
+        findings.ok(f"the proxy connects to {target}")
+        return True
+    if status == 407:
+        advice = f"give its user name and password in {source}: http://user:password@host:port"
+    elif status >= 500:
+        advice = "check the host in base_url; if it is right, ask the operators of the proxy"
+    else:
+        advice = "ask the operators of the proxy to allow this host and port"
+    findings.problem(f"the proxy answered {status} to CONNECT {target}", advice, SERVICE)
+    return False
 
 
 def _resolves(findings: Findings, host: str, port: int) -> bool:
@@ -106,18 +149,21 @@ def _connects(findings: Findings, host: str, port: int, timeout: float, advice: 
 
 
 def _check_certificate(
-    findings: Findings, client: Client, host: str, port: int, timeout: float
-) -> bool:
-    """Whether a handshake is possible. The client has the last word on who is trusted."""
+    findings: Findings,
+    ca_bundle: str | os.PathLike[str] | None,
+    host: str,
+    port: int,
+    timeout: float,
+) -> None:
+    """Shows the TLS certificate. The client's request has the last word on it, and on TLS."""
     try:
-        found = look_at_certificate(host, port, client._options["ca_bundle"], timeout)
+        found = look_at_certificate(host, port, ca_bundle, timeout)
     except OSError as error:
-        findings.problem(
+        findings.warning(
             f"the TLS handshake fails: {getattr(error, 'reason', None) or error.strerror or error}",
-            "check the scheme and the port of base_url",
-            SERVICE,
+            "the error of the service, below, says what to do",
         )
-        return False
+        return
     details = f"issued by {found.issuer}" if found.issuer else "of an unreadable issuer"
     if found.expires is not None:
         details += f", valid until {found.expires:%Y-%m-%d %H:%M} UTC"
@@ -127,7 +173,7 @@ def _check_certificate(
             "if a private authority issued it, name that authority's PEM file in --ca-bundle; if "
             "it has expired or is another host's, the service must replace it",
         )
-        return True
+        return
     left = None if found.expires is None else (found.expires - datetime.now(UTC)).days
     if left is not None and left < RENEW_WITHIN:
         findings.warning(
@@ -136,19 +182,6 @@ def _check_certificate(
         )
     else:
         findings.ok(f"{found.version}, the TLS certificate is trusted ({details})")
-    return True
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_loopback(host: str) -> bool:
-    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def _address(host: str, port: int) -> str:

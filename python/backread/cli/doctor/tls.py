@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["TlsCertificate", "look_at_certificate"]
+__all__ = ["TlsCertificate", "look_at_certificate", "trusting"]
 
 NO_CHECK_TIME = 0x200000
 """X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which Python's ``ssl`` has no name for."""
@@ -44,11 +44,8 @@ def look_at_certificate(
     Raises:
         OSError: The handshake failed for another reason than the TLS certificate.
     """
-    context = ssl.create_default_context()
-    if ca_bundle is not None:
-        context.load_verify_locations(ca_bundle)
     try:
-        return _handshake(context, host, port, timeout, "")
+        return _handshake(trusting(ca_bundle), host, port, timeout, "")
     except ssl.SSLCertVerificationError as error:
         refused = error.verify_message
     # A refused certificate is only decoded for who trusts it: so it is fetched, and trusted.
@@ -67,6 +64,14 @@ def look_at_certificate(
         return _handshake(seeing, host, port, timeout, refused)
     except ssl.SSLError:
         return TlsCertificate("", None, version, refused)
+
+
+def trusting(ca_bundle: str | os.PathLike[str] | None) -> ssl.SSLContext:
+    """A context that trusts the system's authorities, and those of the file."""
+    context = ssl.create_default_context()
+    if ca_bundle is not None:
+        context.load_verify_locations(ca_bundle)
+    return context
 
 
 def _handshake(
