@@ -441,6 +441,91 @@ def test_a_server_of_an_old_tls(doctor, authority, secure):
     assert "check the scheme" not in done.out
 
 
+@pytest.fixture
+def service_finding(
+    doctor: Callable[..., Done], scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[tuple[str, str]]]:
+    """What is said of a service that gives these answers."""
+
+    def run(*script: Any) -> list[tuple[str, str]]:
+        for name, value in settings_of(scripted(*script)).items():
+            monkeypatch.setenv(name, value)
+        return findings(doctor("--json"), "service")
+
+    return run
+
+
+PAGE = "<!DOCTYPE html>\n<html><head><title>\n Access &amp; denied </title></head></html>"
+
+
+@pytest.mark.parametrize(
+    ("status", "also"),
+    [
+        (401, "copy the API Secret Key again"),
+        (403, "ask the service's operators what this API Secret Key may read"),
+        (404, "check its path"),
+        (502, ""),
+        (200, "check base_url"),
+    ],
+)
+def test_a_page_of_something_in_between_is_named(service_finding, status, also):
+    def page(text: str) -> list[tuple[str, str]]:
+        body = answer(status, text, content_type="text/html")
+        return service_finding(body, answer(404))
+
+    [(state, text), *_] = page(PAGE)
+    assert state == "problem"
+    advice = text.rpartition(" -> ")[2]
+    assert advice.startswith("the answer is a web page (Access & denied): something in front of")
+    assert "; if it was the service: " in advice if also else "if it was" not in advice
+    assert also in advice
+    [(_, text), *_] = page("<html><body>no title</body></html>")
+    assert " -> the answer is a web page: " in text
+    [(_, text), *_] = page('{"error": "<html>"}')
+    assert "web page" not in text
+
+
+def test_a_network_that_wants_a_login(service_finding):
+    [(_, text), *_] = service_finding(answer(511, PAGE, content_type="text/html"), answer(404))
+    assert " -> this network wants a login (RFC 6585): open any page in a browser" in text
+    away = answer(302, headers={"location": "https://login.example.com/"})
+    [(_, text)] = service_finding(away)
+    assert "if it has moved, set base_url to its new address" in text
+    assert " -> or this network wants a login: open any page" in text
+
+
+def one_user(**fields: Any) -> bytes:
+    return answer(200, {"limit": 1, "offset": 0, "total": 1, "users": [{"id": 5} | fields]})
+
+
+def test_values_of_another_type_are_a_warning(service_finding):
+    attributes = [{"name": 17, "value": "x", "more": 1}, {"name": None, "value": False}]
+    row = one_user(
+        created_at="Sat, 06 Jun 2026 15:06:34 GMT",
+        name="Ada",
+        email=None,
+        last_url=0,
+        undocumented="x",
+        user_attributes=attributes,
+    )
+    [_, (state, text)] = service_finding(row, answer(404))
+    assert state == "warning"
+    assert text.startswith(
+        "values of another type or form than documented: created_at, last_url, "
+        "user_attributes.name, user_attributes.value -> "
+    )
+    [(state, _)] = service_finding(one_user(name="Ada", undocumented=1), answer(404))
+    assert state == "ok"
+
+
+@pytest.mark.parametrize(("sent", "kind"), [("5", "texts"), (5.5, "not integers")])
+def test_ids_that_are_no_integers(service_finding, sent, kind):
+    [(state, text)] = service_finding(one_user(id=sent))
+    assert state == "problem"
+    assert f" -> the service's ids are {kind}, and backread needs integers" in text
+    assert "base_url" not in text
+
+
 def dated(seconds: float) -> Callable[[Request], bytes]:
     """Answers as a service whose clock is that much ahead of this machine's."""
 
