@@ -1,11 +1,14 @@
 """The command in a process of its own: pipes, signals, streams that are closed or full."""
 
 import itertools
+import logging
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -70,6 +73,62 @@ def test_an_outage_is_said_on_stderr_when_it_begins_and_when_it_ends(scripted):
     began, ended = done.stderr.splitlines()
     assert began.startswith(f"backread: {server.url} has stopped answering")
     assert ended.startswith(f"backread: {server.url} answers again")
+
+
+@posix_only
+@pytest.mark.parametrize("arguments", [["users"], ["sync", "chats", "--json"], ["user", "5"]])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_long_wait_is_said_on_stderr(scripted, tmp_path, arguments, status):
+    pytest.importorskip("duckdb")
+    pages = paged(users(300))
+
+    def service(request: Any) -> Any:
+        is_first = request.query.get("offset") == "0" and request.path == "/external/users"
+        return pages(request) if is_first else answer(status, headers={"retry-after": "3587"})
+
+    server = scripted(service)
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=tmp_path,
+        env=os.environ | settings_of(server),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        # Or nothing would end a command that says nothing.
+        end = Timer(SECONDS, process.kill)
+        end.start()
+        said = process.stderr.readline()
+        end.cancel()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    assert said == (
+        f"backread: the service answered {status}: the next attempt is in 59 min 47 s; "
+        "Ctrl-C ends it\n"
+    )
+    assert process.returncode == 130
+
+
+def test_a_wait_that_requests_share_is_said_once(capfd):
+    from backread.cli.delays import said_delays
+
+    logger = logging.getLogger("backread.http")
+    now = time.time()
+    with said_delays():
+        # (when it was answered, the wait, the status): only the first of each wait is said.
+        for since, wait, status in [
+            (0, 3600, 429), (0.2, 3599.8, 429), (1, 3600, 503),
+            (2, 9, 429), (3, None, 200), (4, 3700, None),
+            (3605, 60, 429), (3606, 60, 429), (3666, 61, 429),
+        ]:  # fmt: skip
+            record = logger.makeRecord(logger.name, logging.INFO, "", 0, "GET", (), None)
+            record.created = now + since
+            vars(record).update(again_in=wait, status=status)
+            logger.handle(record)
+    said = [line.partition("attempt is in ")[2] for line in capfd.readouterr().err.splitlines()]
+    ends = "; Ctrl-C ends it"
+    assert said == [f"1 h 00 min{ends}", f"1 min 00 s{ends}", f"1 min 01 s{ends}"]
 
 
 @posix_only

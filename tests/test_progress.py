@@ -13,6 +13,7 @@ import pytest
 
 import backread
 from backread import Mirror, ServerError, progress
+from backread._progress.output import State, find_output
 from canned import paged, users
 from scripted_server import Request, answer
 
@@ -98,6 +99,32 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     return cell
+
+
+def test_a_line_of_the_command_goes_above_the_line_of_progress(terminal, monkeypatch):
+    pytest.importorskip("typer")
+    from backread.cli.stderr import say
+
+    monkeypatch.setattr("backread.cli.stderr.sys", SimpleNamespace(stderr=terminal))
+    output = find_output()
+    assert output is not None
+    output.show(State("users", ("a line that is longer than what is said", "x" * 30)))
+    say("the next attempt is in 1 h")
+    line = f"users  a line that is longer than what is said · {'x' * 30}"
+    assert terminal.getvalue().endswith(f"\n{line}")
+    output.show(State("users", ("3 rows",)))
+    say("it answers")
+    output.end(State("users", ("9 rows",)))
+    say("the end")
+    assert terminal.lines == [
+        "backread: the next attempt is in 1 h",
+        "backread: it answers",
+        "users  9 rows",
+        "backread: the end",
+    ]
+    # Nothing of a longer line is left beside a shorter one.
+    for line in re.split("[\r\n]", terminal.getvalue()):
+        assert line.count("x") in (0, 1, 30)
 
 
 def test_a_listing_is_read_as_without_it(face, backread_mock, terminal):

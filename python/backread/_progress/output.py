@@ -8,11 +8,11 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from backread._progress.text import fitting
 
-__all__ = ["ProgressOutput", "State", "find_output"]
+__all__ = ["ProgressOutput", "State", "above_progress", "find_output"]
 
 WIDEST_BAR = 24
 NARROWEST_LINE = 60
@@ -45,6 +45,15 @@ def find_output() -> ProgressOutput | None:
     except (AttributeError, ValueError):  # stderr is None or closed
         return None
     return _Terminal() if terminal else None
+
+
+def above_progress(text: str) -> str:
+    """Whole lines as they are to be written to stderr, above the line of progress if there is one.
+
+    In one piece, because another thread may draw that line.
+    """
+    line = _Terminal.line
+    return f"\r{' ' * len(line)}\r{text}{line}" if line else text
 
 
 def _in_notebook() -> bool:
@@ -88,8 +97,8 @@ class _Notebook:
 class _Terminal:
     """One line of stderr, overwritten in place; the last one stays."""
 
-    def __init__(self) -> None:
-        self._width = 0
+    line: ClassVar[str] = ""
+    """What is on that line now, by whichever instance: there is one stderr."""
 
     def show(self, now: State) -> None:
         self._write(_terminal_line(now), "")
@@ -104,9 +113,9 @@ class _Terminal:
         # A terminal that was closed does not stop the work.
         with suppress(OSError):
             # Pads with blanks, since not every terminal supports the sequence that clears a line.
-            sys.stderr.write(f"\r{line.ljust(self._width)}{end}")
+            sys.stderr.write(f"\r{line.ljust(len(_Terminal.line))}{end}")
             sys.stderr.flush()
-        self._width = len(line)
+        _Terminal.line = "" if end else line
 
 
 def _terminal_line(now: State) -> str:

@@ -16,6 +16,7 @@ from backread.cli.browse import browse
 from backread.cli.changes import changes
 from backread.cli.color import Color, choose
 from backread.cli.completion import VARIABLE
+from backread.cli.delays import said_delays
 from backread.cli.demo import demo
 from backread.cli.doctor import doctor
 from backread.cli.exits import USAGE, exit_code, say_failure
@@ -24,7 +25,6 @@ from backread.cli.forget import forget
 from backread.cli.help import WIDEST, HelpCommand, HelpGroup, connection_help
 from backread.cli.mcp import mcp
 from backread.cli.mock import mock
-from backread.cli.outages import said_outages
 from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
 from backread.cli.record import learn, record
@@ -150,7 +150,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         given = list(sys.argv[1:] if arguments is None else arguments)
         if os.environ.get(VARIABLE):
             command.main(given, "backread")
-        with warnings.catch_warnings(), said_outages():
+        with warnings.catch_warnings(), said_delays():
             # The commands report unread lists themselves.
             warnings.simplefilter("ignore", IncompleteWarning)
             with command.make_context("backread", given) as context:

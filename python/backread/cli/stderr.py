@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import TextIO
 
 from backread._client.secret import redact_secret
+from backread._progress.output import above_progress
 from backread.cli.text import plain
 
 __all__ = ["drop_stderr", "say", "say_lines", "wrapped"]
@@ -53,7 +54,7 @@ def drop_stderr() -> None:
 
 def _write(line: str) -> None:
     try:
-        sys.stderr.write(f"{plain(redact_secret(line))}\n")
+        sys.stderr.write(above_progress(f"{plain(redact_secret(line))}\n"))
         sys.stderr.flush()
     except OSError:
         # A full disk, or a reader that is gone, does not stop what is only told here.
