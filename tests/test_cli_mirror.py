@@ -228,7 +228,7 @@ class Terminal(io.StringIO):
 def test_sync_keeps_off_the_folder_of_the_demo(backread, tmp_path):
     (tmp_path / ".backread-demo").touch()
     done = backread("sync", tmp_path)
-    assert done.code == 2
+    assert done.code == 7
     assert "demo" in done.line
 
 

@@ -10,7 +10,7 @@ import pytest
 from backread import Client, ConnectError, MirrorError
 from backread.testing import MockServer, World
 from command_line import settings_of
-from mirrors import BatchSource, batch, rows, sync
+from mirrors import BatchSource, batch, missed, rows, sync
 
 pytest.importorskip("duckdb")
 
@@ -90,6 +90,34 @@ def test_mocks_have_a_new_port_each_time(mirror):
             sync(mirror, server)
     with pytest.raises(MirrorError, match="is a copy of the service at http://127"):
         users(1).sync_into(mirror.folder)
+
+
+def test_another_mock_is_refused_before_its_rows_are_stored(mirror):
+    world = World(seed=3, users=40, messages_per_user=(0, 30))
+    with MockServer(world) as server:
+        sync(mirror, server)
+    before = missed(mirror, world)
+    with MockServer(World(seed=4, users=40, messages_per_user=(0, 30))) as server:
+        for options in ({}, {"mode": "full"}, {"users": [42]}):
+            with pytest.raises(MirrorError, match=r"a mock with another world.*moved=True"):
+                sync(mirror, server, **options)
+    assert missed(mirror, world) == before == []
+    # The same one goes on, also where a test changed it.
+    world.edit_user(42, name="Ada", created_at="2020-01-01T00:00:00Z")
+    with MockServer(world) as server:
+        assert sync(mirror, server).mode == "full"
+    assert missed(mirror, world) == []
+    with MockServer(World(seed=4, users=40, messages_per_user=(0, 30))) as server:
+        sync(mirror, server, moved=True)
+    assert missed(mirror, server.world) == []
+
+
+def test_the_folder_of_the_demo_is_refused(mirror):
+    mirror.folder.mkdir()
+    (mirror.folder / ".backread-demo").touch()
+    with pytest.raises(MirrorError, match=r"backread demo.*made up; sync into another folder"):
+        users(1).sync_into(mirror.folder)
+    assert [each.name for each in mirror.folder.iterdir()] == [".backread-demo"]
 
 
 PORTS = ("http://127.0.0.1:7001", "http://localhost:7002")

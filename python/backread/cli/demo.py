@@ -15,11 +15,12 @@ from backread._files.access import make_folder
 from backread._files.unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write, is_there
-from backread.cli.sync import DEMO_MARKER, progress
+from backread.cli.sync import progress
 from backread.cli.table_output import print_table
 from backread.cli.text import plain_lines
 from backread.cli.until import Until
 from backread.mirror.database import OWN_NAMES
+from backread.mirror.service import DEMO_MARKER
 
 if TYPE_CHECKING:
     from backread.mirror import Mirror, SyncReport
@@ -138,8 +139,10 @@ def _remove_mirror(folder: Path) -> None:
 
 
 def _sync(mirror: Mirror, server: MockServer) -> SyncReport:
+    from backread.mirror.synchronize import Options, synchronize
+
     with server.client() as client, progress() as on_progress:
-        return mirror.sync(client, on_progress=on_progress)
+        return synchronize(mirror.folder, client, Options(on_progress=on_progress, demo=True))
 
 
 def _cost(done: SyncReport) -> str:

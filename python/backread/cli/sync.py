@@ -20,7 +20,7 @@ from backread._progress.text import describe
 from backread.cli.arguments import Folder
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
-from backread.cli.paths import is_there, to_read
+from backread.cli.paths import to_read
 from backread.cli.record import read_profile
 from backread.cli.stderr import say, wrapped
 from backread.cli.table_output import print_records
@@ -31,13 +31,10 @@ if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport, UnfinishedRun
     from backread.mirror.report import Mode
 
-__all__ = ["DEMO_MARKER", "progress", "runs", "summary", "sync"]
+__all__ = ["progress", "runs", "summary", "sync"]
 
 SECONDS_BETWEEN_LINES = 5.0
 MOST_IDS = 10
-
-DEMO_MARKER = ".backread-demo"
-"""Marks a folder made by ``backread demo``, which no other command may fill or remove."""
 
 RUNS = """
 SELECT run_id AS run, mode, state, lists_left,
@@ -153,10 +150,6 @@ def sync(
     """
     from backread.mirror import Mirror
 
-    if is_there(folder / DEMO_MARKER):
-        raise UnusableArgumentError(
-            f"{folder} is the folder of `backread demo`, whose rows are made up; name another"
-        )
     if max_seconds is not None and not max_seconds > 0:
         raise UnusableArgumentError(f"--max-seconds must be more than 0, not {max_seconds:g}")
     if full and user:

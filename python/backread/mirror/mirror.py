@@ -159,7 +159,8 @@ class Mirror:
                 terminal, nothing elsewhere.
             moved: Declares that this is the mirror's service at a new base URL or with a new vendor
                 word, which replace the old ones. Without it another service is refused before
-                anything is read. Services on loopback, such as mocks, are not distinguished.
+                anything is read. On loopback another port is the same service if the secret is the
+                same, or a mock's. A mock with other rows is refused when its first rows are read.
             profile: A result of `Client.probe`. It replaces the stored one, and this sync and later
                 ones use it.
             max_requests: Ends the reading after this many requests, retries included.
@@ -180,9 +181,10 @@ class Mirror:
             BackreadError: The client's errors, after committing what was fetched.
             ConfigurationError: The key file is missing, too short, or not private.
             MirrorError: Another sync of the folder is running (with its pid, its start, and its
-                machine if that is another); or the folder contains something else, another
-                service, or rows with another choice of ``pseudonymise``, ``drop_bodies`` and
-                ``redact``; or it is damaged or not writable, or was written by a newer backread.
+                machine if that is another); or the folder contains something else, the rows of
+                ``backread demo``, another service, or rows with another choice of
+                ``pseudonymise``, ``drop_bodies`` and ``redact``; or it is damaged or not writable,
+                or was written by a newer backread.
             TypeError: For anything but a `Client`, or an argument of a wrong type.
             ValueError: For another mode, a negative ``max_staleness``, a budget that is not
                 positive, or ``users`` that are empty, negative or given with ``mode="full"``.

@@ -6,16 +6,36 @@ The users of a second service would mix with the first's, and names with pseudon
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from backread._client.privacy import Choice, why_refused
 from backread.errors import MirrorError
-from backread.mirror.source import Source
+from backread.mirror.schema import Table
+from backread.mirror.source import ArrowTable, Source
 
-__all__ = ["Service", "refuse_other_privacy", "refuse_other_service", "service_of"]
+if TYPE_CHECKING:
+    from backread.mirror.store import Store
+
+__all__ = [
+    "DEMO_MARKER",
+    "Service",
+    "refuse_demo",
+    "refuse_other_privacy",
+    "refuse_other_service",
+    "refuse_other_world",
+    "service_of",
+]
+
+DEMO_MARKER = ".backread-demo"
+"""Marks a folder made by ``backread demo``, which nothing else may fill or remove."""
+
+MOCK = "mock"
+"""The mark of the secrets of all mocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +62,11 @@ class Service:
             return ip_address(host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def is_mock(self) -> bool:
+        """Whether it is a mock, by its secret."""
+        return self.secret_mark == MOCK
 
     def has_other_secret(self, held: Service | None) -> bool:
         """Whether the mirror that holds ``held`` was last synced with another secret."""
@@ -78,6 +103,37 @@ def refuse_other_service(folder: Path, held: Service | None, given: Service, mov
         f"{given}; sync into another folder or, if it is the same service at a new address, sync "
         "with moved=True (on the command line: --moved)"
     )
+
+
+def refuse_other_world(store: Store, table: Table, rows: ArrowTable) -> None:
+    """Raises `MirrorError` if a mock's rows are not those that the mirror holds by these ids.
+
+    Neither address nor secret tells one mock from another, but rows keep the time of creation.
+    """
+    key = ", ".join(table.key)
+    with store.registered(table.name, rows) as source:
+        [(known, others)] = store.rows(
+            "SELECT count(*), count(*) FILTER (held.created_at <> given.created_at) "
+            f"FROM {table.name} AS held JOIN {source} AS given USING ({key}) "
+            "WHERE held.created_at IS NOT NULL AND given.created_at IS NOT NULL"
+        )
+    # A test may have changed some rows.
+    if 2 * others > known:
+        raise MirrorError(
+            f"the mirror in {store.folder} is a copy of a mock with another world: {others:,} of "
+            f"{known:,} {table.name} that it holds were created at other times here; sync into "
+            "another folder or, if that is meant, sync with moved=True (on the command "
+            "line: --moved)"
+        )
+
+
+def refuse_demo(folder: Path) -> None:
+    """Raises `MirrorError` if ``backread demo`` made the folder."""
+    if os.path.lexists(folder / DEMO_MARKER):
+        raise MirrorError(
+            f"{folder} is the folder of `backread demo`, whose rows are made up; sync into another "
+            "folder, or remove this one first"
+        )
 
 
 def refuse_other_privacy(folder: Path, stored: str | None, given: Choice | None) -> None:

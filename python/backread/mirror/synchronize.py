@@ -34,11 +34,13 @@ from backread.mirror.runs import (
     never_finished,
     record_error,
 )
-from backread.mirror.schema import PRIVACY, PROFILE
+from backread.mirror.schema import MESSAGES, PRIVACY, PROFILE, USERS, Table
 from backread.mirror.service import (
     Service,
+    refuse_demo,
     refuse_other_privacy,
     refuse_other_service,
+    refuse_other_world,
     service_of,
 )
 from backread.mirror.source import Batch, Reading, ReadingProgress, Source
@@ -86,6 +88,8 @@ class Options:
     memory_limit: int | None = None
     retention: float | None = None
     privacy: LoadedPrivacy | None = None
+    demo: bool = False
+    """Only `backread demo` syncs into the folder that it marked."""
 
     @property
     def native_privacy(self) -> NativePrivacy | None:
@@ -96,6 +100,8 @@ class Options:
 def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
     """Resumes or starts a run, reads it to its end, publishes; see `Mirror.sync`."""
     load_duckdb()
+    if not options.demo:
+        refuse_demo(folder)
     _make_folder(folder)
     with ExitStack() as held:
         with named_errors(folder):
@@ -179,6 +185,10 @@ class _Sync:
         self._meter = Meter()
         # The reading progress of each phase.
         self._progress: dict[Phase, ReadingProgress] = {}
+        # The tables whose first rows are not yet compared with those of the mirror.
+        self._uncompared: set[Table] = set()
+        if store.service() is not None and not options.moved:
+            self._uncompared = {USERS, MESSAGES}
         self._requests = 0
         self._outage_seconds = 0.0
         self._began = self._since = monotonic()
@@ -276,6 +286,8 @@ class _Sync:
                 self._progress[phase] = reading.progress()
                 asked, spent = phase == "checking", self._spent()
                 with named_errors(self._store.folder):
+                    if service.is_mock and self._uncompared:
+                        self._refuse_other_world(batch)
                     if not self._run.alone and _merges_many(batch):
                         self._store.use_all_threads()
                     commit(self._store, self._run, batch, service, asked=asked, spent=spent)
@@ -285,6 +297,12 @@ class _Sync:
         finally:
             self._progress[phase] = reading.progress()
             reading.stop()
+
+    def _refuse_other_world(self, batch: Batch) -> None:
+        for table, given in ((USERS, batch.users), (MESSAGES, batch.messages)):
+            if table in self._uncompared and given is not None and given.num_rows:
+                refuse_other_world(self._store, table, given)
+                self._uncompared.remove(table)
 
     def _spent(self) -> Spent:
         """The cost since the last commit, which the next one adds to the run."""
