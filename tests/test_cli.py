@@ -8,8 +8,9 @@ import subprocess
 import pytest
 
 from backread.testing import MockServer
+from canned import message, paged, user
 from command_line import COMMAND, SECONDS
-from scripted_server import answer
+from scripted_server import Request, answer
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -145,6 +146,33 @@ def test_failing_service_is_exit_5_and_unreadable_answer_exit_6(
     done = backread("users", "--max-retries", 0)
     assert done.code == code
     assert says in done.line
+
+
+def test_users_without_a_usable_id_are_exit_6(backread, scripted, monkeypatch, tmp_path):
+    pytest.importorskip("duckdb")
+    # As from a driver that gives 64-bit integers as text.
+    sent = [user(1), user(2) | {"id": "2"}, user(3) | {"id": "3"}]
+
+    def service(request: Request) -> bytes:
+        if request.path.endswith("/users"):
+            return paged(sent)(request)
+        return paged([message(10)], key="messages")(request)
+
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(service).url)
+    says = "the messages of 2 users without a usable id were not requested"
+    done = backread("messages", "--all")
+    assert (done.code, done.out.count("\n")) == (6, 1)
+    assert says in done.error
+    for _ in range(2):
+        done = backread("sync", tmp_path / "chats")
+        assert done.code == 6
+        assert done.error.splitlines()[-1] == (
+            f"backread: {says}; the table rejects of {tmp_path / 'chats'} says why, and the next "
+            "sync tries again"
+        )
+        assert "1 user and 1 message read" in done.out
+    del sent[1:]
+    assert backread("sync", tmp_path / "chats").code == 0
 
 
 def test_unreachable_service_is_exit_5(backread, monkeypatch):

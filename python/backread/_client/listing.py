@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
@@ -309,6 +310,8 @@ class ArrowSource:
 NAMED = 20
 """The most users that a warning about unread lists names."""
 
+WITHOUT_ID = re.compile(r"(\d+) users have no usable id, so their messages cannot be requested$")
+
 
 def warn_of_unread(report: WalkReport) -> None:
     """Warns if the finished walk skipped lists that could not be read.
@@ -334,6 +337,12 @@ def warn_of_unread(report: WalkReport) -> None:
 def stopped_by_caller(report: WalkReport) -> bool:
     """Whether ``max_items`` ended the walk; the report says so in its reason alone."""
     return (report.reason or "").startswith("stopped after max_items=")
+
+
+def users_without_id(report: WalkReport) -> int:
+    """The number of users whose messages were not requested; the report has it in its reason."""
+    found = WITHOUT_ID.search(report.reason or "")
+    return int(found[1]) if found else 0
 
 
 def _unread() -> WalkReport:

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backread._client.options import ARGUMENTS
+from backread._display.words import amount
 from backread._files.paths import shown
 from backread.cli.stderr import say, say_lines
 from backread.cli.usage import usage_text
@@ -108,11 +109,17 @@ class ServiceMovedError(Exception):
 class UnreadListsError(Exception):
     """The messages of some users could not be read; ``then`` says what to do."""
 
-    def __init__(self, users: Sequence[int], then: str) -> None:
-        named = ", ".join(map(str, users[:NAMED]))
-        more = f" and {len(users) - NAMED} more" if len(users) > NAMED else ""
-        lists = "1 list" if len(users) == 1 else f"{len(users):,} lists"
-        super().__init__(f"{lists} of messages could not be read, of user {named}{more}; {then}")
+    def __init__(self, users: Sequence[int], users_without_id: int, then: str) -> None:
+        parts = []
+        if users:
+            named = ", ".join(map(str, users[:NAMED]))
+            more = f" and {len(users) - NAMED} more" if len(users) > NAMED else ""
+            lists = amount(len(users), "list")
+            parts.append(f"{lists} of messages could not be read, of user {named}{more}")
+        if users_without_id:
+            count = amount(users_without_id, "user")
+            parts.append(f"the messages of {count} without a usable id were not requested")
+        super().__init__("; ".join([*parts, then]))
 
 
 def exit_code(error: BaseException) -> int:

@@ -161,15 +161,19 @@ def _say_what_is_missing(listing: Listing[Any], as_sent: int = 0) -> None:
 
     ``as_sent`` rows without an integer id were written as sent.
     """
-    from backread._client.listing import stopped_by_caller
+    from backread._client.listing import stopped_by_caller, users_without_id
 
     report = listing.report
+    nameless = users_without_id(report)
     left_out = report.unreadable_rows - as_sent
     if left_out > 0:
         rows = "1 row is" if left_out == 1 else f"{left_out:,} rows are"
         say(f"{rows} left out: {report.reason}")
-    if report.unread_users:
-        raise UnreadListsError(report.unread_users, "all other lists were read; try again later")
+    if report.unread_users or nameless:
+        then = "all other lists were read"
+        if report.unread_users:
+            then += "; try again later"
+        raise UnreadListsError(report.unread_users, nameless, then)
     if left_out <= 0 and report.certificate == "uncertified" and not stopped_by_caller(report):
         say(f"the list is not proved complete: {report.reason}")
 

@@ -194,10 +194,12 @@ def sync(
         sys.stdout.write(json.dumps(done.to_dict()) + "\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in wrapped(summary(done), sys.stdout))
-    if done.unread_users:
+    if done.unread_users or done.users_without_id:
+        table = "lists" if done.unread_users else "rejects"
         raise UnreadListsError(
             done.unread_users,
-            f"the table lists of {folder} says why, and the next sync tries again",
+            done.users_without_id,
+            f"the table {table} of {folder} says why, and the next sync tries again",
         )
 
 

@@ -26,6 +26,7 @@ DERIVED = {
     "lists_by_kind",
     "uncertified_users",
     "unread_users",
+    "users_without_id",
     *(TIMES := ("started_at", "ended_at", "users_swept_at", "oldest_list_at")),
 }
 
@@ -157,6 +158,10 @@ def report_of(store: Store, run_id: int) -> SyncReport:
         "ORDER BY user_id",
         [run_id],
     )
+    [(without_id,)] = store.rows(
+        "SELECT count(*) FROM rejects WHERE run_id = ? AND resource = 'users' AND id IS NULL",
+        [run_id],
+    )
     named = dict(zip(names, values, strict=True))
     return SyncReport(
         **named,
@@ -165,6 +170,7 @@ def report_of(store: Store, run_id: int) -> SyncReport:
         lists_by_kind=kinds or {},
         uncertified_users=tuple(user_id for user_id, _ in uncertified),
         unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
+        users_without_id=without_id,
         started_at=from_microseconds(int(started)),
         ended_at=from_microseconds(int(ended)),
         users_swept_at=from_microseconds(swept),

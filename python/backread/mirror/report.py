@@ -73,6 +73,7 @@ class SyncReport:
       ``uncertified_users``: the ids of users whose list earned none, ascending;
       ``unread_users``: those of them whose list could not be read, or not to its end. Their
       earlier rows stay, ``lists`` has the reason, and the next sync reads them first.
+      ``users_without_id``: rejected users without a usable id, whose messages were not requested.
     - ``started_at``, ``ended_at``: UTC. ``seconds``: time spent on the run, without the time
       between a kill and the resuming sync.
     - ``lists_by_kind``: how many message lists were read in full (``whole``), only at their growing
@@ -126,6 +127,7 @@ class SyncReport:
     published: bool = True
     unknown_users: tuple[int, ...] = ()
     has_other_secret: bool = False
+    users_without_id: int = 0
 
     @property
     def partial(self) -> bool:
