@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backread._display.markup import Html, cell, filled, named_fields, safe, sheet, table_rows
 from backread._display.style import TABLES
-from backread._display.words import amount, counts, duration
+from backread._display.words import amount, counts, duration, odd_values
 
 if TYPE_CHECKING:
     from backread.mirror.report import SyncReport
@@ -82,6 +82,8 @@ def sync_report_html(report: SyncReport) -> str:
         rows.append(("gone", f"{report.deleted:,}"))
     if report.rejects:
         rows.append(("rejects", f"{report.rejects:,}: see the table rejects"))
+    if report.odd_values:
+        rows.append(("odd values", odd_values(report.odd_values)))
     if report.error:
         rows.append(("earlier error", report.error))
     return _drawn(

@@ -22,6 +22,7 @@ __all__ = [
     "line",
     "minute",
     "moment",
+    "odd_values",
     "plain",
     "sender_name",
     "size",
@@ -72,6 +73,14 @@ def line(text: str) -> str:
 def amount(number: int, noun: str) -> str:
     """``1 message``, ``1,234 messages``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def odd_values(by_column: Mapping[str, int]) -> str:
+    """``180 values of another type, kept in extra: messages.created_at``; empty if none are."""
+    if not by_column:
+        return ""
+    count = amount(sum(by_column.values()), "value")
+    return f"{count} of another type, kept in extra: {', '.join(by_column)}"
 
 
 def counts(by_name: Mapping[str, int]) -> str:

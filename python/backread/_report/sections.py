@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from backread._display.markup import Html, safe
+from backread._display.words import odd_values
 from backread._report.conversations import (
     attachments,
     invitations,
@@ -64,11 +65,13 @@ def header(figures: Figures, heading: str) -> Html:
         if coverage.rejects
         else ""
     )
+    odd = odd_values(coverage.odd_values)
+    odd = f"<p>{escape(odd)}.</p>" if odd else ""
     return Html(
         f"<header><h1>{escape(heading)}</h1>"
         f'<p class="quiet">{escape("; ".join(facts))}</p>'
         f'<div class="state {"good" if coverage.proved else "warn"}"><p>{safe(fresh)} '
-        f"<strong>{safe(complete)}</strong></p>{rejects}"
+        f"<strong>{safe(complete)}</strong></p>{rejects}{odd}"
         f"<details><summary>What is proved</summary>{details}</details></div></header>"
     )
 

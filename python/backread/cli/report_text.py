@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from backread._display.words import line
+from backread._display.words import line, odd_values
 from backread._report.elements import operator_names
 from backread._report.words import (
     WEEKDAYS,
@@ -42,6 +42,8 @@ def _lines(figures: Figures, name: str) -> Iterator[str]:
     yield from _wrapped(title(figures, line(name)))
     for sentence in coverage_lines(figures.coverage):
         yield from _wrapped(line(sentence))
+    if odd := odd_values(figures.coverage.odd_values):
+        yield from _wrapped(f"{odd}.")
     if not totals.messages:
         yield ""
         yield from _wrapped(no_data(figures))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backread._client.arguments import LARGEST
-from backread._display.words import amount
+from backread._display.words import amount, odd_values
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
 from backread.cli.arguments import Folder
@@ -259,6 +259,7 @@ def summary(done: SyncReport) -> str:
         f"{_rows(done.users_updated, done.messages_updated)} updated",
         f"{done.deleted:,} gone" if done.mode == "full" else "",
         f"{done.rejects:,} rejects" if done.rejects else "",
+        odd_values(done.odd_values),
         f"{amount(done.requests, 'request')} in {done.seconds:.1f} s",
         f"proof: users {done.certificate}{f' ({reason})' if reason else ''}"
         + (f", message lists {proved}" if proved else ""),

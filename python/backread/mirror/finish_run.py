@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from backread.mirror.deletions import mark_gone, mark_messages_of_deleted, note_missed
 from backread.mirror.engine import from_microseconds
+from backread.mirror.odd_values import count_odd_values
 from backread.mirror.report import SyncReport
 from backread.mirror.runs import Run, Spent, clear, keep_newest_lists
 from backread.mirror.schema import ALL_USERS
@@ -27,6 +28,7 @@ DERIVED = {
     "uncertified_users",
     "unread_users",
     "users_without_id",
+    "odd_values",
     *(TIMES := ("started_at", "ended_at", "users_swept_at", "oldest_list_at")),
 }
 
@@ -171,6 +173,7 @@ def report_of(store: Store, run_id: int) -> SyncReport:
         uncertified_users=tuple(user_id for user_id, _ in uncertified),
         unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
         users_without_id=without_id,
+        odd_values=count_odd_values(store.rows),
         started_at=from_microseconds(int(started)),
         ended_at=from_microseconds(int(ended)),
         users_swept_at=from_microseconds(swept),

@@ -88,6 +88,9 @@ class SyncReport:
     - ``unknown_users``: those of the users given to the sync that the service does not know.
     - ``has_other_secret``: true if the sync before had another secret. If that was not replaced, it
       is another account's, whose rows are mixed with the first one's now.
+    - ``odd_values``: how many values of documented fields have another type, by table and column,
+      such as ``{"messages.created_at": 180}``: the column is null, and ``extra`` has the value as
+      sent. Of all rows that the mirror holds and that are not deleted, whenever they were read.
     - ``published``: false if the sync was told not to publish.
     - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
       nothing did. ``outage_seconds``: how long the service was down during the run.
@@ -128,6 +131,7 @@ class SyncReport:
     unknown_users: tuple[int, ...] = ()
     has_other_secret: bool = False
     users_without_id: int = 0
+    odd_values: dict[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def partial(self) -> bool:

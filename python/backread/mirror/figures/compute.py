@@ -30,10 +30,11 @@ from backread.mirror.figures.model import (
 )
 from backread.mirror.figures.opening_hours import OpeningHours
 from backread.mirror.figures.timezones import find_timezone, moment_in
+from backread.mirror.odd_values import count_odd_values
+from backread.mirror.summary import LISTS
 
 if TYPE_CHECKING:
     from backread.mirror.snapshot_reader import SnapshotReader
-from backread.mirror.summary import LISTS
 
 __all__ = ["compute_figures"]
 
@@ -172,6 +173,7 @@ class _Computation:
             unproved_lists=lists.get("uncertified", 0) + lists.get("never read", 0),
             unproved=tuple(UnprovedList(*row) for row in self._rows(queries.UNPROVED)),
             rejects=rejects or 0,
+            odd_values=count_odd_values(self._rows),
         )
 
     def _make_waits(self) -> None:

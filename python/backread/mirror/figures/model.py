@@ -55,6 +55,8 @@ class Coverage:
         unproved_lists: The number of message lists that are uncertified or were never read.
         unproved: The first twenty of them.
         rejects: The number of records that did not fit the schema and are in no figure.
+        odd_values: How many values of documented fields have another type, by table and column;
+            they are null in the figures.
     """
 
     run_id: int | None
@@ -68,6 +70,7 @@ class Coverage:
     unproved_lists: int
     unproved: tuple[UnprovedList, ...]
     rejects: int
+    odd_values: dict[str, int]
 
     @property
     def proved(self) -> bool:
