@@ -202,6 +202,36 @@ def test_mirror_restored_from_a_backup_is_noticed(mirror, tmp_path):
         Mirror(tmp_path / "backup").changes(since=cursor)
 
 
+@pytest.mark.parametrize("restored", ["folder", "mirror.duckdb"])
+def test_mirror_restored_from_a_backup_is_noticed_after_the_next_sync(mirror, tmp_path, restored):
+    fill(mirror, [ADA], [ONE])
+    first = mirror.changes().cursor
+    shutil.copytree(mirror.folder, tmp_path / "backup", symlinks=True)
+    fill(mirror, [ADA], [ONE, TWO])
+    lost = mirror.changes().cursor
+    if restored == "folder":
+        shutil.rmtree(mirror.folder)
+        shutil.copytree(tmp_path / "backup", mirror.folder, symlinks=True)
+    else:
+        shutil.copy(tmp_path / "backup" / restored, mirror.folder / restored)
+    # Message 12 was deleted meanwhile.
+    for _ in range(2):
+        fill(mirror, [ADA, GRACE], [ONE])
+        with pytest.raises(MirrorError, match=r"of no snapshot .* from a backup; start again"):
+            mirror.changes(since=lost)
+    assert delivered(mirror.changes(since=first)) == [("users", "added", 2, 2)]
+
+
+def test_a_cursor_from_before_cursors_were_recorded_goes_on(mirror):
+    fill(mirror, [ADA], [ONE])
+    cursor = mirror.changes().cursor
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'published_moments'")
+    for _ in range(2):
+        fill(mirror, [ADA, GRACE], [ONE])
+        assert delivered(mirror.changes(since=cursor)) == [("users", "added", 2, 2)]
+
+
 @pytest.mark.parametrize("make", [make_version1, make_version3])
 def test_migrated_mirror_gives_its_rows_once(mirror, make):
     make(mirror.folder)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex, get_args
 from backread._client.columns import Resource
 from backread.errors import MirrorError
 from backread.mirror.engine import from_microseconds, named_errors, timestamp
+from backread.mirror.manifest import Manifest
 from backread.mirror.row_stream import RowStream
 from backread.mirror.schema import CONTENT_TABLES, TECHNICAL, Table
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from backread.mirror.mirror import Mirror
     from backread.mirror.snapshot_reader import SnapshotReader
 
-__all__ = ["Changes"]
+__all__ = ["STATE", "Changes"]
 
 SHOWN_ROWS = 5
 """The number of rows shown in a notebook."""
@@ -96,19 +97,22 @@ class Changes(RowStream):
         self._pid = os.getpid()
         opened = reader.snapshot()
         mirror_id, self._snapshot = opened.manifest.mirror_id, opened.cursor
+        moments = opened.manifest.moments if isinstance(opened.manifest, Manifest) else []
         [(newest, undated)] = reader.rows(self._snapshot, STATE, [])
         if undated:
             raise MirrorError(
                 f"the snapshot in {mirror.folder} was published by an earlier backread, which did "
                 "not record changes; sync once, and read them then"
             )
-        self._cursor = _cursor_of(mirror_id, newest)
+        # A run that is unfinished may have committed later than those in the snapshot.
+        moments = moments or [newest]
+        self._cursor = _cursor_of(mirror_id, moments[-1])
         if since is None:
             moment = None
         elif isinstance(since, int):
             moment = self._end_of(since)
         else:
-            moment = self._moment_of(since, mirror_id, newest)
+            moment = self._moment_of(since, mirror_id, moments)
         self._query = _query(moment, table)
 
     @property
@@ -140,7 +144,7 @@ class Changes(RowStream):
             )
         return from_microseconds(int(found[0][0]))
 
-    def _moment_of(self, cursor: str, mirror_id: str, newest: int) -> datetime:
+    def _moment_of(self, cursor: str, mirror_id: str, moments: list[int]) -> datetime:
         parts = CURSOR.fullmatch(cursor)
         if parts is None or _cursor_of(parts[1], moment := int(parts[2], 16)) != cursor:
             raise MirrorError(f"the cursor {cursor!r:.80} is damaged or none at all; {AGAIN}")
@@ -149,10 +153,11 @@ class Changes(RowStream):
                 f"the cursor {cursor!r} is of another mirror than the one in {self._folder}; "
                 f"{AGAIN}"
             )
-        if moment > newest:
+        if moment > moments[-1] or (moment > moments[0] and moment not in moments):
+            what = "newer than the snapshot" if moment > moments[-1] else "of no snapshot"
             raise MirrorError(
-                f"the cursor {cursor!r} is newer than the snapshot in {self._folder}, as if the "
-                f"mirror had been restored from a backup; {AGAIN}"
+                f"the cursor {cursor!r} is {what} in {self._folder}, as if the mirror had been "
+                f"restored from a backup; {AGAIN}"
             )
         return from_microseconds(moment)
 

@@ -103,6 +103,9 @@ class Manifest:
     finished run of all users (ISO 8601, None before the first), which a row's null
     ``last_seen_at`` means. ``retired`` are earlier snapshots that a reader may still have open,
     with the time when they were replaced (ISO 8601).
+
+    ``moments`` are the newest commits in this snapshot, which is the last, and in those before it,
+    in microseconds: what their cursors of `Mirror.changes` name. None by an earlier backread.
     """
 
     format: int
@@ -114,6 +117,7 @@ class Manifest:
     published_at: str
     tables: dict[str, TableFiles]
     retired: dict[str, str] = field(default_factory=dict)
+    moments: list[int] = field(default_factory=list)
 
     @property
     def seen(self) -> datetime | None:

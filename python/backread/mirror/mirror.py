@@ -482,8 +482,8 @@ class Mirror:
 
         Raises:
             MirrorError: Nothing is published yet; ``since`` is an unknown run, a damaged cursor,
-                one of another mirror, or one that is newer than the snapshot; or the snapshot is of
-                an earlier backread, which did not record changes.
+                one of another mirror, or one of a snapshot that was lost when a backup was
+                restored; or the snapshot is of an earlier backread, which did not record changes.
             ValueError: For another table.
 
         Example:

@@ -11,6 +11,7 @@ database. The next sync redoes unfinished work and removes what was left.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from backread._files.access import flush_directory, flush_file, give_folder, make_subfolder
 from backread._files.unfinished import private_folder
+from backread.mirror.changes import STATE
 from backread.mirror.engine import from_microseconds, quoted
 from backread.mirror.former_layout import FormerManifest, former_files
 from backread.mirror.layout import (
@@ -74,6 +76,12 @@ PUBLISHED_SEQUENCE = "published_sequence"
 Another one is not of this database, but of a later or an earlier state of it: ``mirror.duckdb`` was
 restored from a backup.
 """
+
+MOMENTS = "published_moments"
+"""The key in ``meta`` of `Manifest.moments`; a database from a backup lacks those after it."""
+
+MOST_MOMENTS = 1_000
+"""Of these snapshots a cursor is known; an older one is taken as it is."""
 
 RETIRED_FOR = timedelta(minutes=15)
 """How long a replaced snapshot stays, for readers that have its files open."""
@@ -148,6 +156,7 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
         for table in CONTENT_TABLES:
             store.rows(f"DELETE FROM {table.unpublished}")
         store.set_meta(PUBLISHED_SEQUENCE, str(sequence))
+        store.set_meta(MOMENTS, json.dumps(manifest.moments))
     refuse_older_readers(folder)
     # First: the rows of a forgotten user must be gone even if the views cannot be written.
     _remove_retired(folder, manifest)
@@ -218,6 +227,7 @@ class _Snapshot:
             published_at=now.isoformat(),
             tables=tables,
             retired=_retired(self._before, now) if keep_retired else {},
+            moments=_moments(self._store),
         )
         write_manifest(self._aside, manifest, self._directory)
         return manifest
@@ -289,6 +299,12 @@ class _Snapshot:
 
 def _names(columns: Iterable[Column]) -> str:
     return ", ".join(f'"{name}"' for name, _ in columns)
+
+
+def _moments(store: Store) -> list[int]:
+    earlier = json.loads(store.meta(MOMENTS) or "[]")
+    [(newest, _)] = store.rows(STATE)
+    return sorted({*earlier, newest})[-MOST_MOMENTS:]
 
 
 def _retired(before: Manifest | FormerManifest | None, now: datetime) -> dict[str, str]:
