@@ -1,15 +1,16 @@
 """What a full sync marks as gone, and all that it must leave unmarked."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from backread import ConnectError, DeadlineExceededError
 from backread.testing import MockServer, World
+from canned import message, paged, user
 from mirrors import BatchSource, Row, batch, marked, rows, sync
-from scripted_server import answer
+from scripted_server import Request, answer
 
 pytest.importorskip("duckdb")
 
@@ -88,7 +89,7 @@ def test_row_that_comes_back_loses_its_mark(mirror, scripted):
     for shown in (messages, messages[:1], messages):
         users = {"limit": 99, "offset": 0, "total": 1, "users": [{"id": 5}]}
         page = {"limit": 99, "offset": 0, "total": len(shown), "messages": shown}
-        server = scripted(answer(200, users), answer(200, page))
+        server = scripted(answer(200, users), answer(200, page), answer(404))
         sync(mirror, server, mode="full")
         counts += rows(mirror, "SELECT count(*) FROM messages WHERE deleted_at IS NULL")[0]
     assert counts == [2, 1, 2]
@@ -233,6 +234,7 @@ def test_linked_list_is_asked_by_id_for_what_it_did_not_show(mirror):
     assert sorted(source.asked, key=lambda each: each["id"]) == [
         {"resource": "users", "user_id": 3, "id": 3},
         {"resource": "messages", "user_id": 1, "id": 12},
+        {"resource": "messages", "user_id": 2, "id": 22},
     ]
     assert marked(mirror) == ([], [12, 22])
     assert (report.deleted, report.rows_asked, report.users, report.users_updated) == (2, 2, 3, 0)
@@ -278,7 +280,7 @@ def test_row_that_nobody_answered_for_stays_unmarked(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     source = BatchSource(LINKED)
     assert source.sync_into(mirror.folder, "full").deleted == 1
-    assert len(source.asked) == 2
+    assert len(source.asked) == 3
     assert marked(mirror) == ([], [22])
 
 
@@ -291,7 +293,7 @@ def test_asking_goes_on_where_it_was_broken_off(mirror):
     second = BatchSource(answers=[batch([{"id": 3}])])
     report = second.sync_into(mirror.folder)
     assert second.done == [1, 2]
-    assert [each["id"] for each in second.asked] == [3]
+    assert sorted(each["id"] for each in second.asked) == [3, 22]
     assert (report.deleted, report.rows_asked) == (2, 2)
     assert marked(mirror) == ([], [12, 22])
 
@@ -336,7 +338,7 @@ def test_row_that_the_reading_itself_found_gone_is_marked(mirror):
     told = batch(gone=[{"resource": "messages", "user_id": 1, "id": 12}])
     source = BatchSource(LINKED, told, answers=[batch([{"id": 3}])])
     report = source.sync_into(mirror.folder, "full")
-    assert [each["id"] for each in source.asked] == [3]
+    assert sorted(each["id"] for each in source.asked) == [3, 22]
     assert report.deleted == 2
     assert marked(mirror) == ([], [12, 22])
 
@@ -389,3 +391,67 @@ def test_a_few_rows_that_are_gone_are_not_asked_for(mirror):
     fewer = BatchSource(batch(MANY[:25], swept="snapshot", lists=ALL_PROVED))
     assert fewer.sync_into(mirror.folder, "full").deleted == 15
     assert fewer.asked == []
+
+
+@pytest.fixture
+def cached() -> Callable[[Request], bytes]:
+    """A service with a cache that may give the list of user 1 as it was when it had few messages.
+
+    Attributes of the function: ``talks``, the messages by user, and ``old``, the number of messages
+    of user 1 in the cached list, if that is given.
+    """
+
+    def service(request: Request) -> bytes:
+        parts = request.path.split("/")
+        if parts[-1] == "users":
+            return paged([user(each) for each in service.talks])(request)
+        held = service.talks[int(parts[3])]
+        if parts[-1] != "messages":
+            found = [each for each in held if each["id"] == int(parts[-1])]
+            return answer(200, found[0]) if found else answer(404)
+        return paged(held[: service.old if parts[3] == "1" else None], key="messages")(request)
+
+    service.talks = {each: [message(10 * each + at) for at in range(6)] for each in (1, 2, 3)}
+    service.old = None
+    return service
+
+
+@pytest.mark.parametrize("before", [[], ["incremental"], ["full"]])
+def test_an_old_page_of_a_cache_marks_nothing(mirror, scripted, cached, before):
+    server = scripted(cached)
+    sync(mirror, server)
+    cached.old = 4
+    # Of one list the oldest message is gone, of the other one the newest.
+    del cached.talks[2][0], cached.talks[3][-1]
+    for mode in before:
+        sync(mirror, server, mode=mode)
+    sent = len(server.requests)
+    report = sync(mirror, server, mode="full")
+    assert marked(mirror) == ([], [20, 35])
+    assert report.uncertified_users == (1,)
+    assert rows(mirror, "SELECT reason FROM lists WHERE user_id = 1") == [
+        ("the list left out message 15, which was found by its id",)
+    ]
+    by_id = [each.path for each in server.requests[sent:] if "/messages/" in each.path]
+    newest = ["/external/users/1/messages/15"]
+    assert sorted(by_id) == newest + ([] if "full" in before else ["/external/users/3/messages/35"])
+    cached.old = None
+    report = sync(mirror, server, mode="full")
+    assert (report.deleted, report.uncertified_users) == (0, ())
+    assert marked(mirror) == ([], [20, 35])
+
+
+def test_an_old_page_marks_nothing_in_a_run_that_is_resumed_after_its_check(mirror):
+    others: list[Row] = [{"user_id": 2, "id": each} for each in range(20, 40)]
+    held: list[Row] = [{"user_id": 1, "id": each} for each in range(10, 14)]
+    before = batch([{"id": 1}], held + others, swept="snapshot", lists={1: "counted"})
+    BatchSource(before).sync_into(mirror.folder)
+    shown = batch([{"id": 1}], [{"user_id": 1, "id": 10}], swept="snapshot", lists={1: "counted"})
+    found = batch(messages=[{"user_id": 1, "id": 13}])
+    first = BatchSource(shown, answers=[found, ConnectError("the connection broke")])
+    with pytest.raises(ConnectError):
+        first.sync_into(mirror.folder, "full")
+    second = BatchSource(answers=[batch(messages=[{"user_id": 1, "id": 12}])])
+    assert second.sync_into(mirror.folder).deleted == 0
+    assert [each["id"] for each in first.asked + second.asked] == [13, 12]
+    assert marked(mirror) == ([], [])

@@ -102,18 +102,19 @@ def mark_messages_of_deleted(store: Store, run: Run, now: datetime) -> int:
 def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
     """The rows that a full run did not see, and asks for by id; None if there are none.
 
-    All of linked lists. Of others a sample, where more than half of a table would be marked: a
-    service that fails may answer that a list is empty, which is all that a snapshot proves.
+    All of linked lists. Of other lists of messages the newest, if it is newer than all that the
+    list showed: a cache may have answered with an old page. Of a table of which more than half
+    would be marked only a sample: a service that fails may answer that a list is empty, which is
+    all that a snapshot proves.
     """
     if run.alone:
         return None
-    run.sampled = {
-        table.name: _sample(store, table, missing)
-        for table, missing in _missing(store, run).items()
-    }
+    missing = _missing(store, run)
+    run.sampled = {table.name: _sample(store, table, rows) for table, rows in missing.items()}
+    run.newest = [] if run.sampled["messages"] else _newest(store, run, missing[MESSAGES])
     queries = [
-        f"SELECT '{name}' AS resource, * FROM (VALUES {_values(keys)}) AS sampled(user_id, id)"
-        for name, keys in run.sampled.items()
+        f"SELECT '{name}' AS resource, * FROM (VALUES {_values(keys)}) AS asked(user_id, id)"
+        for name, keys in [*run.sampled.items(), ("messages", run.newest)]
         if keys
     ]
     if _users_have(store, run, "linked"):
@@ -138,8 +139,10 @@ def _missing(store: Store, run: Run) -> dict[Table, str]:
     if _users_have(store, run, "snapshot"):
         missing[USERS] = _unseen(USERS)
     proved = f"{_proved(run)} EXCEPT {_nameless(run, MESSAGES)}"
+    # A list that did not change lacks what an earlier run missed, and was not sent on.
     missing[MESSAGES] = (
-        f"{_unseen(MESSAGES)} AND user_id IN ({proved}) AND user_id NOT IN ({_vouched(run)})"
+        f"{_unseen(MESSAGES)} AND user_id IN ({proved}) "
+        f"AND (last_seen_at IS NOT NULL OR user_id NOT IN ({_vouched(run)}))"
     )
     return missing
 
@@ -158,12 +161,46 @@ def _sample(store: Store, table: Table, missing: str) -> list[tuple[int, int]]:
     )
 
 
+def _newest(store: Store, run: Run, missing: str) -> list[tuple[int, int]]:
+    """The newest of the missing messages of each list that showed none as new, as keys."""
+    # What an earlier part of this run has found by its id looks as if the list had shown it.
+    newer = (
+        "true"
+        if run.resumed
+        else "shown.id IS NULL OR missing.id > shown.id OR missing.at > shown.at"
+    )
+    return store.rows(
+        f"""
+        WITH missing AS (
+            SELECT user_id, id, created_at AS at FROM messages
+            WHERE deleted_at IS NULL AND {missing}
+        ), shown AS (
+            SELECT user_id, max(id) AS id, max(created_at) AS at
+            FROM messages ANTI JOIN missing USING (user_id, id)
+            WHERE deleted_at IS NULL AND user_id IN (SELECT user_id FROM missing)
+            GROUP BY user_id
+        )
+        SELECT user_id, max(missing.id) FROM missing LEFT JOIN shown USING (user_id)
+        WHERE {newer}
+        GROUP BY user_id ORDER BY user_id
+        """
+    )
+
+
 def _values(keys: list[tuple[int, int]]) -> str:
     return ", ".join(f"(CAST({user_id} AS BIGINT), CAST({key} AS BIGINT))" for user_id, key in keys)
 
 
 def _distrust_contradicted(store: Store, run: Run) -> None:
     """Takes the certificates from lists that left out a row which was found by its id."""
+    if run.newest:
+        store.rows(
+            "UPDATE lists SET certificate = 'uncertified', "
+            "reason = 'the list left out message ' || seen.id || ', which was found by its id' "
+            f"FROM seen_messages AS seen WHERE (seen.user_id, seen.id) IN "
+            f"(VALUES {_values(run.newest)}) "
+            f"AND lists.user_id = seen.user_id AND lists.run_id = {run.run_id}"
+        )
     for table in CONTENT_TABLES:
         keys = run.sampled.get(table.name)
         if not keys:

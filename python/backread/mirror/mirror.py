@@ -146,8 +146,9 @@ class Mirror:
                 whose growing end is known: only that end is read, usually in one request, and if it
                 does not link up with the stored rows, the whole list.
                 ``"full"`` reads every list in full and sets ``deleted_at`` on deleted rows: those
-                missing from a list certified ``snapshot`` or ``counted``; those missing from a
-                ``linked`` list and not found by id; and the messages of deleted users. A row that
+                missing from a list certified ``snapshot`` or ``counted``, unless one newer than all
+                that a list of messages showed is found by id; those missing from a ``linked`` list
+                and not found by id; and the messages of deleted users. A row that
                 reappears loses the mark. A record that was rejected still counts as present: its
                 stored row stays, and if it has no id, no row of its list is marked. A resumed run
                 is ``full`` if either the unfinished run or this call is.

@@ -78,7 +78,7 @@ class SyncReport:
       between a kill and the resuming sync.
     - ``lists_by_kind``: how many message lists were read in full (``whole``), only at their growing
       end (``end``), were gone with their user (``gone``), or could not be read (``unread``).
-    - ``rows_asked``: rows missing from a ``linked`` list that were fetched by id (only in mode
+    - ``rows_asked``: rows missing from their list that were fetched by id (only in mode
       ``full``).
     - ``state``: ``"finished"``, or ``"partial"`` if the budget was used up. Of a partial run,
       ``lists_done`` message lists are read and ``lists_left`` are not (null if the list of users
