@@ -133,6 +133,18 @@ def test_shell(block, server, environment, folder):
     assert agrees(block, printed)
 
 
+def test_the_mirror_of_the_shell_goes_on_in_python(server, environment, tmp_path, capsys):
+    """As for a reader who types all that the page has, in one folder."""
+    pytest.importorskip("duckdb")
+    pytest.importorskip("typer")
+    shell, script = [
+        each for each in README.blocks if "mirror/" in each.code and each.kind != "output"
+    ]
+    typed(shell.code, tmp_path, environment)
+    script.execute(script.code)
+    assert agrees(script, capsys.readouterr().out)
+
+
 @pytest.mark.skipif(not IN_CHECKOUT, reason="pyproject.toml may be another")
 def test_the_extras_are_there():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
