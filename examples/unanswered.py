@@ -2,7 +2,8 @@
 
 Usage: ``python examples/unanswered.py FOLDER``; the folder is a mirror, made or brought up to date
 first. The service comes from BACKREAD_BASE_URL, BACKREAD_API_SECRET and BACKREAD_VENDOR; without a
-service, start ``backread mock`` and set what it prints. Needs ``pip install "backread[mirror]"``.
+service, start ``backread mock`` and set what it prints. Needs ``pip install "backread[mirror]"``
+(not on PyPI yet: see docs/how-to/install.md).
 """
 
 import sys

@@ -53,6 +53,17 @@ def ticked(text: str) -> list[str]:
     return re.findall(r"`([^`]+)`", f"`{text}`")
 
 
+def test_pages_that_say_how_to_install_say_that_it_is_not_on_pypi_yet():
+    pages = [*(ROOT / "docs").glob("**/*.md"), *(ROOT / "examples").glob("**/*.md")]
+    named = re.compile(r"pip install \"?backread")
+    silent = [
+        str(page.relative_to(ROOT))
+        for page in [*pages, ROOT / "README.md", *(ROOT / "examples").glob("*.py")]
+        if named.search(text := page.read_text(encoding="utf-8")) and "not on PyPI yet" not in text
+    ]
+    assert silent == []
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[MockServer]:
     with MockServer(World(seed=7, users=60, messages_per_user=(1, 30))) as running:

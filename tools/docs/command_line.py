@@ -23,8 +23,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/reference/command-line.md"
 INTRODUCTION = """\
 # Command line
 
-`pip install "backread[cli]"` brings the command `backread`. Data goes to stdout, everything else to
-stderr. `--help` of each command shows what is here.
+`pip install "backread[cli]"` ([not on PyPI yet](../how-to/install.md)) brings the command
+`backread`. Data goes to stdout, everything else to stderr. `--help` of each command shows what is
+here.
 
 <!-- Written by tools/docs/command_line.py from the commands; --write writes it anew. -->
 """
