@@ -174,7 +174,8 @@ class Messages(_BaseMessages):
         uncertified.
 
         Args:
-            users: User ids; by default the list of users is read first.
+            users: User ids; reading raises `NotFoundError` if the service does not know one. By
+                default the list of users is read first, and a user who is gone since is left out.
             as_dict: Return the JSON objects as sent instead of models.
             strict: Raise `IncompleteError` at the end of a walk that could not prove completeness.
             page_size: The ``limit`` of each request, 1 to 99 rows.
