@@ -10,7 +10,6 @@ from backread import (
     BadRequestError,
     ConfigurationError,
     DecodeError,
-    NotFoundError,
     PermissionDeniedError,
     ServerError,
     TransportError,
@@ -96,8 +95,7 @@ def test_a_run_over_given_users_marks_nobody_whom_a_gateway_does_not_know(script
     live = "SELECT count(*) FROM {} WHERE deleted_at IS NULL"
     assert mirror.sql(live.format("users")).fetchall() == [(9,)]
     service.forgets = ["/external/users/3", "/external/users"]
-    with pytest.raises(NotFoundError):
-        mirror.sync(client, users=[3])
+    assert mirror.sync(client, users=[3]).unread_users == (3,)
     assert mirror.sql(live.format("messages")).fetchall() == [(9,)]
     service.gone = {3}
     report = mirror.sync(client, users=[3])
@@ -156,7 +154,8 @@ def test_the_words_of_a_service_that_rejects_a_request_are_in_the_error(
     if words is None:
         assert "it says" not in text
     else:
-        assert f"it says {words}" in text.replace('limit \\u{7}', '"') or words in text
+        assert "it says" in text
+        assert words in text
 
 
 def test_a_refused_tunnel_is_said_to_be_the_proxys(scripted, no_settings):
@@ -167,9 +166,7 @@ def test_a_refused_tunnel_is_said_to_be_the_proxys(scripted, no_settings):
 
     refusal = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
     with ProxyServer(1, refusal=refusal) as proxy:
-        client = Client(
-            "https://chat.example.com", "s", "acme", proxy=proxy.url, max_retries=0
-        )
+        client = Client("https://chat.example.com", "s", "acme", proxy=proxy.url, max_retries=0)
         with pytest.raises(BackreadError, match="the proxy did not connect"):
             client.users.get(42)
 
