@@ -4,6 +4,7 @@ import pytest
 
 from backread import Mirror
 from backread.errors import MirrorError
+from backread.mirror.snapshot_reader import SnapshotReader
 from backread.testing import MockServer, World
 from mirrors import rows, sync
 
@@ -34,6 +35,11 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
         "PIVOT messages ON sender_type IN ('user', 'operator') USING count(*)",
         "SELECT created_at AT TIME ZONE 'Europe/Berlin' FROM users",
         "-- a comment\nFROM lists",
+        "FROM repeat('x', 2), generate_series(1, 2), json_each('[1]')",
+        "SELECT id, part FROM users, unnest([1, 2]) AS parts(part)",
+        "FROM query_table('users')",
+        "FROM histogram_values(users, id)",
+        "SELECT function_name FROM DuckDB_functions() LIMIT 1",
     ],
 )
 def test_what_reads_the_snapshot_is_run(mirror, query):
@@ -124,8 +130,79 @@ def test_a_select_with_a_part_that_changes_rows_is_refused(mirror, query, what):
         mirror.sql(query)
 
 
+COPYING = "WITH made AS (COPY (SELECT 1 AS id) TO '{file}' (USE_TMP_FILE false)) FROM made"
+
+
+def in_sql(text: str) -> str:
+    return text.replace("'", "''")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "json_execute_serialized_sql(json_serialize_sql('{copying}'))",
+        "main.json_execute_serialized_sql(json_serialize_sql(concat('{copying}')))",
+        "\"JSON_execute_serialized_SQL\"(json_serialize_sql('{copying}'))",
+        "query('{copying}')",
+        "system.main.\"QUERY\"('{copying}')",
+    ],
+)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM {call}",
+        "DESCRIBE FROM {call}",
+        "SUMMARIZE FROM {call}",
+        "EXPLAIN ANALYZE FROM {call}",
+        "SELECT (SELECT count(*) FROM {call})",
+        "WITH text AS MATERIALIZED (FROM {call}) SELECT 1 FROM text",
+        "FROM range(2) AS one, LATERAL (FROM {call})",
+        "PIVOT (FROM {call}) ON id IN (1)",
+        "SELECT 1 ORDER BY (SELECT 1 FROM {call})",
+    ],
+)
+def test_a_table_function_that_runs_a_text_is_refused(mirror, query, call):
+    """The text may be a statement that writes into the snapshot."""
+    [users] = mirror.folder.glob("published/0*/users/*.parquet")
+    before = users.read_bytes()
+    copying = COPYING.replace("{file}", in_sql(str(users)))
+    call = call.replace("{copying}", in_sql(copying))
+    with pytest.raises(MirrorError, match="calls only table functions that read, not"):
+        mirror.sql(query.replace("{call}", call)).fetchall()
+    assert users.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PRAGMA json_execute_serialized_sql(json_serialize_sql('SELECT 1'))",
+        "FROM enable_logging(storage = 'file', storage_path = '.')",
+        "FROM checkpoint()",
+        "FROM truncate_duckdb_logs()",
+    ],
+)
+def test_functions_that_do_more_than_read_are_refused(mirror, query):
+    with pytest.raises(MirrorError):
+        mirror.sql(query).fetchall()
+
+
+@pytest.mark.parametrize("options", ["", "(USE_TMP_FILE false)", "(PARTITION_BY id, OVERWRITE)"])
+def test_the_connection_cannot_write_beside_the_files_of_the_snapshot(mirror, options):
+    """What stops a statement that the check of the query lets through."""
+    [users] = mirror.folder.glob("published/0*/users/*.parquet")
+    cursor = SnapshotReader(mirror.folder).cursor(restricted=True)
+    for file in (users.with_name("forged.parquet"), users.parent, mirror.folder / "forged.parquet"):
+        with pytest.raises(duckdb.Error):
+            cursor.execute(
+                f"COPY (SELECT 1 AS id, 2 AS read) TO '{in_sql(str(file))}' {options}"
+            ).fetchall()
+    assert [users] == [*users.parent.iterdir()]
+    assert cursor.execute("SELECT count(*) FROM users").fetchall() == [(20,)]
+
+
 def test_words_that_would_write_elsewhere_are_only_words_in_a_text(mirror):
     assert rows(mirror, """SELECT 'WITH x AS (COPY' AS copy, '"type":"COPY_QUERY_NODE"'""")
+    assert rows(mirror, """SELECT 'query(', '"type":"TABLE_FUNCTION","function_name":"query"'""")
     assert rows(
         mirror, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) FROM n"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,18 @@ EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s)?\s*(\([\w\s,]*\))?", re.IGNORECA
 # The nodes of DuckDB's syntax tree; quotation marks within texts are escaped there.
 NODE = re.compile(r'"type":"(\w+_NODE)"')
 READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+# The call of a table function, with its name.
+TABLE_FUNCTION = re.compile(
+    r'"type":"TABLE_FUNCTION"(?:.*?"function_name":"((?:[^"\\]|\\.)*)")?', re.DOTALL
+)
+# An allowlist, because json_execute_serialized_sql and query run a text as SQL, others change
+# settings or logs, and the next version of DuckDB may have more of them.
+READING_FUNCTIONS = re.compile(
+    r"(read|parquet|duckdb|pragma)_\w+|range|generate_series|unnest|repeat|repeat_row|summary|glob"
+    r"|json_each|json_tree|query_table|histogram|histogram_values|sniff_csv|icu_calendar_names"
+    r"|pg_timezone_names|test_all_types|test_vector_types",
+    re.IGNORECASE,
+)
 RESTRICTED = re.compile("disabled (through|by) configuration|configuration has been locked")
 UNRESTRICTED = "pass unrestricted=True to run any DuckDB statement with your permissions"
 
@@ -33,11 +45,15 @@ class RefusedQueryError(MirrorError):
         self.reason = reason
 
 
-def restrictions(files: Path) -> list[str]:
-    """The statements that restrict a connection to files below this folder."""
+def restrictions(files: Iterable[Path]) -> list[str]:
+    """The statements that restrict a connection to these files."""
+    # DuckDB compares with the requested names, which are patterns.
+    names = dict.fromkeys(
+        name for path in files for name in (quoted(str(path.absolute())), pattern(path))
+    )
     return [
-        # DuckDB compares with the requested names, which are patterns.
-        f"SET allowed_directories = [{quoted(str(files.absolute()))}, {pattern(files)}]",
+        # Not their folder: that would also allow to create and to replace files in it.
+        f"SET allowed_paths = [{', '.join(names)}]",
         "SET enable_external_access = false",
         # Must be last: it also locks itself.
         "SET lock_configuration = true",
@@ -88,7 +104,10 @@ def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:
 
 
 def _check_parts(cursor: DuckDBPyConnection, query: str) -> None:
-    """Refuses a SELECT with a part that writes, as in ``WITH x AS (COPY …) SELECT 1``."""
+    """Refuses a SELECT with a part that writes, or that may run a text as SQL.
+
+    As in ``WITH x AS (COPY …) SELECT 1`` and ``FROM query('WITH x AS (COPY …) …')``.
+    """
     [(tree,)] = rows_of(cursor, "SELECT json_serialize_sql(?::VARCHAR)", [query])
     nodes = set(NODE.findall(tree))
     writing = sorted(nodes - READING_NODES)
@@ -96,3 +115,6 @@ def _check_parts(cursor: DuckDBPyConnection, query: str) -> None:
     if writing or not nodes:
         named = ", ".join(each.split("_")[0] for each in writing) or "this statement"
         raise RefusedQueryError(f"runs SELECT and EXPLAIN, not {named}")
+    for name in TABLE_FUNCTION.findall(tree):
+        if READING_FUNCTIONS.fullmatch(name) is None:
+            raise RefusedQueryError(f"calls only table functions that read, not {name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -138,7 +139,8 @@ class SnapshotReader:
             opened = OpenSnapshot(manifest, connection, self._folder, sources, columns)
             statements = opened.statements()
             if restricted:
-                statements = [*statements, *restrictions(manifest.folder(self._folder))]
+                files = chain.from_iterable(manifest.paths(self._folder).values())
+                statements = [*statements, *restrictions(files)]
             for statement in statements:
                 rows_of(connection, statement)
             return opened
