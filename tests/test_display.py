@@ -12,11 +12,13 @@ pytest.importorskip("hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backread import Mirror
 from backread._display.bubbles import conversation_html
 from backread._display.progress_bar import progress_html
 from backread._display.words import ago, duration
 from backread.mirror.conversation import Conversation
 from backread.mirror.report import SyncReport
+from backread.mirror.search import SearchHit, SearchResults
 from backread.models import Message, OtherSender, Page, WalkReport
 from strangers import ADDRESSES, HOSTILE, check, stranger, written
 
@@ -54,6 +56,23 @@ def test_what_strangers_write_is_no_markup(text, address):
     for thing in drawings(text, address):
         drawn = check(thing._repr_html_())
         assert drawn.links <= {address}
+
+
+def test_no_notebook_typesets_formulas_that_strangers_write(tmp_path, backread_mock):
+    """MathJax leaves out elements of these classes; version 2 of it, those of the second."""
+    formula = "$\\href{javascript:window.hit=1}{x}$"
+    hit = SearchHit(42, 1, NOW, "user", formula, formula, formula, ())
+    with backread_mock.client() as client:
+        shown = [
+            *drawings(formula, None),
+            SearchResults(formula, (hit,)),
+            client.users.list(),
+            Mirror(tmp_path / "chats"),
+        ]
+        drawn = [each._repr_html_() for each in shown]
+    for html in (*drawn, progress_html(formula, 0.5, [formula], live=True)):
+        [classes] = re.findall(r'^<div class="([^"]*)"', html)
+        assert {"mathjax_ignore", "tex2jax_ignore"} <= set(classes.split())
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -180,7 +180,7 @@ def test_a_page_can_be_made_with_the_type_of_its_items():
 )
 def test_html_for_a_notebook_is_a_table(value):
     html = value._repr_html_()
-    assert html.startswith('<div class="backread"><style>')
+    assert html.startswith('<div class="backread mathjax_ignore tex2jax_ignore"><style>')
     assert html.count("<table") == html.count("</table>") >= 1
     assert html.endswith("</div>")
 

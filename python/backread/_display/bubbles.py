@@ -9,7 +9,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from backread._display.markup import Html, is_safe_link, link, needs_scrolling, safe, shortened
+from backread._display.markup import (
+    Html,
+    is_safe_link,
+    link,
+    needs_scrolling,
+    output,
+    safe,
+    shortened,
+)
 from backread._display.style import CHAT, DOCUMENT
 from backread._display.words import amount, is_invisible, line, sender_name
 
@@ -78,10 +86,7 @@ def _chat(conversation: Conversation, most: int | None, longest: int | None, nam
         )
     parts.append(Bubbles(longest).render(messages[cut:], start=cut))
     label = f"Conversation with user {user.id}"
-    return (
-        f'<div class="backread br-chat" role="region" aria-label="{label}">{CHAT}'
-        f"{''.join(parts)}</div>"
-    )
+    return output(CHAT + "".join(parts), " br-chat", f' role="region" aria-label="{label}"')
 
 
 class Bubbles:

@@ -20,6 +20,7 @@ __all__ = [
     "link",
     "named_fields",
     "needs_scrolling",
+    "output",
     "safe",
     "sheet",
     "shortened",
@@ -44,6 +45,19 @@ class Html(str):
     """Markup that is not escaped again."""
 
     __slots__ = ()
+
+
+def output(content: str, kind: str = "", attributes: str = "") -> str:
+    """The element with all that a notebook shows of a value.
+
+    Args:
+        content: The markup in it, with its style.
+        kind: A further class, after a blank.
+        attributes: Further attributes, each after a blank.
+    """
+    # MathJax in JupyterLab and in other notebooks would typeset $...$ in strangers' texts.
+    names = f"backread{kind} mathjax_ignore tex2jax_ignore"
+    return f'<div class="{names}"{attributes}>{content}</div>'
 
 
 def safe(text: str) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from backread._display.markup import Html, safe, sheet
+from backread._display.markup import Html, output, safe, sheet
 from backread._display.reports import certificate_mark
 from backread._display.style import TABLES
 from backread._display.words import ago, amount, counts, line, moment, size
@@ -34,7 +34,7 @@ def mirror_html(summary: MirrorSummary) -> str:
     if summary.is_empty or summary.problem is None:
         calls = " ".join(f"<code>{safe(each)}</code>" for each in _calls(summary))
         rows.append(("try next", Html(calls)))
-    return f'<div class="backread">{TABLES}{sheet("Mirror", rows)}</div>'
+    return output(TABLES + sheet("Mirror", rows))
 
 
 def mirror_text(summary: MirrorSummary) -> str:

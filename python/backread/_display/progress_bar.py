@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backread._display.markup import safe
+from backread._display.markup import output, safe
 from backread._display.style import BAR
 
 __all__ = ["progress_html"]
@@ -17,7 +17,4 @@ def progress_html(label: str, fraction: float | None, parts: Iterable[str], *, l
         state = "" if fraction is None else f' value="{fraction:.4f}"'
         bar = f'<progress max="1"{state} aria-label="{safe(label)}"></progress>'
     text = " · ".join(parts)
-    return (
-        f'<div class="backread br-progress">{BAR}<b>{safe(label)}</b> {bar}'
-        f"<span>{safe(text)}</span></div>"
-    )
+    return output(f"{BAR}<b>{safe(label)}</b> {bar}<span>{safe(text)}</span>", " br-progress")

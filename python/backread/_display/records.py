@@ -13,6 +13,7 @@ from backread._display.markup import (
     filled,
     link,
     named_fields,
+    output,
     safe,
     sheet,
     shortened,
@@ -147,7 +148,7 @@ def profile_html(lines: Iterable[tuple[str, str]]) -> str:
 
 
 def _drawn(content: str) -> str:
-    return f'<div class="backread">{TABLES}{content}</div>'
+    return output(TABLES + content)
 
 
 def _grid(caption: str, label: str, columns: Sequence[str], rows: Iterable[Iterable[str]]) -> str:

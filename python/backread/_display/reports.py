@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from backread._display.markup import Html, cell, filled, named_fields, safe, sheet, table_rows
+from backread._display.markup import (
+    Html,
+    cell,
+    filled,
+    named_fields,
+    output,
+    safe,
+    sheet,
+    table_rows,
+)
 from backread._display.style import TABLES
 from backread._display.words import amount, counts, duration, odd_values
 
@@ -115,7 +124,7 @@ def listing_html(kind: str, title: str, report: WalkReport | None) -> str:
 
 
 def _drawn(content: str) -> str:
-    return f'<div class="backread">{TABLES}{content}</div>'
+    return output(TABLES + content)
 
 
 def _walked(report: WalkReport) -> list[tuple[str, Any]]:
