@@ -11,8 +11,9 @@ pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
 import browse_visitor
-from backread._browse import BrowseServer, api
+from backread._browse import BrowseServer
 from backread.mirror import Mirror
+from backread.mirror.search import LONGEST_WORDS
 from browse_rows import message
 from browse_visitor import MESSAGES, USERS, Visitor, publish
 from mirrors import BatchSource, batch
@@ -113,7 +114,7 @@ def test_more_hits_are_counted_from_the_newest(visitor):
 
 @pytest.mark.parametrize("sign", ["q", "\u5f20", "\U0001f600"])
 def test_as_many_words_as_are_allowed_fit_into_an_address(visitor, sign):
-    answer = visitor.ask("search", words=sign * api.LONGEST_WORDS, since="2024-01-01")
+    answer = visitor.ask("search", words=sign * LONGEST_WORDS, since="2024-01-01")
     assert (answer["status"], answer["count"]) == (200, 0)
 
 

@@ -358,7 +358,9 @@ def test_an_error_of_a_query_shows_what_is_not_seen(tmp_path):
         ("read_conversation", {"user_id": 42, "before": 1, "after": 2}, "give only one of"),
         ("find_users", {"order": "cleverness"}, "find_users: order must be 'newest'"),
         ("find_users", {"since": "soon"}, "since must be a date or time"),
+        ("find_users", {"words": "a " * 501}, "words must have at most 1,000 characters"),
         ("search_messages", {"words": " "}, "at least one word"),
+        ("search_messages", {"words": "a " * 501}, "words must have at most 1,000 characters"),
         ("conversation_figures", {"timezone": "Mars/Olympus"}, "Mars/Olympus"),
     ],
 )

@@ -222,6 +222,13 @@ def test_a_query_that_makes_no_sense_is_refused(query, said):
         PeopleQuery(**query)
 
 
+def test_more_words_than_can_be_searched_for_are_refused(people):
+    """DuckDB would work on 3,000 words for a minute."""
+    with pytest.raises(ValueError, match="words must have at most 1,000 characters, not 16,889"):
+        people.find(PeopleQuery(" ".join(f"w{each}" for each in range(3_000))))
+    assert people.find(PeopleQuery("w" * 1_000)).total == 0
+
+
 def test_nothing_published(tmp_path):
     with pytest.raises(MirrorError, match="nothing is published"):
         People(SnapshotReader(tmp_path)).find()

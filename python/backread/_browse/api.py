@@ -24,7 +24,6 @@ HITS = 50
 MESSAGES = 100
 MOST_HITS = 1_000
 MOST_OPERATORS = 500
-LONGEST_WORDS = 1_000
 
 Answer = dict[str, Any]
 
@@ -80,7 +79,7 @@ class Api:
     def people(self, query: Query) -> Answer:
         """People: ``words`` and the other fields of a `PeopleQuery`, ``offset`` and ``count``."""
         asked = PeopleQuery(
-            words=_words(query),
+            words=query.get("words", ""),
             since=query.get("since") or None,
             until=query.get("until") or None,
             unread=cast("Any", query.get("unread") or None),
@@ -141,7 +140,7 @@ class Api:
 
     def search(self, query: Query) -> Answer:
         """The newest messages with all ``words``: ``since, until, user``, ``count`` of them."""
-        words = _words(query)
+        words = query.get("words", "")
         if not words.strip():
             raise ValueError("Type a word to search for.")
         count = min(_number(query, "count") or HITS, MOST_HITS)
@@ -168,7 +167,7 @@ class Api:
         }
 
     def _bubbles(self, query: Query, user_id: int) -> PageBubbles:
-        words = _words(query)
+        words = query.get("words", "")
         return PageBubbles(user_id, folded_words(words) if words.strip() else ())
 
     def _twice(self, call: Callable[[Query], Answer]) -> Callable[[Query], Answer]:
@@ -180,13 +179,6 @@ class Api:
                 return call(query)
 
         return answer
-
-
-def _words(query: Query) -> str:
-    words = query.get("words", "")
-    if len(words) > LONGEST_WORDS:
-        raise ValueError(f"Search for at most {LONGEST_WORDS:,} characters.")
-    return words
 
 
 def _needed(query: Query, name: str) -> int:

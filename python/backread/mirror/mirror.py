@@ -512,7 +512,8 @@ class Mirror:
         messages are left out. It reads all bodies; there is no index.
 
         Args:
-            words: Words between blanks; ``"a phrase"`` in double quotes is one word.
+            words: Words between blanks, at most 1,000 characters; ``"a phrase"`` in double quotes
+                is one word.
             since: Only messages created at this time or later: a date, a datetime or ISO 8601
                 text, in UTC unless it names another zone.
             until: Only messages created before this time; a date is its beginning.
@@ -524,8 +525,8 @@ class Mirror:
 
         Raises:
             MirrorError: Nothing is published yet.
-            ValueError: For empty or blank words, a limit below 1, or a ``since`` that is not before
-                ``until``.
+            ValueError: For blank or too long words, a limit below 1, or a ``since`` that is not
+                before ``until``.
 
         Example:
             >>> for hit in mirror.search('invoice "not paid"', since="2024-03-01"):

@@ -52,8 +52,8 @@ class PeopleQuery:
     """Which people to find, and in which order. All conditions must hold.
 
     - ``words``: each must occur in the name, the e-mail address or the reference; case and accents
-      do not count, and ``"a phrase"`` in double quotes is one word. A number also finds the user
-      with this id, first.
+      do not count, and ``"a phrase"`` in double quotes is one word. At most 1,000 characters. A
+      number also finds the user with this id, first.
     - ``since``, ``until``: only people with a message from ``since`` on and before ``until``: a
       date, a datetime or ISO 8601 text, in UTC unless it names another zone; a date is its
       beginning.
@@ -223,9 +223,10 @@ class People:
         query = PeopleQuery() if query is None else query
         offset = whole("offset", offset, 0, LARGEST, then="")
         limit = whole("limit", limit, 1, LARGEST, then="")
+        # First, because it refuses words that cannot be searched for.
+        where = " AND ".join(query.conditions()) or "true"
         counted = self._tables.get(KNOWN, *query.tables(), *([COUNTED] if wait else []))
         cursor = counted.cursor.cursor()
-        where = " AND ".join(query.conditions()) or "true"
         source = f"FROM {counted.people} WHERE {where}"
         [(total,)] = self._reader.rows(cursor, f"SELECT count(*) {source}", [])
         names = [*NUMBERS, *TEXTS, *(f"epoch_us({name})" for name in TIMES)]

@@ -18,10 +18,20 @@ from backread.mirror.folding import fold, folded_with_origins, may_contain
 if TYPE_CHECKING:
     from backread.mirror.snapshot_reader import SnapshotReader
 
-__all__ = ["SearchHit", "SearchResults", "folded_words", "places_of", "search_messages"]
+__all__ = [
+    "LONGEST_WORDS",
+    "SearchHit",
+    "SearchResults",
+    "folded_words",
+    "places_of",
+    "search_messages",
+]
 
 WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
 """A quoted phrase, or what is between blanks."""
+
+LONGEST_WORDS = 1_000
+"""The most characters of a search: DuckDB plans conditions in quadratic time."""
 
 SNIPPET = 160
 """The number of characters of a snippet."""
@@ -149,9 +159,13 @@ def search_messages(
 
 
 def folded_words(words: str) -> list[str]:
-    """The folded words and phrases of a search; ValueError if there are none."""
+    """The folded words and phrases of a search; ValueError if there are none or too many."""
     if not isinstance(words, str):
         raise TypeError(f"words must be text, not {type(words).__name__}")
+    if len(words) > LONGEST_WORDS:
+        raise ValueError(
+            f"words must have at most {LONGEST_WORDS:,} characters, not {len(words):,}"
+        )
     if any(category(each) == "Cs" for each in words):
         raise ValueError("words must be valid Unicode text, without surrogates")
     found = [fold(phrase or word) for phrase, word in WORD.findall(words)]
