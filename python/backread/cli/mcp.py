@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from backread.cli.arguments import Folder
+from backread.cli.exits import exit_code
 from backread.cli.stderr import say
 
 __all__ = ["mcp"]
@@ -27,7 +29,7 @@ def mcp(
     wrote goes to the model as it is, and may try to give it orders.
     """
     try:
-        from backread.integrations.mcp import serve
+        from backread.integrations.mcp import StillRunningError, serve
     except ImportError as error:
         # anyio comes with mcp.
         if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
@@ -37,4 +39,9 @@ def mcp(
         ) from None
     if sys.stdin.isatty():
         say("waiting for an MCP client on stdin; Ctrl-C ends it", named=False)
-    serve(folder, emails=emails, sql=sql)
+    try:
+        serve(folder, emails=emails, sql=sql)
+    except StillRunningError as error:
+        say(str(error), named=False)
+        # Without waiting for the query's thread, as sys.exit would.
+        os._exit(0 if error.__context__ is None else exit_code(error.__context__))
