@@ -87,16 +87,33 @@ def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):
     assert file.read_bytes() == before
     assert len(backread(*command).out.splitlines()) == 2
     assert "has a cursor already" in backread(*command, "--since", "1").line
-    file.write_text("rubbish")
+    damaged = f"another{before.decode().strip()}"
+    file.write_text(damaged)
     wrong = backread(*command)
     assert wrong.code == 7
     assert f"remove {file} to get every row" in wrong.line
-    assert file.read_text() == "rubbish"
+    assert file.read_text() == damaged
     for since in ("rubbish", "99"):
         assert (
             "leave --since out to get every row"
             in backread("changes", folder, "--since", since).line
         )
+
+
+@pytest.mark.parametrize(
+    "text", ["secret-of-another-program", "0123456789abcdef", "name.key = secret", "s.s.secret"]
+)
+def test_another_file_in_place_of_a_cursor_file_is_neither_quoted_nor_to_be_removed(
+    backread, folder, tmp_path, text
+):
+    file = tmp_path / "other.key"
+    file.write_text(text)
+    refused = backread("changes", folder, "--cursor-file", file)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"{file} is not a cursor file of backread; name another" in refused.line
+    assert text not in refused.line
+    assert "remove" not in refused.line
+    assert file.read_text() == text
 
 
 def test_a_cursor_file_of_one_table_is_refused_with_another(backread, folder, tmp_path):

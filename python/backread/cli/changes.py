@@ -151,10 +151,12 @@ def _write(found: Changes, shape: Format, output: Path | None, raw_csv: bool) ->
 
 
 def _kept_cursor(file: Path, table: Resource | None) -> str | None:
-    """The cursor in the file; `UnusableArgumentError` if it is that of another table.
+    """The cursor in the file; `UnusableArgumentError` if it has none, or that of another table.
 
     After a cursor for both tables, and in files of earlier versions, there is no table.
     """
+    from backread.mirror.changes import CURSOR
+
     try:
         text = file.read_text("utf-8", "replace").strip()
     except FileNotFoundError:
@@ -163,10 +165,15 @@ def _kept_cursor(file: Path, table: Resource | None) -> str | None:
         raise UnusableArgumentError(
             f"--cursor-file {file} cannot be read: {error.strerror}; name another file"
         ) from None
+    if not text:
+        return None
     cursor, _, written_for = text.partition(" ")
-    if written_for not in get_args(Resource):
-        return text or None
-    if written_for != table:
+    if not CURSOR.fullmatch(cursor) or written_for not in ("", *get_args(Resource)):
+        # Its text is not quoted: it may be a secret.
+        raise UnusableArgumentError(
+            f"--cursor-file {file} is not a cursor file of backread; name another"
+        )
+    if written_for not in ("", table):
         raise UnusableArgumentError(
             f"--cursor-file {file} was written for --table {written_for}; use a separate file for "
             "each --table"
