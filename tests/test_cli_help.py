@@ -226,6 +226,24 @@ def test_the_script_of_each_shell_asks_backread(shell):
     assert f"complete_{'powershell' if shell == 'pwsh' else shell}" in done.stdout
 
 
+def test_no_bug_is_reported_where_completion_cannot_be_installed(backread, monkeypatch):
+    shellingham = pytest.importorskip("shellingham")
+    monkeypatch.setattr(shellingham, "detect_shell", lambda: ("dash", "/bin/dash"))
+    done = backread("--install-completion")
+    assert done.code == 1
+    assert "Shell dash" in done.out + done.error
+    assert "backread: " not in done.error
+
+    def homeless() -> None:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(shellingham, "detect_shell", lambda: ("bash", "/bin/bash"))
+    monkeypatch.setattr("pathlib.Path.home", homeless)
+    done = backread("--install-completion")
+    assert (done.code, done.out) == (1, "")
+    assert done.line == "backread: the home folder of this user is unknown; set HOME"
+
+
 # --- the environment of a report --------------------------------------------------------------
 
 

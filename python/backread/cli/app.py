@@ -158,6 +158,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0
+    except typer.Exit as error:
+        # Typer has said why, for example that it completes nothing in this shell.
+        return error.exit_code
     except BaseException as error:
         with suppress(BrokenPipeError):
             say_failure(error)

@@ -177,6 +177,9 @@ def _text(error: BaseException, code: int) -> str:
             return f"{shown(error.filename)} cannot be used: {error.strerror}; {_remedy(error)}"
         if isinstance(error, FileNotFoundError) and not _is_somewhere():
             return "the current folder was removed; change to another one"
+    if isinstance(error, RuntimeError) and "home directory" in str(error):
+        # Typer, which writes the completion there.
+        return "the home folder of this user is unknown; set HOME"
     known = isinstance(
         error,
         (
