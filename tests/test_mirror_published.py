@@ -210,6 +210,34 @@ def test_a_damaged_file_is_written_anew_by_the_next_sync(mirror, damaged):
     assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
 
 
+def damages(content: bytes) -> Iterator[bytes]:
+    """The file with other bytes in its pages, its metadata and its end, as after bit rot."""
+    end = len(content) - 8
+    metadata = end - int.from_bytes(content[end : end + 4], "little")
+    pages = range(4, metadata, max(metadata // 20, 1))
+    for place in (*pages, *range(metadata, metadata + 8), *range(end, len(content))):
+        changed = bytearray(content)
+        for each in range(place, min(place + 16, len(content))):
+            changed[each] ^= 255
+        yield bytes(changed)
+
+
+def test_whatever_is_damaged_in_a_file_the_error_says_what_to_do(mirror):
+    pytest.importorskip("pyarrow")
+    seeded(mirror)
+    [file] = (current(mirror) / "messages").iterdir()
+    said = []
+    for content in damages(file.read_bytes()):
+        file.write_bytes(content)
+        try:
+            Mirror(mirror.folder).table("messages").to_arrow()
+        except MirrorError as error:
+            said.append(str(error))
+    assert not [each for each in said if "a published file is damaged; delete it" not in each]
+    # Others change statistics, or values into others.
+    assert len(said) > 10
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
 def test_no_space_is_named_whatever_is_full(tmp_path, number):
     with pytest.raises(MirrorError, match="the disk is full"), named_errors(tmp_path):

@@ -14,6 +14,7 @@ from backread._files.access import RefusedFileError
 from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
 from backread.errors import ConfigurationError, MirrorError
+from backread.mirror.layout import PUBLISHED
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -51,11 +52,27 @@ DATABASE_IS_DAMAGED = (
     "its mirror.duckdb is damaged; what was published can be read, and a sync needs a new folder"
 )
 DAMAGED_DATABASE = ("not a valid duckdb database", "corrupt")
+DAMAGED_FILE = (
+    "a published file is damaged; delete it (if none is named, all of them), and sync again to "
+    "publish it anew"
+)
 DAMAGED_PARQUET = (
     "could not read enough bytes",
     "no magic bytes",
     "too small to be a parquet file",
     "tprotocolexception",
+    # Of Thrift and of Python, without the name of a file.
+    "don't know what type",
+    "invalid ttype",
+    "out of buffer",
+    "codec can't decode byte",
+)
+# Whatever else DuckDB says of what is in a snapshot's file, some of it without a kind of error. An
+# IO Error may pass.
+_ODD_SNAPSHOT = re.compile(
+    rf"(Invalid (Input )?Error: |(?![\w ]+ Error: |\[Errno)).*"
+    rf"([/\\]{PUBLISHED}[/\\].*\.parquet|FROM read_parquet\()",
+    re.DOTALL,
 )
 
 
@@ -122,7 +139,7 @@ def named_errors(folder: Path) -> Iterator[None]:
     handled = sys.exception()
     try:
         yield
-    except (duckdb.Error, OSError, RuntimeError) as error:
+    except (duckdb.Error, OSError, RuntimeError, UnicodeDecodeError) as error:
         if _was_interrupted(error, handled):
             raise KeyboardInterrupt from None
         if isinstance(error, RuntimeError) and not isinstance(error, duckdb.Error):
@@ -174,12 +191,11 @@ def _advice(folder: Path, text: str) -> str:
             "--memory-limit), for a query free some memory, and try again"
         )
     elif any(each in lowered for each in DAMAGED_PARQUET):
-        advice = (
-            "a published file is damaged; delete it (if none is named, all of them), and sync "
-            "again to publish it anew"
-        )
+        advice = DAMAGED_FILE
     elif "permission denied" in lowered or "read-only file system" in lowered:
         advice = "it may not be read or written; change its permissions or choose another folder"
+    elif _ODD_SNAPSHOT.match(text):
+        advice = DAMAGED_FILE
     else:
         advice = "try again, and report this error if it persists"
     return f"the mirror in {folder}: {advice} ({line})"
