@@ -650,6 +650,22 @@ def test_a_database_that_is_lost(doctor, chats):
     ]
 
 
+def test_a_published_file_that_is_damaged_within(doctor, chats, server):
+    """A sync looks at its length and its ends only, and links it into the next snapshot."""
+    [file] = chats.glob("published/0*/messages/*.parquet")
+    content = file.read_bytes()
+    middle = len(content) // 3
+    file.write_bytes(content[:middle] + bytes(200) + content[middle + 200 :])
+    done = doctor("--json", chats)
+    assert done.code == 7
+    [text] = [text for state, text in findings(done, "mirror") if state == "problem"]
+    assert f"{file} is damaged -> delete it, and sync again" in text
+    file.unlink()
+    with server.client() as client:
+        Mirror(chats).sync(client)
+    assert {state for state, _ in findings(doctor("--json", chats), "mirror")} == {"ok"}
+
+
 def test_a_folder_that_may_not_be_read(doctor, chats, monkeypatch):
     def refuse(folder: Path) -> bool:
         raise PermissionError(errno.EACCES, "Permission denied", str(folder))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = [
+    "DAMAGED_FILE",
     "check_path",
     "connect",
     "disk_is_full",

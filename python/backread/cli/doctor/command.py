@@ -62,5 +62,4 @@ def doctor(
         check_mirror(findings, folder)
     findings.end()
     if findings.exit_code:
-        # Not typer.Exit, which `run` takes for a failure without words.
-        raise SystemExit(findings.exit_code)
+        raise typer.Exit(findings.exit_code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from backread._display.words import CLOCKS_DIFFER, amount, counts, duration, mom
 from backread._files.paths import shown
 from backread.cli.doctor.findings import Findings
 from backread.cli.exits import MIRROR
+from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ def _check_folder(findings: Findings, folder: Path) -> None:
         )
         return
     mirror = Mirror(folder)
+    if not _check_files(findings, folder):
+        return
     try:
         relation = mirror.sql(LAST_RUN)
         rows = relation.fetchall()
@@ -73,6 +77,43 @@ def _check_folder(findings: Findings, folder: Path) -> None:
             )
     _check_unfinished(findings, mirror, lock_holder(folder))
     _check_space(findings, folder)
+
+
+def _check_files(findings: Findings, folder: Path) -> bool:
+    """Reads the published files to their ends: each sync links one that is damaged once more."""
+    from backread.mirror.engine import DAMAGED_FILE, connect, file_list, named_errors, rows_of
+    from backread.mirror.manifest import read_manifest
+
+    try:
+        manifest = read_manifest(folder)
+        connection = connect(None)
+    except MirrorError:
+        # Named by who reads it next.
+        return True
+    files = [] if manifest is None else [*chain.from_iterable(manifest.paths(folder).values())]
+    read, damaged = 0, []
+    with waiting("reading the published files"):
+        for file in files:
+            # The hash needs every value.
+            query = f"SELECT bit_xor(hash(COLUMNS(*))) FROM read_parquet({file_list([file])})"
+            try:
+                with named_errors(folder):
+                    rows_of(connection, query)
+                read += 1
+            except MirrorError as error:
+                # Anything else is named by who reads it next, unless a sync has replaced the file.
+                if DAMAGED_FILE in str(error):
+                    damaged.append(file)
+    connection.close()
+    for file in damaged:
+        findings.problem(
+            f"{shown(file)} is damaged",
+            f"delete it, and sync again to publish it anew: backread sync {shown(folder)}",
+            MIRROR,
+        )
+    if read:
+        findings.ok(f"{amount(read, 'published file')} read to the end")
+    return not damaged
 
 
 def _check_run(findings: Findings, run: dict[str, Any]) -> None:
