@@ -129,6 +129,51 @@ def test_a_lazy_frame_reads_what_its_query_needs(mirror):
     assert counts.collect()["len"].sum() == whole.height
 
 
+def test_a_lazy_frame_filters_by_casts_that_fail_as_an_eager_one_does(tmp_path):
+    polars = load("polars")
+    load("pyarrow")
+    texts = ["12", "007", " 7", "", "no", "99999999999999999999", "7.9", None, "-3"]
+    said = [
+        {"user_id": 1, "id": 2**53 + place, "body": text, "sender_id": 40 * place}
+        for place, text in enumerate(texts)
+    ]
+    mirror = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], said, swept="snapshot")).sync_into(mirror.folder)
+    lazy = mirror.table("messages").scan_polars()
+    whole = mirror.table("messages").to_polars()
+
+    def kept(frame: Any, condition: str) -> list[int]:
+        query = polars.sql(f"SELECT id FROM frame WHERE {condition} ORDER BY id", eager=True)
+        return query["id"].to_list()
+
+    column = polars.col
+    number = column("body").cast(polars.Int64, strict=False)
+    double = column("id").cast(polars.Float64, strict=False)
+    small = column("sender_id").cast(polars.Int8, strict=False)
+    for predicate, condition, expected in (
+        (small.is_null(), "TRY_CAST(sender_id AS TINYINT) IS NULL", 5),
+        (small > 100, "TRY_CAST(sender_id AS TINYINT) > 100", 1),
+        (number == 7, "TRY_CAST(body AS BIGINT) = 7", 1),
+        (number > 5, "TRY_CAST(body AS BIGINT) > 5", 2),
+        (number.is_null(), "TRY_CAST(body AS BIGINT) IS NULL", 6),
+        (double == 2.0**53, "CAST(id AS DOUBLE) = 9007199254740992.0", 2),
+    ):
+        eager = whole.filter(predicate)["id"].sort().to_list()
+        assert len(eager) == expected
+        assert lazy.filter(predicate).collect()["id"].sort().to_list() == eager
+        assert kept(lazy, condition) == kept(whole, condition) == eager
+
+
+@pytest.mark.parametrize(("package", "version"), [("duckdb", "2.0.0")])
+def test_a_lazy_frame_is_refused_with_versions_that_lose_rows(
+    mirror, monkeypatch, package, version
+):
+    load("pyarrow")
+    monkeypatch.setattr(load(package), "__version__", version)
+    with pytest.raises(ImportError, match=rf"needs {package} .* or later, and {version} is insta"):
+        mirror.table("messages").scan_polars()
+
+
 def test_a_query_may_have_a_lazy_frame_at_several_places(mirror):
     polars = load("polars")
     load("pyarrow")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
@@ -81,10 +82,10 @@ def no_array(source: object) -> Callable[..., NoReturn]:
     return refuse
 
 
-def require(package: str, method: str) -> Any:
-    """Imports the package; raises an ImportError that says what to install if it is missing."""
+def require(package: str, method: str, least: str = "") -> Any:
+    """Imports the package; ImportError says what to install if it is missing or too old."""
     try:
-        return import_module(package)
+        module = import_module(package)
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
@@ -92,6 +93,17 @@ def require(package: str, method: str) -> Any:
             f"{method}() needs {package}, which is not installed; run: pip install {package}",
             name=package,
         ) from None
+    if least and _release(module.__version__) < _release(least):
+        raise ImportError(
+            f"{method}() needs {package} {least} or later, and {module.__version__} is installed; "
+            f"run: pip install --upgrade {package}",
+            name=package,
+        )
+    return module
+
+
+def _release(version: str) -> list[int]:
+    return [int(each) for each in re.findall("[0-9]+", version)[:3]]
 
 
 def _own(source: object, method: str) -> str:

@@ -11,7 +11,7 @@ from backread.cli.exits import FAULT
 
 __all__ = ["check_installation"]
 
-# As in `duckdb>=2.0 ; extra == "mirror"`.
+# As in `duckdb>=2.0.1 ; extra == "mirror"`.
 REQUIREMENT = re.compile(r"""([\w.-]+).*;.*extra *== *['"]([\w.-]+)['"]""", re.ASCII)
 
 
