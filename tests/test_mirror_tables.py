@@ -164,14 +164,19 @@ def test_a_lazy_frame_filters_by_casts_that_fail_as_an_eager_one_does(tmp_path):
         assert kept(lazy, condition) == kept(whole, condition) == eager
 
 
-@pytest.mark.parametrize(("package", "version"), [("duckdb", "2.0.0")])
-def test_a_lazy_frame_is_refused_with_versions_that_lose_rows(
-    mirror, monkeypatch, package, version
+@pytest.mark.parametrize(
+    ("package", "version", "methods"),
+    [("duckdb", "2.0.0", ["scan_polars"]), ("polars", "1.32.3", ["scan_polars", "to_polars"])],
+)
+def test_versions_that_lose_rows_or_panic_are_refused(
+    mirror, monkeypatch, package, version, methods
 ):
-    load("pyarrow")
+    load("polars"), load("pyarrow")
     monkeypatch.setattr(load(package), "__version__", version)
-    with pytest.raises(ImportError, match=rf"needs {package} .* or later, and {version} is insta"):
-        mirror.table("messages").scan_polars()
+    for method in methods:
+        expected = rf"{method}\(\) needs {package} .* or later, and {version} is installed"
+        with pytest.raises(ImportError, match=expected):
+            getattr(mirror.table("messages"), method)()
 
 
 def test_a_query_may_have_a_lazy_frame_at_several_places(mirror):

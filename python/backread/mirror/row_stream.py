@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
     from duckdb import DuckDBPyRelation
 
-__all__ = ["RowStream"]
+__all__ = ["LEAST_POLARS", "RowStream"]
+
+LEAST_POLARS = "1.33"
+"""Earlier versions have no lazy scans as DuckDB makes them, and fail on columns of maps."""
 
 
 class RowStream:
@@ -77,7 +80,8 @@ class RowStream:
         return arrow_table(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a ``polars.DataFrame``; ImportError if polars is not installed."""
+        """All rows as a ``polars.DataFrame``; ImportError without polars 1.33 or later."""
+        require("polars", "to_polars", LEAST_POLARS)
         return polars_frame(self)
 
     def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:

@@ -13,7 +13,7 @@ from backread.errors import MirrorError
 from backread.mirror.conversation import attributes_of
 from backread.mirror.engine import from_microseconds, named_errors
 from backread.mirror.lazy import lazy_frame
-from backread.mirror.row_stream import RowStream
+from backread.mirror.row_stream import LEAST_POLARS, RowStream
 
 if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found, unused-ignore]
@@ -85,9 +85,9 @@ class MirrorTable(RowStream):
 
         It stays on the snapshot that is newest now, whose files remain for at least 15 minutes
         after a sync replaces them; in a long-running program, create a new frame for each query.
-        Raises ImportError without polars and pyarrow.
+        Raises ImportError without pyarrow and polars 1.33 or later.
         """
-        require("polars", "scan_polars")
+        require("polars", "scan_polars", LEAST_POLARS)
         require("pyarrow", "scan_polars")
         cursor = self._reader.cursor()
         # DuckDB 2.0.0 drops the casts of a filter, and so loses rows.
