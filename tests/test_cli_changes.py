@@ -47,7 +47,7 @@ def test_rows_are_json_lines_and_the_cursor_leads_on(backread, folder):
     assert not {*done.out} & {*"\x9b\u202e"}
     user, message = sorted(map(json.loads, done.out.splitlines()), key=lambda row: row["id"])
     assert (user["table"], user["change"], user["name"]) == ("users", "added", HOSTILE)
-    assert user["created_at"] == "2024-03-01T00:00:00Z"
+    assert user["created_at"] == "2024-03-01T00:00:00.000000Z"
     assert user["user_attributes"] == [{"name": "plan", "value": "pro", "extra": None}]
     assert user["extra"] == {"vip": True}
     assert (message["user_id"], message["body"], message["name"]) == (1, "hello", None)

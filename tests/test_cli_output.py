@@ -38,6 +38,15 @@ def test_messages_as_csv_have_the_columns_of_the_mirror(backread, server):
         assert row["extra"] == row["sender_extra"] == ""
 
 
+def test_pandas_reads_times_with_and_without_a_fraction(backread, server):
+    pandas = pytest.importorskip("pandas")
+    for user_id, fraction in zip(server.world.user_ids(), ("", ".5"), strict=False):
+        server.world.edit_user(user_id, created_at=f"2024-03-05T09:31:07{fraction}Z")
+    out = backread("users", "--format", "csv").out
+    frame = pandas.read_csv(io.StringIO(out), parse_dates=["created_at"])
+    assert isinstance(frame["created_at"].dtype, pandas.DatetimeTZDtype)
+
+
 def test_table_cuts_nothing_short_in_a_pipe(backread, server):
     out = backread("users", "--format", "table", "--limit", 5).out
     lines = out.splitlines()

@@ -55,7 +55,7 @@ def test_words_options_and_json(backread, folder):
     done = backread("search", folder, "invoice", "--limit", 1, "--format", "json")
     document = json.loads(done.out)
     assert document["body"] == HOSTILE
-    assert document["created_at"] == "2024-03-03T00:00:00Z"
+    assert document["created_at"] == "2024-03-03T00:00:00.000000Z"
     assert document["snippet"][slice(*document["matches"][0])] == "invoice"
     assert not {*done.out} & {*"\x1b\x07\x9b\u202e\u2028\r"}
     assert "newest 1; --limit shows more" in done.error

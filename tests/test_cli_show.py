@@ -99,7 +99,7 @@ def test_json_has_a_line_for_each_message(backread, folder):
         documents = [json.loads(line) for line in lines]
         assert [each["id"] for each in documents] == [1, 2, 3, 4, 5, 6]
     assert documents[2]["body"] == HOSTILE
-    assert documents[2]["created_at"] == "2024-03-02T09:03:00Z"
+    assert documents[2]["created_at"] == "2024-03-02T09:03:00.000000Z"
     assert documents[1]["sender"]["forename"] == "Anna"
     assert next(iter(documents[0])) == "user_id"
 

@@ -71,13 +71,16 @@ def test_machine_formats(backread, folder, tmp_path):
             for line in backread("sql", folder, QUERY, "--format", shape).out.splitlines()
         ]
         assert [row["body"] for row in rows] == [*reversed(BODIES)]
-        assert rows[0]["created_at"] == "2024-03-03T09:30:00Z"
+        assert rows[0]["created_at"] == "2024-03-03T09:30:00.000000Z"
         assert rows[0]["read_by_user"] is False
     done = backread("sql", folder, QUERY, "--format", "csv")
     [_, _, first] = csv.DictReader(io.StringIO(done.out))
     assert first == {
-        "id": "1", "body": "'=1+1", "created_at": "2024-03-01T09:30:00Z", "read_by_user": "true"
-    }  # fmt: skip
+        "id": "1",
+        "body": "'=1+1",
+        "created_at": "2024-03-01T09:30:00.000000Z",
+        "read_by_user": "true",
+    }
     assert "1 cell begins with an apostrophe" in done.error
     raw = backread("sql", folder, QUERY, "--format", "csv", "--raw-csv")
     assert '\n1,"=1+1",' in raw.out

@@ -99,7 +99,7 @@ def test_csv_has_each_text_and_no_formula(mirror, tmp_path):
     assert bodies == [*expected, "hello", ""]
     assert report.guarded_cells == len(GUARDED) + 1 + 1  # Alice's name, in two tables
     assert {row["created_at"] for row in rows} == {
-        "2024-01-01T12:00:00Z",
+        "2024-01-01T12:00:00.000000Z",
         "2024-02-01T00:00:00.123456Z",
         "",
     }
@@ -111,6 +111,18 @@ def test_csv_has_each_text_and_no_formula(mirror, tmp_path):
     assert json.loads(users[ALICE]["extra"]) == json.loads(EXTRA)
     # A null is an empty cell, an empty text a quoted one.
     assert ',"",' in (tmp_path / "out" / "messages.csv").read_text(encoding="utf-8")
+
+
+def test_pandas_reads_times_with_and_without_a_fraction(mirror, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    mirror.export(tmp_path / "messages.csv", tables=["messages"])
+    mirror.export(tmp_path / "messages.jsonl", tables=["messages"])
+    frame = pandas.read_csv(tmp_path / "messages.csv", parse_dates=["created_at"])
+    assert isinstance(frame["created_at"].dtype, pandas.DatetimeTZDtype)
+    assert set(frame["created_at"].dropna()) == {FIRST, SECOND}
+    lines = (tmp_path / "messages.jsonl").read_bytes().splitlines()
+    texts = {json.loads(line)["created_at"] for line in lines} - {None}
+    assert set(pandas.to_datetime(sorted(texts))) == {FIRST, SECOND}
 
 
 def test_raw_csv_has_texts_as_they_are_and_excel_a_mark(mirror, tmp_path):

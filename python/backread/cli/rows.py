@@ -24,6 +24,7 @@ __all__ = [
     "message_row",
     "readable_heading",
     "readable_time",
+    "time_text",
     "user_row",
     "with_user",
 ]
@@ -75,12 +76,17 @@ def _finite(value: object) -> object:
 def _value(value: object) -> object:
     """A field's value as a cell takes it; an empty ``extra`` is none."""
     if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
+        return time_text(value)
     if isinstance(value, dict):
         return as_json(value) if value else None
     if isinstance(value, tuple):
         return [_attribute(each) for each in value]
     return value
+
+
+def time_text(moment: datetime) -> str:
+    """``2026-03-01T14:05:00.000000Z``; always with microseconds, so that texts sort as times."""
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def readable_heading(column: str) -> str:

@@ -15,7 +15,7 @@ from backread._display.words import line, plain
 from backread.cli.arguments import Folder
 from backread.cli.color import Ink, ink_for
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.rows import as_json
+from backread.cli.rows import as_json, time_text
 from backread.cli.stderr import say
 from backread.cli.usage import in_options
 from backread.cli.waiting import waiting
@@ -144,5 +144,5 @@ def _block(hit: SearchHit, ink: Ink) -> str:
 
 def _document(hit: SearchHit) -> dict[str, Any]:
     moment = hit.created_at
-    text = None if moment is None else moment.isoformat().replace("+00:00", "Z")
+    text = None if moment is None else time_text(moment)
     return asdict(hit) | {"created_at": text}

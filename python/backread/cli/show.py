@@ -16,7 +16,7 @@ from backread.cli.arguments import Folder
 from backread.cli.color import ink_for
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.pager import write_paged
-from backread.cli.rows import as_json
+from backread.cli.rows import as_json, time_text
 from backread.cli.transcript import Part, transcript
 from backread.cli.waiting import waiting
 
@@ -124,5 +124,5 @@ def _part(reader: SnapshotReader, user_id: int, last: int | None, message: int |
 
 def _document(message: Message) -> dict[str, Any]:
     moment = message.created_at
-    time = None if moment is None else moment.isoformat().replace("+00:00", "Z")
+    time = None if moment is None else time_text(moment)
     return {"user_id": message.user_id} | asdict(message) | {"created_at": time}

@@ -12,7 +12,6 @@ __all__ = [
     "Column",
     "as_json_value",
     "as_naive",
-    "as_sortable_text",
     "as_text",
     "identifier",
     "is_nested",
@@ -71,25 +70,19 @@ def may_be_text(kind: str) -> bool:
 
 
 def as_text(column: Column) -> str:
-    """The column as a scalar: times as ISO 8601 text in UTC, nested values as JSON text."""
+    """The column as a scalar: times as ISO 8601 text in UTC, nested values as JSON text.
+
+    Every time has microseconds, so that texts sort as times, and pandas sees one format.
+    """
     name, kind = column
     value = identifier(name)
     if kind == TIMESTAMP:
-        # As datetime.isoformat: a fraction of zero is left out.
-        value = f"replace({_iso(value)}, '.000000Z', 'Z')"
+        value = f"strftime({value} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')"
     elif kind == "BLOB":
         value = f"lower(hex({value}))"
     elif is_nested(kind):
         value = f"CAST(to_json({_parsed(column)}) AS VARCHAR)"
     return f"{value} AS {identifier(name)}"
-
-
-def as_sortable_text(column: Column) -> str:
-    """Like `as_text`, but every time has microseconds, so that texts sort as times."""
-    name, kind = column
-    if kind == TIMESTAMP:
-        return f"{_iso(identifier(name))} AS {identifier(name)}"
-    return as_text(column)
 
 
 def as_naive(column: Column) -> str:
@@ -113,10 +106,6 @@ def as_json_value(column: Column) -> str:
     if is_nested(kind):
         return f"{_parsed(column)} AS {identifier(name)}"
     return as_text(column)
-
-
-def _iso(moment: str) -> str:
-    return f"strftime({moment} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')"
 
 
 def _parsed(column: Column) -> str:

@@ -97,7 +97,8 @@ def _line(
     file_url: str | None,
     deleted_at: str | None,
 ) -> str:
-    moment = "????-??-??T??:??:??Z" if created_at is None else created_at
+    # For people: without a fraction of zero.
+    moment = (created_at or "????-??-??T??:??:??Z").replace(".000000", "")
     sender = line(full_name(forename, surname, name) or sender_type or "unknown")
     # Lines of one message are indented, so that none looks like another message.
     said = plain(body or "").replace("\n", "\n    ")

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from backread.mirror.export.cells import as_sortable_text, identifier, selected
+from backread.mirror.export.cells import as_text, identifier, selected
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.target import WriterError
 
@@ -43,7 +43,7 @@ def _write_table(job: Job, table: TableQuery, connection: sqlite3.Connection) ->
     connection.execute(f"CREATE TABLE {name} ({columns})")
     places = ", ".join("?" * len(table.columns))
     connection.execute("BEGIN")
-    for rows in job.batches(selected(map(as_sortable_text, table.columns), table.query)):
+    for rows in job.batches(selected(map(as_text, table.columns), table.query)):
         connection.executemany(f"INSERT INTO {name} VALUES ({places})", rows)
     connection.execute("COMMIT")
     if table.key:
