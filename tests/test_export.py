@@ -241,9 +241,10 @@ def test_xlsx_has_typed_cells(mirror, tmp_path):
     assert not [cell for row in rows for cell in row if cell.data_type == "f" or cell.hyperlink]
     for place, text in enumerate(TEXTS):
         cell = found[ALICE, place]["body"]
-        legal = "".join("\ufffd" if c in "\x00\x1b\uffff" else c for c in text)
+        lines = text.replace("\r\n", "\n").replace("\r", "\n")
+        legal = "".join("\ufffd" if c in "\x00\x1b\uffff" else c for c in lines)
         shown = openpyxl.utils.escape.unescape(cell.value or "")
-        assert shown.replace("\r", "") == legal.replace("\r", ""), text
+        assert shown == legal, text
         assert not isinstance(cell.value, (int, float))
     assert report.replaced_cells == sum(any(c in "\x00\x1b\uffff" for c in text) for text in TEXTS)
     assert found[BOB, 1]["created_at"].value == SECOND.replace(tzinfo=None, microsecond=123000)
@@ -251,6 +252,15 @@ def test_xlsx_has_typed_cells(mirror, tmp_path):
     [_, *users] = book["users"].iter_rows(values_only=True)
     # Excel would show 4611686018427387904 with 15 digits.
     assert {row[0] for row in users} == {ALICE, BOB, str(SILENT)}
+
+
+def test_xlsx_line_ends_are_line_ends_to_pandas(mirror, tmp_path):
+    pytest.importorskip("xlsxwriter")
+    pytest.importorskip("openpyxl")
+    pandas = pytest.importorskip("pandas")
+    mirror.export(tmp_path / "chats.xlsx", tables=["messages"])
+    bodies = pandas.read_excel(tmp_path / "chats.xlsx")["body"]
+    assert "first\nsecond\nthird" in set(bodies)
 
 
 def test_xlsx_columns_are_wide_enough_and_have_filters(mirror, tmp_path):

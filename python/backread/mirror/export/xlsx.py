@@ -32,7 +32,7 @@ BODY_WIDTH = 60
 
 NUMBERS = ("BIGINT", "DOUBLE", "HUGEINT", "INTEGER")
 
-# XML 1.0, section 2.2: no other control characters. CR becomes LF when XML is parsed.
+# XML 1.0, section 2.2: of the control characters, it has only TAB, LF and CR.
 ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -123,6 +123,8 @@ def _cell_writer(
     job: Job, sheet: Any, column: Column, formats: dict[str, Any]
 ) -> Callable[[int, int, Any], object]:
     def text(line: int, place: int, value: str) -> None:
+        # As `_x000D_`, a CR would be text to pandas and openpyxl.
+        value = value.replace("\r\n", "\n").replace("\r", "\n")
         cell = ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value)
         job.replaced_cells += cell != value
         kept = _fitting(cell)
