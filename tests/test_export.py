@@ -280,6 +280,24 @@ def test_xlsx_columns_are_wide_enough_and_have_filters(mirror, tmp_path):
         assert sheet.auto_filter.ref == sheet.dimensions
 
 
+def test_xlsx_has_times_that_excel_lacks_as_text(tmp_path):
+    pytest.importorskip("xlsxwriter")
+    openpyxl = pytest.importorskip("openpyxl")
+    last = datetime(9999, 12, 31, 23, 59, 59, 999_499, UTC)
+    times = [datetime(1899, 12, 31, tzinfo=UTC), last, last.replace(microsecond=999_500)]
+    said = [{"user_id": 1, "id": n, "created_at": time} for n, time in enumerate(times)]
+    mirror = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], said, swept="snapshot")).sync_into(mirror.folder)
+    mirror.export(tmp_path / "m.xlsx", tables=["messages"])
+    head, *rows = openpyxl.load_workbook(tmp_path / "m.xlsx")["messages"].values
+    read = {row[1]: row[head.index("created_at")] for row in rows}
+    assert read == {
+        0: "1899-12-31T00:00:00.000000Z",
+        1: last.replace(tzinfo=None, microsecond=999_000),
+        2: "9999-12-31T23:59:59.999500Z",
+    }
+
+
 def test_xlsx_cuts_long_cells_and_says_so(tmp_path):
     pytest.importorskip("xlsxwriter")
     openpyxl = pytest.importorskip("openpyxl")

@@ -27,6 +27,9 @@ LARGEST_NUMBER = 10**15
 FIRST_YEAR = 1900
 """Excel has no dates before."""
 
+LAST_TIME = datetime.fromisoformat("9999-12-31T23:59:59.999499")
+"""Excel counts milliseconds, and has no dates after this year."""
+
 BODY_WIDTH = 60
 """The characters of a message that its column shows."""
 
@@ -146,10 +149,10 @@ def _cell_writer(
             sheet.write_string(line, place, str(value))
 
     def time(line: int, place: int, value: datetime) -> None:
-        if value.year >= FIRST_YEAR:
+        if value.year >= FIRST_YEAR and value <= LAST_TIME:
             sheet.write_datetime(line, place, value, formats["time"])
         else:
-            sheet.write_string(line, place, f"{value.isoformat()}Z")
+            sheet.write_string(line, place, f"{value.isoformat(timespec='microseconds')}Z")
 
     kind = column[1]
     if kind == "BOOLEAN":
