@@ -237,6 +237,10 @@ class Shard(Generic[T_co]):
             self._is_data,
         )
 
+    def __dask_tokenize__(self) -> object:
+        # By default Dask would pickle the client, which may have the secret.
+        return self.__reduce__()[1]
+
 
 # As in `backread.models`: the __setattr__ that slots=True leaves fails in super().
 Shard.__setattr__ = _refuse_assignment  # type: ignore[method-assign]

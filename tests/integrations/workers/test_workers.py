@@ -1,6 +1,7 @@
 """examples/many-workers: the same run on processes, on Dask and on Ray."""
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -44,14 +45,24 @@ def test_every_message_is_landed_once(program, tmp_path):
     assert server.secret not in done.stdout + done.stderr
 
 
-def test_dask_makes_a_dataframe_of_shards():
+@pytest.mark.parametrize("environment", [True, False])
+def test_dask_makes_a_dataframe_of_shards(environment):
     dask_frame = pytest.importorskip("dask.dataframe")
+    from dask.base import normalize_token, tokenize
+
     from backread import plan
 
     world = World(seed=7, users=60, messages_per_user=(0, 20))
     with MockServer(world) as server, server.client() as client:
         shards = plan(client, shards=3)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("BACKREAD_API_SECRET", server.secret)
+            if environment:
+                patch.setenv("BACKREAD_API_SECRET", server.secret)
+            else:
+                patch.delenv("BACKREAD_API_SECRET", raising=False)
             frame = dask_frame.from_map(lambda shard: shard.read().to_pandas(), list(shards))
             assert len(frame) == world.total_messages
+        tokens = [tokenize(shard) for shard in shards]
+        assert len(set(tokens)) == len(shards)
+        assert tokens == [tokenize(pickle.loads(pickle.dumps(shard))) for shard in shards]
+        assert server.secret not in repr([normalize_token(shard) for shard in shards])
