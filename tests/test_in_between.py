@@ -46,7 +46,7 @@ def test_pages_that_a_cache_kept_prove_nothing(face, scripted, age, certificate)
 
 
 class Gateway:
-    """A gateway before users 1 to 9 with a message each; it forgets the service for some answers."""
+    """A gateway before users 1 to 9 with a message each, which at times forgets the service."""
 
     def __init__(self, *forgets: str) -> None:
         self.forgets = [*forgets]
@@ -150,7 +150,8 @@ def test_the_words_of_a_service_that_rejects_a_request_are_in_the_error(
     with pytest.raises(kind) as caught:
         get(face, scripted(answer(status, body)))
     text = str(caught.value)
-    assert "\u0007" not in text and "\n" not in text
+    assert "\u0007" not in text
+    assert "\n" not in text
     if words is None:
         assert "it says" not in text
     else:
@@ -160,9 +161,8 @@ def test_the_words_of_a_service_that_rejects_a_request_are_in_the_error(
 
 def test_a_refused_tunnel_is_said_to_be_the_proxys(scripted, no_settings):
     pytest.importorskip("trustme")
-    from proxy_server import ProxyServer
-
     from backread import Client
+    from proxy_server import ProxyServer
 
     refusal = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
     with ProxyServer(1, refusal=refusal) as proxy:
@@ -173,9 +173,8 @@ def test_a_refused_tunnel_is_said_to_be_the_proxys(scripted, no_settings):
 
 def test_a_proxy_without_a_scheme_is_an_http_one(scripted, no_settings):
     pytest.importorskip("trustme")
-    from proxy_server import ProxyServer
-
     from backread import Client
+    from proxy_server import ProxyServer
 
     with ProxyServer(1, plain=lambda request: answer(200, user(42))) as proxy:
         client = Client(
@@ -235,7 +234,7 @@ def test_a_redirect_that_only_forgets_tls_stays_on_it(face, authority):
     from secure_server import SecureServer
 
     class Forgets(Handler):
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802
             if not self.path.endswith("/"):
                 self.server.requests.append(self.path)
                 self.send_response(307)
@@ -261,7 +260,7 @@ def test_another_port_over_http_is_another_origin(face, authority, scripted):
     from secure_server import SecureServer
 
     class Away(Handler):
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802
             self.send_response(307)
             self.send_header("location", f"http://localhost:{other.port}/external/users/42")
             self.send_header("content-length", "0")
