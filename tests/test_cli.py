@@ -148,6 +148,17 @@ def test_failing_service_is_exit_5_and_unreadable_answer_exit_6(
     assert says in done.line
 
 
+@pytest.mark.parametrize("sent", [{"error": "invalid key"}, {}, {"id": 7, "name": "B"}])
+@pytest.mark.parametrize("command", [("user", "42"), ("message", "1", "42")])
+def test_another_object_than_the_one_asked_for_is_not_shown_as_it(
+    backread, scripted, monkeypatch, sent, command
+):
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, sent)).url)
+    done = backread(*command)
+    assert (done.code, done.out) == (6, "")
+    assert "id 42" in done.line
+
+
 def test_users_without_a_usable_id_are_exit_6(backread, scripted, monkeypatch, tmp_path):
     pytest.importorskip("duckdb")
     # As from a driver that gives 64-bit integers as text.

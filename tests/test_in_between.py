@@ -24,12 +24,6 @@ def get(face: Any, server: Any, **options: Any) -> Any:
     return face.call(face.client(server, **options).users.get, 42)
 
 
-def test_caches_are_told_not_to_answer(face, scripted):
-    server = scripted(answer(200, user(42)))
-    get(face, server)
-    assert server.requests[0].headers["cache-control"] == "no-cache"
-
-
 @pytest.mark.parametrize(("age", "certificate"), [("0", "linked"), ("30", "uncertified")])
 def test_pages_that_a_cache_kept_prove_nothing(face, scripted, age, certificate):
     plain = paged(users(150))
@@ -171,23 +165,6 @@ def test_a_refused_tunnel_is_said_to_be_the_proxys(scripted, no_settings):
             client.users.get(42)
 
 
-def test_a_proxy_without_a_scheme_is_an_http_one(scripted, no_settings):
-    pytest.importorskip("trustme")
-    from backread import Client
-    from proxy_server import ProxyServer
-
-    with ProxyServer(1, plain=lambda request: answer(200, user(42))) as proxy:
-        client = Client(
-            "http://chat.example.com",
-            "s",
-            "acme",
-            proxy=proxy.url.removeprefix("http://"),
-            allow_http=True,
-        )
-        assert client.users.get(42).id == 42
-        assert len(proxy.requests) == 1
-
-
 def test_the_secret_in_the_vendors_place_is_not_shown(no_settings):
     from backread import Client
 
@@ -195,38 +172,6 @@ def test_the_secret_in_the_vendors_place_is_not_shown(no_settings):
         Client("https://chat.example.com", "acme", "c2VjcmV0K2tleS9iYXNlNjQ=")
     assert "vendor" in str(caught.value)
     assert "c2Vj" not in str(caught.value)
-
-
-def test_no_content_is_an_empty_list(face, scripted):
-    server = scripted(lambda request: answer(204))
-    listing = face.client(server).messages.list(42)
-    assert face.collect(listing) == []
-    assert listing.report.requests == len(server.requests)
-    assert listing.report.certificate == "uncertified"
-    with pytest.raises(DecodeError):
-        get(face, server, max_retries=0)
-
-
-@pytest.mark.parametrize(
-    ("row", "as_dict", "path"),
-    [
-        (user(7), False, "$.id"),
-        (user(7), True, "$.id"),
-        ({"error": "invalid key"}, True, "$.id"),
-        ({}, True, "$.id"),
-    ],
-)
-def test_another_row_than_the_requested_one_is_no_answer(face, scripted, row, as_dict, path):
-    with pytest.raises(DecodeError) as caught:
-        face.call(face.client(scripted(answer(200, row))).users.get, 42, as_dict=as_dict)
-    assert caught.value.path == path
-    with pytest.raises(DecodeError):
-        face.call(face.client(scripted(answer(200, row))).messages.get, 1, 42, as_dict=as_dict)
-
-
-def test_an_id_of_another_type_is_kept_as_it_was_sent(face, scripted):
-    server = scripted(answer(200, {"id": "42"}))
-    assert face.call(face.client(server).users.get, 42, as_dict=True) == {"id": "42"}
 
 
 def test_a_redirect_that_only_forgets_tls_stays_on_it(face, authority):

@@ -366,7 +366,8 @@ def test_an_empty_list_of_users_marks_nobody_who_is_found_by_id(mirror):
 
 def test_an_empty_list_of_users_is_believed_if_none_is_found_by_id(mirror):
     BatchSource(batch(MANY, TALK, swept="snapshot", lists=ALL_PROVED)).sync_into(mirror.folder)
-    empty = BatchSource(batch(swept="snapshot"))
+    gone = batch(gone=[{"resource": "users", "user_id": each["id"], **each} for each in MANY])
+    empty = BatchSource(batch(swept="snapshot"), answers=[gone])
     report = empty.sync_into(mirror.folder, "full")
     assert len(empty.asked) == 16
     assert (report.deleted, report.certificate) == (len(MANY) + len(TALK), "snapshot")
@@ -384,6 +385,26 @@ def test_empty_lists_of_messages_mark_none_if_one_is_found_by_id(mirror):
         r"most lists left out messages; message 1\d\d of user 1 was found by id", reason
     )
     assert marked(mirror) == ([], [])
+
+
+@pytest.mark.parametrize("fails", ["status(500)", "status(403)", "garbage()"])
+def test_nothing_is_marked_while_a_service_with_empty_lists_answers_nothing_by_id(
+    backread_server, mirror, fails
+):
+    world = World(seed=3, users=12, messages_per_user=(3, 9))
+    with backread_server.lane(world=world) as lane:
+        lane.clock.virtual()
+        sync(mirror, lane)
+        [(held,)] = rows(mirror, "SELECT count(*) FROM messages")
+        for user_id in lane.world.user_ids():
+            for message_id in lane.world.message_ids(user_id):
+                lane.world.remove_message(user_id, message_id)
+        lane.on("message").fail(fails)
+        report = sync(mirror, lane, mode="full")
+    assert (report.deleted, report.lists_by_certificate) == (0, {"uncertified": 12})
+    [[reason]] = rows(mirror, "SELECT DISTINCT reason FROM lists")
+    assert reason == "most lists left out messages, and 16 of 16 could not be checked by id"
+    assert rows(mirror, "SELECT count(*) FROM messages WHERE deleted_at IS NULL") == [(held,)]
 
 
 def test_a_few_rows_that_are_gone_are_not_asked_for(mirror):

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use bytes::Bytes;
-
 use crate::core::error::Error;
 
 /// The largest `limit` that the interface allows (8.1: greater than 0 and lower than 100).
@@ -155,17 +153,6 @@ pub enum Endpoint {
 
 /// What all paths of the interface begin with, below the base URL.
 pub const EXTERNAL: &str = "/external/";
-
-impl Endpoint {
-    /// The JSON of a page without rows or total, for services that answer 204 (no content) instead;
-    /// empty if it is no page.
-    pub fn empty_list(self) -> Bytes {
-        match self {
-            Self::Page { list, .. } => format!("{{\"{}\":[]}}", list.resource().key()).into(),
-            Self::User { .. } | Self::Message { .. } => Bytes::new(),
-        }
-    }
-}
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

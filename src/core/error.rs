@@ -153,13 +153,15 @@ impl Error {
         matches!(self.status(), Some(404 | 410))
     }
 
-    /// Whether it is an error status whose body is a JSON object or list.
-    pub fn has_json_body(&self) -> bool {
+    /// Whether it is an error status whose body says that it is HTML or plain text, as gateways send
+    /// them, and not JSON.
+    pub fn is_page_or_text(&self) -> bool {
         let ErrorKind::Status(failure) = &self.kind else {
             return false;
         };
-        let first = failure.body.iter().find(|byte| !byte.is_ascii_whitespace());
-        matches!(first, Some(b'{' | b'['))
+        let mut headers = failure.headers.iter();
+        let named = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        !failure.body.is_empty() && named.is_some_and(|(_, value)| value.starts_with("text/"))
     }
 
     /// Whether the response exceeds `max_response_bytes`.
@@ -241,6 +243,7 @@ impl ErrorKind {
                 Misfit::NotJson => "the answer is not JSON".to_owned(),
                 _ => "the answer does not have the documented shape".to_owned(),
             },
+            Self::Status(failure) => failure.in_words(None),
             kind => kind.to_string(),
         }
     }
@@ -349,11 +352,8 @@ impl StatusFailure {
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         (!words.is_empty()).then(|| words.chars().take(MOST_WORDS).collect())
     }
-}
 
-impl fmt::Display for StatusFailure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the service answered {}", self.status)?;
+    fn in_words(&self, said: Option<String>) -> String {
         let advice = match self.status {
             400 | 422 => "it rejected the arguments; see the response body",
             401 => "it rejected the secret; check api_secret or BACKREAD_API_SECRET",
@@ -371,16 +371,22 @@ impl fmt::Display for StatusFailure {
             500..=599 => "it failed; call again later",
             _ => "its body may say why",
         };
-        write!(formatter, ": {advice}")?;
-        if let Some(words) = self.words() {
-            write!(formatter, "; it says {words:?}")?;
+        let mut text = format!("the service answered {}: {advice}", self.status);
+        if let Some(said) = said {
+            text.push_str(&format!("; it says {said:?}"));
         }
         if let Some(wait) = self.retry_after {
-            write!(formatter, "; it asked to wait {} s", wait.as_secs_f64())?;
+            text.push_str(&format!("; it asked to wait {} s", wait.as_secs_f64()));
         }
-        match &self.request_id {
-            Some(request_id) => write!(formatter, "; request id {request_id}"),
-            None => Ok(()),
+        if let Some(request_id) = &self.request_id {
+            text.push_str(&format!("; request id {request_id}"));
         }
+        text
+    }
+}
+
+impl fmt::Display for StatusFailure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.in_words(self.words()))
     }
 }

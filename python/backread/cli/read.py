@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,8 @@ from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Csv, Format, format_of, write_item, write_listing
 from backread.cli.paths import to_write
-from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, message_row, user_row
+from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, as_json, message_row, user_row
+from backread.errors import DecodeError
 
 __all__ = ["csv_options", "message", "messages", "user", "users"]
 
@@ -78,7 +80,7 @@ def users(
 def user(connection: Connection, user_id: UserId) -> None:
     """Shows one user as a JSON object."""
     with connection.client() as client:
-        write_item(client.users.get(user_id, as_dict=True))
+        write_item(named(client.users.get(user_id, as_dict=True), user_id))
 
 
 @with_connection
@@ -119,7 +121,23 @@ def messages(
 def message(connection: Connection, user_id: UserId, message_id: MessageId) -> None:
     """Shows one message of one user as a JSON object."""
     with connection.client() as client:
-        write_item(client.messages.get(user_id, message_id, as_dict=True))
+        write_item(named(client.messages.get(user_id, message_id, as_dict=True), message_id))
+
+
+def named(item: Mapping[str, object], asked: int) -> Mapping[str, object]:
+    """The object, if it has the id that was asked for.
+
+    `DecodeError` for another one, such as an error that came with status 200.
+    """
+    if str(item.get("id")) == str(asked):
+        return item
+    snippet = as_json(item)[:80]
+    raise DecodeError(
+        f"another object than the one with id {asked} came, near {snippet!r}; check --base-url "
+        "and the secret",
+        path="$.id",
+        snippet=snippet,
+    )
 
 
 def csv_options(shape: Format, raw: bool, excel: bool) -> Csv:

@@ -192,7 +192,10 @@ def _values(keys: list[tuple[int, int]]) -> str:
 
 
 def _distrust_contradicted(store: Store, run: Run) -> None:
-    """Takes the certificates from lists that left out a row which was found by its id."""
+    """Takes the certificates from lists that left out a row which was found by its id.
+
+    So it does where most rows were left out, unless all that were asked for are gone.
+    """
     if run.newest:
         store.rows(
             "UPDATE lists SET certificate = 'uncertified', "
@@ -206,24 +209,35 @@ def _distrust_contradicted(store: Store, run: Run) -> None:
         if not keys:
             continue
         user_id = "id" if table is USERS else "user_id"
+        sampled = f"WHERE ({user_id}, id) IN (VALUES {_values(keys)})"
         found = store.rows(
-            f"SELECT {user_id}, id FROM seen_{table.name} "
-            f"WHERE ({user_id}, id) IN (VALUES {_values(keys)}) ORDER BY ALL LIMIT 1"
+            f"SELECT {user_id}, id FROM seen_{table.name} {sampled} ORDER BY ALL LIMIT 1"
         )
-        if not found:
+        # Those that were not found were marked; what else came says nothing.
+        [(unanswered,)] = store.rows(
+            f"SELECT count(*) FROM {table.name} {sampled} AND deleted_at IS NULL"
+        )
+        if not unanswered:
             continue
-        if table is USERS:
+        if not found:
+            left_out = (
+                "the list left out users" if table is USERS else "most lists left out messages"
+            )
+            reason = f"{left_out}, and {unanswered} of {len(keys)} could not be checked by id"
+        elif table is USERS:
             reason = f"the list left out user {found[0][1]}, who was found by id"
+        else:
+            reason = (
+                f"most lists left out messages; message {found[0][1]} of user {found[0][0]} was "
+                "found by id"
+            )
+        if table is USERS:
             store.rows(
                 "UPDATE runs SET certificate = 'uncertified', certificate_reason = ? "
                 "WHERE run_id = ?",
                 [reason, run.run_id],
             )
         else:
-            reason = (
-                f"most lists left out messages; message {found[0][1]} of user {found[0][0]} was "
-                "found by id"
-            )
             store.rows(
                 "UPDATE lists SET certificate = 'uncertified', reason = ? "
                 f"WHERE user_id IN ({_proved(run)}) AND run_id = {run.run_id}",

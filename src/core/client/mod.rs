@@ -272,8 +272,7 @@ impl Client {
 
     /// A user as part of a larger call, within its budget.
     pub async fn user_within(&self, user_id: Natural, budget: &Budget) -> Result<Read<Row>, Error> {
-        let endpoint = Endpoint::User { user_id };
-        self.single(endpoint, user_id, Resource::Users, budget)
+        self.single(Endpoint::User { user_id }, Resource::Users, budget)
             .await
     }
 
@@ -282,7 +281,7 @@ impl Client {
             user_id,
             message_id,
         };
-        self.single(endpoint, message_id, Resource::Messages, &self.budget())
+        self.single(endpoint, Resource::Messages, &self.budget())
             .await
     }
 
@@ -342,11 +341,11 @@ impl Client {
         }
     }
 
-    /// Whether a 404 shows that a row is missing. One without JSON may be of a proxy that does not
-    /// know the service at the moment: then the row must be requested again, once the service has
+    /// Whether a 404 shows that a row is missing. A web page may be of a proxy that does not know the
+    /// service at the moment: then the row must be requested again, once the service has
     /// answered something else.
     pub async fn is_missing(&self, error: &Error, budget: &Budget) -> Result<bool, Error> {
-        if error.has_json_body() {
+        if !error.is_page_or_text() {
             return Ok(true);
         }
         self.page(List::Users, 0, Limit::SMALLEST, budget).await?;
@@ -369,16 +368,11 @@ impl Client {
     async fn single(
         &self,
         endpoint: Endpoint,
-        id: Natural,
         resource: Resource,
         budget: &Budget,
     ) -> Result<Read<Row>, Error> {
-        self.read(endpoint, budget, |text| {
-            let row = Row::alone(text.json, resource)?;
-            row.check_id(id)?;
-            Ok(row)
-        })
-        .await
+        self.read(endpoint, budget, |text| Row::alone(text.json, resource))
+            .await
     }
 
     pub fn redactor(&self) -> Redactor {
@@ -430,9 +424,11 @@ impl Client {
         }
     }
 
-    /// When a response of this age was made, at the latest; `None` if it is new.
+    /// When a response of this age was made, at the latest; `None` if it is new. Caches round their
+    /// clocks.
     fn stored_at(&self, age: &str) -> Option<Timestamp> {
-        let seconds: i64 = age.trim().parse().ok().filter(|age| *age > 0)?;
+        let age: i64 = age.trim().parse().ok()?;
+        let seconds = age.checked_sub(1).filter(|seconds| *seconds > 0)?;
         let now = Timestamp::by(&self.clock).microseconds();
         Timestamp::from_microseconds(now.checked_sub(seconds.checked_mul(1_000_000)?)?)
     }
@@ -453,14 +449,11 @@ impl Client {
         budget: &Budget,
         parse: impl Fn(Bytes) -> Result<T, Fault>,
     ) -> Result<Read<T>, Error> {
-        let judge = |mut answer: Answer| {
+        let judge = |answer: Answer| {
             if !(200..300).contains(&answer.status) {
                 return Err(status_failure(answer, self.clock.wall()).into());
             }
             let (status, headers) = (answer.status, answer.headers);
-            if status == 204 && answer.body.is_empty() {
-                answer.body = endpoint.empty_list();
-            }
             let stored_at = || self.stored_at(headers.get("age")?);
             parse(answer.body)
                 .map(|value| (status, (value, stored_at())))

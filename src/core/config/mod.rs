@@ -293,12 +293,8 @@ fn proxy_url(text: &str) -> Result<Url, Error> {
             "proxy {UNPRINTABLE}; pass its address, such as http://proxy.example.com:3128"
         )));
     }
-    // As is customary, an address without a scheme is an http one.
-    let url = match text.contains("://") {
-        true => Url::parse(text),
-        false => Url::parse(&format!("http://{text}")),
-    };
-    let url = url.map_err(|error| Error::configuration(format!("proxy is not a URL: {error}")))?;
+    let url = Url::parse(text)
+        .map_err(|error| Error::configuration(format!("proxy is not a URL: {error}")))?;
     if matches!(url.scheme(), "http" | "https") && url.has_host() {
         return Ok(url);
     }

@@ -120,6 +120,11 @@ impl Log {
         self.disregarded += 1;
     }
 
+    /// Counts the disregarded refusals like others from here on.
+    pub fn settle(&mut self) {
+        self.refused += std::mem::take(&mut self.disregarded);
+    }
+
     /// This log, continued after what `later` has recorded, which says nothing new.
     #[must_use]
     pub fn continued(self, later: &Self) -> Self {
@@ -198,7 +203,7 @@ impl Log {
     /// A refusal's wait is over: measure afresh.
     pub fn begin(&mut self, now: Instant) {
         self.before = self.end();
-        self.refused += std::mem::take(&mut self.disregarded);
+        self.settle();
         self.marks.drain(..self.recent.min(self.marks.len()));
         let every = self.marks.len().div_ceil(MOST_OLD_MARKS).max(1);
         self.thin(0, every);
@@ -209,7 +214,7 @@ impl Log {
 
     /// Discards measurements that say nothing about what follows.
     pub fn restart(&mut self, now: Instant) {
-        self.refused += std::mem::take(&mut self.disregarded);
+        self.settle();
         self.marks.clear();
         self.recent = 0;
         self.gap = GAP;

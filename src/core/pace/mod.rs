@@ -279,7 +279,8 @@ impl Admission<'_> {
 
     /// The 429s without a stated wait so far, if this request is refused so.
     pub fn refused_in_a_row(&self) -> InARow {
-        self.pace.shared().state.refused_in_a_row(self.number)
+        let now = self.pace.clock.now();
+        self.pace.shared().state.refused_in_a_row(self.number, now)
     }
 
     /// Records a response at `now` that was not a server error.
@@ -293,26 +294,21 @@ impl Admission<'_> {
     /// Records that the service refused the request, or is down. If it stated the `wait` (`told`),
     /// all requests are held back until then; otherwise only by what counts as a refusal.
     pub fn refused(self, by: RefusedBy, wait: Duration, told: bool) {
-        let refusal = self.refusal(by, wait, told);
-        self.pace.shared().state.refused(refusal);
-    }
-
-    /// Records a 429 after which the call gave up, perhaps after all waits for such refusals
-    /// (`exhausted`).
-    pub fn gave_up(self, exhausted: bool) {
-        let refusal = self.refusal(RefusedBy::TooManyRequests, Duration::ZERO, false);
-        self.pace.shared().state.gave_up(refusal, exhausted);
-    }
-
-    fn refusal(&self, by: RefusedBy, wait: Duration, told: bool) -> Refusal {
-        Refusal {
+        let now = self.pace.clock.now();
+        self.pace.shared().state.refused(Refusal {
             by,
             number: self.number,
             sent: self.sent,
-            now: self.pace.clock.now(),
+            now,
             wait,
             told,
-        }
+        });
+    }
+
+    /// Records a 429 without a stated wait after which the call gave up; `exhausted` if all waits for
+    /// such refusals have been too short.
+    pub fn gave_up(self, exhausted: bool) {
+        self.pace.shared().state.gave_up(self.number, exhausted);
     }
 
     /// Records that the service is overloaded or seems to be: no response came in time.

@@ -17,6 +17,8 @@ use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
 const IDLE: Duration = Duration::from_millis(100);
 /// The lowest pace tried, in requests per second.
 const SLOWEST_TRIAL: f64 = 1.0;
+/// 429s without a stated wait that came this long ago say nothing about those that come now.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 /// A learned rate lower than an earlier one divided by this has collapsed.
 const PARTS: f64 = 4.0;
 
@@ -52,10 +54,10 @@ pub struct Rate {
 struct Unstated {
     /// How many came one after another, each to a request sent after the wait for the one before.
     in_a_row: u32,
-    /// All waits were too short for a call: there are no more until something is answered.
-    exhausted: bool,
     /// Requests up to this number were sent before the first of them was known.
     before: u64,
+    /// When the wait for the last one ends.
+    until: Option<Instant>,
     /// What was believed before the last wait: if the next request is refused too, it was too short
     /// to conclude anything.
     believed: Option<Box<Believed>>,
@@ -249,15 +251,17 @@ impl Rate {
         self.hold(now, wait);
         // Requests sent before an earlier refusal was known belong to its episode.
         let anew = number > self.settled;
-        if refusal.is_unstated() && self.goes_on(number) {
+        if refusal.is_unstated() && self.goes_on(number, now) {
             self.log.disregard();
             if anew {
                 self.settled = self.log.sent();
                 self.unstated.in_a_row += 1;
+                self.unstated.until = self.held;
                 self.take_back();
             }
             return;
         }
+        self.log.settle();
         if by == RefusedBy::TooManyRequests || !told {
             self.log.refuse(number, sent);
         }
@@ -265,8 +269,8 @@ impl Rate {
             self.unstated = match refusal.is_unstated() {
                 true => Unstated {
                     in_a_row: 1,
-                    exhausted: false,
                     before: self.log.sent(),
+                    until: self.held,
                     believed: None,
                 },
                 false => Unstated::default(),
@@ -283,33 +287,34 @@ impl Rate {
     }
 
     /// The 429s without a stated wait so far, if this request is refused so.
-    pub fn refused_in_a_row(&self, number: u64) -> InARow {
+    pub fn refused_in_a_row(&self, number: u64, now: Instant) -> InARow {
         let Unstated {
-            in_a_row,
-            exhausted,
-            ..
+            in_a_row, before, ..
         } = self.unstated;
-        let count = match in_a_row {
-            0 => 1,
-            _ => in_a_row + u32::from(number > self.settled),
-        };
-        InARow {
-            count,
-            waits: if exhausted { 0 } else { count - 1 },
+        let anew = number > self.settled;
+        match self.goes_on(number, now) || in_a_row > 0 && !anew {
+            true => InARow {
+                since: before,
+                count: in_a_row + u32::from(anew),
+            },
+            false => InARow {
+                since: self.log.sent(),
+                count: 1,
+            },
         }
     }
 
-    /// Records that the call of a refused request gave up, perhaps after all waits.
-    pub fn give_up(&mut self, refusal: Refusal, exhausted: bool) {
-        if self.goes_on(refusal.number) {
-            self.refuse(refusal);
-            self.unstated.exhausted |= exhausted;
+    /// Records that the call of a request that was refused so has given up: the waits of others
+    /// begin anew, unless they have all been too short.
+    pub fn gave_up(&mut self, exhausted: bool) {
+        if !exhausted {
+            self.unstated = Unstated::default();
         }
     }
 
     /// Records that this request was answered.
     pub fn passed(&mut self, number: u64) {
-        if self.goes_on(number) {
+        if number > self.unstated.before {
             self.unstated = Unstated::default();
         }
     }
@@ -319,10 +324,17 @@ impl Rate {
         self.unstated.believed = None;
     }
 
-    /// Whether this request was sent after the wait for a 429 without a stated wait, and before
-    /// another was answered.
-    fn goes_on(&self, number: u64) -> bool {
-        self.unstated.in_a_row > 0 && number > self.unstated.before
+    /// Whether this request was sent after the wait for a 429 without a stated wait, not long after,
+    /// and before another was answered.
+    fn goes_on(&self, number: u64, now: Instant) -> bool {
+        let Unstated {
+            in_a_row,
+            before,
+            until,
+            ..
+        } = self.unstated;
+        let lately = until.is_some_and(|until| now < until + FORGOTTEN);
+        in_a_row > 0 && number > before && lately
     }
 
     /// The last wait was too short: continues the refusal before it.

@@ -27,11 +27,12 @@ pub struct Refusal {
 
 /// 429s without a stated wait, each to a request sent after the wait for the one before, and without
 /// an answer in between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InARow {
+    /// The number of the last request before the first of them was known, which tells one such row
+    /// from another.
+    pub since: u64,
     pub count: u32,
-    /// How many of their waits were too short; 0 once all were.
-    pub waits: u32,
 }
 
 impl Refusal {

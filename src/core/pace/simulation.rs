@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::rate::Turn;
-use super::refusal::{Refusal, RefusedBy};
+use super::refusal::{InARow, Refusal, RefusedBy};
 use super::state::State;
 
 /// The algorithm of a rate limiter.
@@ -267,7 +267,7 @@ struct Client {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Retried {
     retries: u32,
-    first_refused: Option<u32>,
+    first_refused: Option<InARow>,
 }
 
 /// How a request is answered.
@@ -434,22 +434,28 @@ impl Simulation {
         // As `retry::decide`.
         let (mut since, mut waits) = (0, 0);
         if wait.is_none() && by == RefusedBy::TooManyRequests {
-            let in_a_row = client.state.refused_in_a_row(number);
-            let first = call.first_refused.unwrap_or(in_a_row.count);
-            call.first_refused = Some(first.min(in_a_row.count));
-            since = in_a_row.count.saturating_sub(first);
-            waits = in_a_row.waits;
+            let in_a_row = client.state.refused_in_a_row(number, self.at(time));
+            let first = call.first_refused.unwrap_or(in_a_row);
+            let first = if first.since == in_a_row.since {
+                first
+            } else {
+                in_a_row
+            };
+            call.first_refused = Some(first);
+            since = in_a_row.count.saturating_sub(first.count);
+            waits = in_a_row.count as usize - 1;
         }
         let last = call.retries.max(since) >= self.run.max_retries;
         let chance = self.chance.f64();
-        let backoff = nanoseconds(match waits {
-            0 => chance * (0.2 * f64::from(1_u32 << call.retries.min(7))).min(20.0),
-            _ => (1.0 + 0.1 * chance) * [0.7, 3.0, 8.0, 50.0][waits.min(4) as usize - 1],
+        let of_all = [0.7, 3.0, 8.0, 50.0].get(waits.wrapping_sub(1)).copied();
+        let backoff = nanoseconds(match of_all {
+            None => chance * (0.2 * f64::from(1_u32 << call.retries.min(7))).min(20.0),
+            Some(wait) => (1.0 + 0.1 * chance) * wait,
         });
         let held = match wait {
             Some(wait) => wait,
             None if last => 0,
-            None if waits > 0 => backoff,
+            None if of_all.is_some() => backoff,
             None => backoff.min(1_000_000_000),
         };
         let refusal = Refusal {
@@ -462,7 +468,7 @@ impl Simulation {
         };
         match self.run.blind && by == RefusedBy::Unavailable {
             false if last && wait.is_none() && by == RefusedBy::TooManyRequests => {
-                client.state.gave_up(refusal, since > 4);
+                client.state.gave_up(number, waits > 4);
             }
             false => client.state.refused(refusal),
             true if refusal.told => client.state.hold_back(refusal),

@@ -72,14 +72,14 @@ impl State {
     }
 
     /// See [`Rate::refused_in_a_row`].
-    pub fn refused_in_a_row(&self, number: u64) -> InARow {
-        self.rate.refused_in_a_row(number)
+    pub fn refused_in_a_row(&self, number: u64, now: Instant) -> InARow {
+        self.rate.refused_in_a_row(number, now)
     }
 
-    /// Records that the service refused the request with a 429, and that its call gave up.
-    pub fn gave_up(&mut self, refusal: Refusal, exhausted: bool) {
-        self.overloaded(refusal.number);
-        self.rate.give_up(refusal, exhausted);
+    /// Records a 429 without a stated wait whose call gave up; see [`Rate::gave_up`].
+    pub fn gave_up(&mut self, number: u64, exhausted: bool) {
+        self.overloaded(number);
+        self.rate.gave_up(exhausted);
     }
 
     /// Records that the service refused the request.
@@ -111,6 +111,7 @@ impl State {
     /// Drops what was learned from 503s.
     pub fn forget_unavailable(&mut self, now: Instant) {
         self.unavailable = Unavailable::new();
+        self.rate.keep_conclusion();
         self.rate.restore(now);
     }
 

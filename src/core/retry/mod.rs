@@ -37,7 +37,7 @@ pub struct Situation {
     /// How many 429s without a stated wait came since this call's first one, each after the wait for
     /// the one before and without an answer in between.
     pub refused_since: u32,
-    /// How many such waits, of all calls, were too short.
+    /// The same since the first of them, of whichever call: how many waits were too short.
     pub waits_refused: u32,
     pub max_retries: u32,
     pub on_rate_limit: OnRateLimit,
@@ -119,9 +119,9 @@ pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
     if situation.retries_done.max(refused_since) >= situation.max_retries {
         return Verdict::GiveUp;
     }
-    let wait = retry_after.unwrap_or_else(|| match waits_refused {
-        0 => backoff(situation.retries_done, situation.chance),
-        _ => refused_wait(waits_refused, situation.chance),
+    let wait = retry_after.unwrap_or_else(|| {
+        refused_wait(waits_refused, situation.chance)
+            .unwrap_or_else(|| backoff(situation.retries_done, situation.chance))
     });
     match situation.remaining {
         Some(remaining) if wait >= remaining => Verdict::PastDeadline { wait },
@@ -135,17 +135,17 @@ pub fn is_unstated_refusal(failure: &ErrorKind) -> bool {
     load(failure) == Load::Refused { by, wait: None }
 }
 
-/// The wait after this many were too short.
-fn refused_wait(waits: u32, chance: f64) -> Duration {
-    let index = (waits as usize).clamp(1, REFUSED_WAITS.len()) - 1;
-    let wait = REFUSED_WAITS.get(index).copied().unwrap_or_default();
+/// The wait after this many were too short; `None` for the first, and once all were.
+fn refused_wait(waits: u32, chance: f64) -> Option<Duration> {
+    let index = usize::try_from(waits.checked_sub(1)?).ok()?;
+    let wait = Duration::from_millis(*REFUSED_WAITS.get(index)?);
     let jitter = REFUSED_JITTER * chance.clamp(0.0, 1.0);
-    Duration::from_millis(wait).mul_f64(1.0 + jitter)
+    Some(wait.mul_f64(1.0 + jitter))
 }
 
-/// Whether all waits for this many refusals in a row were too short.
+/// Whether all waits were too short after this many refusals in a row.
 pub fn is_exhausted(in_a_row: u32) -> bool {
-    in_a_row as usize > REFUSED_WAITS.len()
+    refused_wait(in_a_row.saturating_sub(1), 0.0).is_none() && in_a_row > 1
 }
 
 /// Full jitter: any wait from zero to the doubled bound, so that clients do not return at once.

@@ -265,8 +265,6 @@ pub async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Resu
     match client.is_missing(&error, budget).await {
         Ok(true) => Ok(true),
         Ok(false) => Ok(found(client.user_within(user_id, budget).await)?.is_some()),
-        // The service itself is not there.
-        Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error),
     }
 }

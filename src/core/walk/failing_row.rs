@@ -28,7 +28,7 @@ pub(super) enum Found {
 /// Whether an error may be the fault of a row of the page that was requested.
 pub fn fails_for_its_rows(error: &Error) -> bool {
     match &error.kind {
-        ErrorKind::Status(failure) => (500..=599).contains(&failure.status),
+        ErrorKind::Status(failure) => matches!(failure.status, 500..=510 | 512..=599),
         ErrorKind::Connect(_)
         | ErrorKind::Timeout(_)
         | ErrorKind::TruncatedBody(_)

@@ -36,6 +36,8 @@ pub use sweep::{
     Checkpoint, Fetch, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Response, Resume, Sweep,
 };
 
+/// Why a list is not certified if a response is older than its walk.
+const OLD_PAGES: &str = "a cache answered with pages from before the walk began (header Age)";
 // The most pages of one list requested concurrently.
 const CONCURRENT_PAGES: usize = 8;
 // Statuses for an offset past the end that some services send instead of a page; interface 7 does

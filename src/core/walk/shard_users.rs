@@ -14,6 +14,7 @@ use crate::core::error::{Error, ErrorKind};
 use crate::core::prefetch::{Outlet, Prefetch, Sink};
 use crate::core::report::{Certificate, Counts, WalkReport};
 use crate::core::timestamp::Timestamp;
+use crate::core::walk::OLD_PAGES;
 use crate::core::walk::smaller_pages::SmallerPages;
 use crate::core::walk::{
     PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, SharedReport, Walk, WalkSettings, WalkedPage,
@@ -195,6 +196,9 @@ impl Search {
     /// Delivers the missing users on a page; returns how many rows the page had.
     async fn take(&mut self, read: Read<Page>) -> Result<u64, Unread> {
         let Read { value: page, sent } = read;
+        if page.stored_at.is_some() && page.stored_at < self.report.started_at {
+            self.refused = Some(OLD_PAGES.to_owned());
+        }
         let received = page.rows.len() as u64;
         if self.report.pages == 0 {
             self.report.total_first = page.total;
@@ -271,7 +275,10 @@ impl Search {
                     };
                     self.give(page).await?;
                 }
-                Err(error) if error.status() == Some(404) => {
+                Err(error)
+                    if error.status() == Some(404)
+                        && self.client.is_missing(&error, &self.budget).await? =>
+                {
                     self.missing.remove(&signed(*user_id));
                     self.report.evidence.rows_gone += 1;
                 }

@@ -26,8 +26,6 @@ const OF_EVERY_LIST: [u16; 2] = [401, 429];
 pub struct UnreadLists {
     in_a_row: AtomicU64,
     any_read: AtomicBool,
-    /// A list could not be read that could be the last time.
-    any_new: AtomicBool,
     last_given_up: Mutex<Option<Error>>,
 }
 
@@ -38,11 +36,10 @@ impl UnreadLists {
         self.any_read.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the call: it fails if lists failed and none was read, unless they failed before, too.
+    /// Ends the call: it fails if lists failed and none was read.
     pub fn end(&self) -> Result<(), Error> {
-        let any_read = self.any_read.load(Ordering::Relaxed);
         match self.last_given_up().take() {
-            Some(error) if !any_read && self.any_new.load(Ordering::Relaxed) => Err(error),
+            Some(error) if !self.any_read.load(Ordering::Relaxed) => Err(error),
             _ => Ok(()),
         }
     }
@@ -60,11 +57,8 @@ impl UnreadLists {
         if !may_be_of_one_list(&error) || !others_are_answered(client, budget, &error).await? {
             return Err(error);
         }
-        if !again {
-            self.any_new.store(true, Ordering::Relaxed);
-            if self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_IN_A_ROW {
-                return Err(error);
-            }
+        if !again && self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_IN_A_ROW {
+            return Err(error);
         }
         // Reasons are stored and shown, and the error may quote the answer.
         let reason = format!("it could not be read: {}", error.without_content());

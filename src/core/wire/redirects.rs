@@ -43,7 +43,7 @@ pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
     let here = response.url();
     if (url.scheme(), here.scheme()) == ("http", "https")
         && url.host() == here.host()
-        && (url.port().is_none() || url.port() == here.port())
+        && (url.port().is_none() || url.port() == here.port_or_known_default())
     {
         let _ = url.set_scheme("https");
         let _ = url.set_port(here.port());

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderValue,
-};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, ClientBuilder, Proxy};
 use secrecy::{ExposeSecret, SecretString};
@@ -108,8 +106,6 @@ fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
         (AUTHORIZATION, authorization),
         (ACCEPT, accept),
         (ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED)),
-        // A cache in between could show what was, and rows that are gone.
-        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ]))
 }
 

@@ -24,8 +24,8 @@ pub(super) struct Call<'a> {
     /// Retries that count against the limit: not those in an outage, nor those of requests that the
     /// service did not process.
     pub(super) retries: u32,
-    /// How many 429s without a stated wait had come in a row when this call got its first one.
-    pub(super) first_refused: Option<u32>,
+    /// The 429s without a stated wait in a row when this call got its first one.
+    pub(super) first_refused: Option<InARow>,
     pub(super) resent: u32,
     pub(super) redirects: Redirects,
     pub(super) patience: Patience,
@@ -109,14 +109,13 @@ impl Call<'_> {
     }
 
     /// How many of these refusals in a row came after the one that this call got first.
-    fn refused_since(&mut self, in_a_row: u32) -> u32 {
-        // Fewer than before: others were answered meanwhile.
-        let first = match self.first_refused {
-            Some(first) => first.min(in_a_row),
-            None => in_a_row,
-        };
-        self.first_refused = Some(first);
-        in_a_row - first
+    fn refused_since(&mut self, in_a_row: InARow) -> u32 {
+        let first = self.first_refused.insert(
+            self.first_refused
+                .filter(|first| first.since == in_a_row.since)
+                .unwrap_or(in_a_row),
+        );
+        in_a_row.count.saturating_sub(first.count)
     }
 
     /// Decides what to do after a transient failure.
@@ -131,7 +130,7 @@ impl Call<'_> {
         let Client { options, clock, .. } = self.client;
         let once = self.client.retries_refusals_alone && failure.status != Some(429);
         let refused_since = match retry::is_unstated_refusal(&failure.kind) {
-            true => self.refused_since(in_a_row.count),
+            true => self.refused_since(in_a_row),
             false => 0,
         };
         let usual = retry::decide(
@@ -139,7 +138,7 @@ impl Call<'_> {
             Situation {
                 retries_done: self.retries,
                 refused_since,
-                waits_refused: in_a_row.waits,
+                waits_refused: in_a_row.count - 1,
                 max_retries: if once { 0 } else { options.max_retries },
                 on_rate_limit: options.on_rate_limit,
                 remaining: self.budget.remaining(clock),

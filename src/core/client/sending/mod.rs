@@ -195,7 +195,10 @@ impl Client {
                 // A backoff that the service did not ask for applies to this call, not to all
                 // requests, unless all are refused.
                 (Load::Refused { by, wait: None }, Verdict::Retry { wait }) => {
-                    let hold = match by == RefusedBy::TooManyRequests && in_a_row.waits > 0 {
+                    let of_all = by == RefusedBy::TooManyRequests
+                        && in_a_row.count > 1
+                        && !retry::is_exhausted(in_a_row.count);
+                    let hold = match of_all {
                         true => wait,
                         false => wait.min(LONGEST_UNSTATED_HOLD),
                     };

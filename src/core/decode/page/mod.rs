@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use self::scan::{Envelope, Place, Plain, Scanned};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
-use crate::core::api::{Natural, Resource};
+use crate::core::api::Resource;
 use crate::core::decode::json::{self, Fault, Text};
 use crate::core::decode::model::{Extra, Members, Message, Record, User, whole};
 use crate::core::decode::rows::{self, Resolve, Spans};
@@ -63,24 +63,6 @@ impl Row {
             Some((plain, verdict)) => Ok(Self::only(json, plain, verdict, resource)),
             None => Self::alone_by_serde(json, resource),
         }
-    }
-
-    /// Checks that it is the row with the requested id: neither something else in its place, such as
-    /// an error, nor the row of another request.
-    pub fn check_id(&self, requested: Natural) -> Result<(), Fault> {
-        let requested = requested.get();
-        let reason = match self.id {
-            Some(id) if u64::try_from(id) == Ok(requested) => return Ok(()),
-            Some(id) => format!("id {id} came for {requested}"),
-            None if json::parse::<Members<'_>>(self.json())?
-                .last("id")
-                .is_some() =>
-            {
-                return Ok(());
-            }
-            None => "it has no id".to_owned(),
-        };
-        Err(Fault::new("$.id", &reason, self.json()))
     }
 
     fn alone_by_serde(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {

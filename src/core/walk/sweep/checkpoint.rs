@@ -1,5 +1,7 @@
 //! Checkpoints, from which a later walk of the same list can resume.
 
+use std::ops::Not;
+
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +56,8 @@ pub struct Checkpoint {
     pub(super) chain: Vec<Remembered>,
     #[serde(default)]
     pub(super) by_id: bool,
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub(super) has_old_pages: bool,
     pub(super) requests: u64,
     pub(super) sweeps: u64,
     pub(super) counts: Counts,

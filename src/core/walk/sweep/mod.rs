@@ -153,6 +153,7 @@ impl Sweep {
         let content_of = |id| sweep.linking.content_of(id);
         sweep.look_ups = LookUps::resumed(&checkpoint, content_of);
         sweep.counting = Counting::resumed(&checkpoint);
+        sweep.has_old_pages = checkpoint.has_old_pages;
         sweep.proving = ProvingBudget::resumed(&checkpoint);
         sweep.end_at_max_items();
         sweep
@@ -161,6 +162,7 @@ impl Sweep {
     fn checkpoint(&self) -> Checkpoint {
         let mut checkpoint = Checkpoint {
             totals: self.totals,
+            has_old_pages: self.has_old_pages,
             ..Checkpoint::default()
         };
         checkpoint.save_report(&self.report);

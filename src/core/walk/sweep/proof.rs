@@ -3,6 +3,7 @@
 use super::{Stage, Sweep};
 use crate::core::api::List;
 use crate::core::report::Certificate;
+use crate::core::walk::OLD_PAGES;
 
 /// Reasons for doubt, in words.
 #[derive(Default)]
@@ -76,8 +77,7 @@ impl Sweep {
             return;
         }
         if self.has_old_pages {
-            let reason = "a cache answered with pages from before the walk began (header Age)";
-            return self.report.doubt(reason.to_owned());
+            return self.report.doubt(OLD_PAGES.to_owned());
         }
         let doubts = self.doubts();
         if self.is_snapshot() {
