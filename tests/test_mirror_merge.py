@@ -126,7 +126,7 @@ def test_mirror_keeps_every_column_that_the_core_gives(name, kept):
 
 
 class InterruptedConnection:
-    """One in which Ctrl-C comes while rows are copied, as DuckDB reports it."""
+    """One in which Ctrl-C comes while rows are copied, in a transaction that fails as well."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
@@ -139,7 +139,8 @@ class InterruptedConnection:
             return self._connection.execute(statement, values)
         with suppress(duckdb.Error):
             self._connection.execute("SELECT error('this aborts the transaction')").fetchall()
-        raise RuntimeError("Query interrupted")
+        signal.raise_signal(signal.SIGINT)
+        return self._connection.execute(statement, values)
 
 
 def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store):
@@ -162,7 +163,7 @@ class InterruptedRows:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         self._times += 1
         if self._times > 1:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return self._rows.__arrow_c_stream__(requested_schema)
 
 

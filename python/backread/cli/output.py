@@ -6,7 +6,6 @@ import io
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -256,10 +255,16 @@ def _write_table(
 def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
     from backread._client.listing import ArrowSource
     from backread.mirror.engine import connect, quoted
+    from backread.mirror.interruptible import run_interruptibly
 
     path = scratch_file("parquet")
     with _duckdb_errors(path.parent):
         connection = connect(None)
+        source = ArrowSource(listing)
+
+        def interrupt() -> None:
+            source.stop()
+            connection.interrupt()
 
         def copy(source: ArrowSource) -> None:
             # A capsule: DuckDB would request several streams of an object, each of them a walk.
@@ -269,30 +274,13 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
             ).fetchall()
 
         try:
-            _read_beside(ArrowSource(listing), copy, connection.interrupt)
+            run_interruptibly(lambda: source.read(copy), interrupt)
         finally:
             connection.unregister("rows_read")
             connection.close()
     with path.open("rb") as file:
         shutil.copyfileobj(file, stream)
     path.unlink()
-
-
-def _read_beside(
-    source: ArrowSource, copy: Callable[[ArrowSource], None], interrupt: Callable[[], None]
-) -> None:
-    # In a separate thread: in the main thread, DuckDB would delay Ctrl-C until the next page.
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(source.read, copy)
-        try:
-            # With a timeout, because Ctrl-C does not end a wait on Windows.
-            while not wait([reading], 0.2).done:
-                pass
-        except BaseException:
-            source.stop()
-            interrupt()
-            raise
-    reading.result()
 
 
 @contextmanager

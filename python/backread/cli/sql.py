@@ -6,7 +6,6 @@ import io
 import re
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
@@ -28,7 +27,9 @@ from backread.cli.stderr import say
 from backread.cli.table_output import UTC, table_lines
 from backread.cli.text import plain_lines
 from backread.cli.waiting import waiting
+from backread.mirror.engine import connect, named_errors, rows_of
 from backread.mirror.export.cells import identifier
+from backread.mirror.interruptible import run_interruptibly
 from backread.mirror.queries import RefusedQueryError, check_reads_only, named_restriction
 from backread.mirror.table import TableName
 
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["sql"]
 
 ROWS_AT_ONCE = 1_000
-SECONDS_BETWEEN = 0.2
-"""How long Ctrl-C may take to be noticed."""
 NUMBERS = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 TIME = "TIMESTAMP WITH TIME ZONE"
 PREFIX = re.compile(r"^(.*\b)?[A-Z]\w*( [A-Z]\w*)* Error: ", re.DOTALL)
@@ -133,7 +132,6 @@ def _from_stdin() -> str:
 @contextmanager
 def _result(folder: Path, query: str) -> Iterator[DuckDBPyConnection]:
     """A database in memory with the result, which the confined connection could not write."""
-    from backread.mirror.engine import connect, named_errors
     from backread.mirror.snapshot_reader import SnapshotReader
 
     connection = connect(None)
@@ -147,7 +145,11 @@ def _result(folder: Path, query: str) -> Iterator[DuckDBPyConnection]:
 
 
 def _run_beside(confined: DuckDBPyConnection, connection: DuckDBPyConnection, query: str) -> None:
-    """Runs the query in a separate thread: in this one, DuckDB would notice Ctrl-C at its end."""
+    """Copies the query's rows into the connection."""
+
+    def interrupt() -> None:
+        confined.interrupt()
+        connection.interrupt()
 
     def run() -> None:
         check_reads_only(confined, query)
@@ -157,19 +159,7 @@ def _run_beside(confined: DuckDBPyConnection, connection: DuckDBPyConnection, qu
             connection.execute(f"CREATE TABLE {RESULT} AS FROM stream").fetchall()
             connection.unregister("stream")
 
-    with ThreadPoolExecutor(1, "backread-sql") as pool:
-        running = pool.submit(run)
-        try:
-            # With a timeout, because Ctrl-C does not end a wait on Windows.
-            while not wait([running], SECONDS_BETWEEN).done:
-                pass
-        except BaseException:
-            # An interruption between two statements has no effect.
-            while not wait([running], SECONDS_BETWEEN).done:
-                confined.interrupt()
-                connection.interrupt()
-            raise
-    running.result()
+    run_interruptibly(run, interrupt)
 
 
 def _for_arrow(found: DuckDBPyRelation) -> DuckDBPyRelation:
@@ -209,8 +199,6 @@ def _explained(folder: Path) -> Iterator[None]:
         ) from None
     except (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError) as error:
         said, _, place = PREFIX.sub("", str(error)).partition("\n\nLINE ")
-        if "Interrupted" in said or "KeyboardInterrupt" in said:
-            raise
         number = place.partition(":")[0]
         where = f" in line {number}" if number not in ("", "1") else ""
         raise UnusableArgumentError(
@@ -231,7 +219,7 @@ def _hint(error: Exception, folder: Path) -> str:
 def _write_table(connection: DuckDBPyConnection, output: Path | None, pager: bool) -> None:
     columns = _columns(connection)
     if [name for name, _ in columns] == ["explain_key", "explain_value"]:
-        for (text,) in connection.execute(f"SELECT explain_value FROM {RESULT}").fetchall():
+        for (text,) in rows_of(connection, f"SELECT explain_value FROM {RESULT}"):
             sys.stdout.write(f"{plain_lines(text)}\n")
         return
     headings = [f"{name}{UTC if kind == TIME else ''}" for name, kind in columns]
@@ -243,7 +231,7 @@ def _write_table(connection: DuckDBPyConnection, output: Path | None, pager: boo
                 stream.write(f"{line}\n".encode("utf-8", "replace"))
         return
     write_paged(table_lines(headings, rows, sys.stdout, numbers=numbers), allowed=pager)
-    if not connection.execute(f"SELECT 1 FROM {RESULT} LIMIT 1").fetchall():
+    if not rows_of(connection, f"SELECT 1 FROM {RESULT} LIMIT 1"):
         say("the result has no rows", named=False)
 
 
@@ -255,8 +243,9 @@ class _Rows:
         self._query = query
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        result = self._connection.cursor().execute(self._query)
-        while rows := result.fetchmany(ROWS_AT_ONCE):
+        cursor = self._connection.cursor()
+        run_interruptibly(lambda: cursor.execute(self._query), cursor.interrupt)
+        while rows := run_interruptibly(lambda: cursor.fetchmany(ROWS_AT_ONCE), cursor.interrupt):
             yield from rows
 
 
@@ -273,7 +262,7 @@ def _readable(column: tuple[str, str]) -> str:
 
 
 def _columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
-    described = connection.execute(f"DESCRIBE {RESULT}").fetchall()
+    described = rows_of(connection, f"DESCRIBE {RESULT}")
     return [(str(name), str(kind)) for name, kind, *_ in described]
 
 
@@ -285,12 +274,16 @@ def _write_file(connection: DuckDBPyConnection, shape: Format, options: Csv, pat
     query = f"SELECT * FROM {RESULT}"
     table = TableQuery(RESULT, query, tuple(_columns(connection)), (), 0)
     job = Job(connection, (table,), path.parent)
-    with waiting("writing the result"):
+
+    def write() -> None:
         if shape is Format.CSV:
             write_csv(job, table, path, raw=options.raw, excel=options.excel)
         elif shape is Format.PARQUET:
             write_parquet(job, table, path)
         else:
             write_jsonl(job, table, path)
+
+    with waiting("writing the result"):
+        run_interruptibly(write, job.stop)
     if job.guarded_cells:
         say(guards_in_words(job.guarded_cells))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex, get_args
 
 from backread._client.columns import Resource
 from backread.errors import MirrorError
-from backread.mirror.engine import from_microseconds, named_errors, timestamp
+from backread.mirror.engine import from_microseconds, timestamp
 from backread.mirror.manifest import Manifest
 from backread.mirror.row_stream import RowStream
 from backread.mirror.schema import CONTENT_TABLES, TECHNICAL, Table
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb import DuckDBPyConnection
 
     from backread.mirror.mirror import Mirror
     from backread.mirror.snapshot_reader import SnapshotReader
@@ -174,13 +174,7 @@ class Changes(RowStream):
         return self._snapshot.cursor()
 
     def _opened(self) -> tuple[DuckDBPyConnection, str]:
-        """A new cursor over the snapshot, and the query for the rows."""
         return self._own_snapshot(), self._query
-
-    def _relation(self) -> DuckDBPyRelation:
-        snapshot = self._own_snapshot()
-        with named_errors(self._folder):
-            return snapshot.sql(self._query)
 
     def __iter__(self) -> NoReturn:
         raise TypeError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -14,6 +13,7 @@ from backread._files.access import RefusedFileError
 from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
 from backread.errors import ConfigurationError, MirrorError
+from backread.mirror.interruptible import run_interruptibly
 from backread.mirror.layout import PUBLISHED
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ __all__ = [
     "quoted",
     "rows_of",
     "scan",
+    "stream_of",
     "timestamp",
     "transaction",
 ]
@@ -99,7 +100,7 @@ def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBP
         options = {"temp_directory": _spill_folder()}
     connection: DuckDBPyConnection = duckdb.connect(target, config=options)
     # Global, because each cursor is a separate session.
-    connection.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
+    rows_of(connection, "SET GLOBAL TimeZone = 'UTC'")
     return connection
 
 
@@ -130,42 +131,17 @@ def _spill_folder() -> str:
 
 @contextmanager
 def named_errors(folder: Path) -> Iterator[None]:
-    """Turns errors of DuckDB and of the file system into `MirrorError`, and names the folder.
-
-    DuckDB reports Ctrl-C as a RuntimeError, or as a DuckDB error while it imports rows, and the
-    statements that clean up after it may fail as well; all become KeyboardInterrupt again.
-    """
+    """Turns errors of DuckDB and of the file system into `MirrorError`, and names the folder."""
     duckdb = load_duckdb()
-    # An exception that the caller is handling is in every error's chain here; ignore it.
-    handled = sys.exception()
     try:
         yield
-    except (duckdb.Error, OSError, RuntimeError, UnicodeDecodeError) as error:
-        if _was_interrupted(error, handled):
-            raise KeyboardInterrupt from None
-        if isinstance(error, RuntimeError) and not isinstance(error, duckdb.Error):
+    except RefusedFileError as error:
+        raise MirrorError(f"the mirror in {folder}: {error}") from None
+    except (duckdb.Error, OSError, UnicodeDecodeError) as error:
+        # The file system's errors have a number; the TimeoutError of a signal handler has none.
+        if isinstance(error, OSError) and error.errno is None:
             raise
-        if isinstance(error, RefusedFileError):
-            raise MirrorError(f"the mirror in {folder}: {error}") from None
         raise MirrorError(_advice(folder, str(error))) from error
-
-
-def _was_interrupted(error: BaseException, handled: BaseException | None) -> bool:
-    """Whether this error, or one in its chain, is Ctrl-C."""
-    seen = [handled]
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or any(each is other for other in seen):
-            continue
-        text = str(each)
-        if isinstance(each, KeyboardInterrupt) or text == "Query interrupted":
-            return True
-        if isinstance(each, load_duckdb().Error) and "failed: KeyboardInterrupt" in text:
-            return True
-        seen.append(each)
-        waiting += (each.__cause__, each.__context__)
-    return False
 
 
 def disk_is_full(text: str) -> bool:
@@ -208,9 +184,23 @@ def rows_of(
     values: list[Any] | dict[str, Any] | None = None,
 ) -> list[tuple[Any, ...]]:
     """Runs one statement and returns all of its rows."""
-    # In DuckDB 2.0 an unfinished execute() blocks its connection, so always fetch everything.
-    rows: list[tuple[Any, ...]] = connection.execute(statement, values or []).fetchall()
-    return rows
+
+    def fetch() -> list[tuple[Any, ...]]:
+        # In DuckDB 2.0 an unfinished execute() blocks its connection, so always fetch everything.
+        return connection.execute(statement, values or []).fetchall()
+
+    return run_interruptibly(fetch, connection.interrupt)
+
+
+def stream_of(
+    connection: DuckDBPyConnection, query: str, requested_schema: object | None = None
+) -> object:
+    """The rows of a query as an Arrow stream."""
+
+    def begin() -> object:
+        return connection.sql(query).__arrow_c_stream__(requested_schema)
+
+    return run_interruptibly(begin, connection.interrupt)
 
 
 @contextmanager

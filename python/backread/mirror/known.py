@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from backread.mirror.engine import named_errors
+from backread.mirror.engine import named_errors, rows_of, stream_of
 
 if TYPE_CHECKING:
     from backread.mirror.store import Store
@@ -23,13 +23,13 @@ class StoredRows:
         self._query = query
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        # The core calls this, so the errors are DuckDB's own here, Ctrl-C among them.
+        # The core calls this, so the errors are DuckDB's own here.
         with named_errors(self._store.folder):
             # An unfinished stream blocks its connection, so it gets a separate one.
             cursor = self._store.connection.cursor()
             # It has the settings of a new connection.
-            cursor.execute("USE mirror")
-            return cursor.sql(self._query).__arrow_c_stream__(requested_schema)
+            rows_of(cursor, "USE mirror")
+            return stream_of(cursor, self._query, requested_schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from backread.mirror.engine import rows_of
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
@@ -57,7 +59,7 @@ def default_memory_limit(connection: DuckDBPyConnection) -> int:
 
     ``connection`` is one without a limit: DuckDB finds out both on each platform.
     """
-    [(text,)] = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    [(text,)] = rows_of(connection, "SELECT current_setting('memory_limit')")
     found = SIZE.fullmatch(text.strip())
     if found is None:
         return LEAST_DEFAULT

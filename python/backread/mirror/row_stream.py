@@ -15,13 +15,13 @@ from backread._client.frames import (
     polars_frame,
     require,
 )
-from backread.mirror.engine import named_errors
+from backread.mirror.engine import named_errors, stream_of
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
     import polars  # type: ignore[import-not-found, unused-ignore]
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    from duckdb import DuckDBPyRelation
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 __all__ = ["LEAST_POLARS", "RowStream"]
 
@@ -38,8 +38,14 @@ class RowStream:
     def _folder(self) -> Path:
         raise NotImplementedError
 
-    def _relation(self) -> DuckDBPyRelation:
+    def _opened(self) -> tuple[DuckDBPyConnection, str]:
+        """A new cursor over the snapshot, and the query for the rows."""
         raise NotImplementedError
+
+    def _relation(self) -> DuckDBPyRelation:
+        cursor, query = self._opened()
+        with named_errors(self._folder):
+            return cursor.sql(query)
 
     @property
     def columns(self) -> list[str]:
@@ -49,9 +55,9 @@ class RowStream:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as columns, in bounded memory; each call gives a new stream, to be read once."""
-        relation = self._relation()
+        cursor, query = self._opened()
         with named_errors(self._folder):
-            return one_shot(relation.__arrow_c_stream__(requested_schema))
+            return one_shot(stream_of(cursor, query, requested_schema))
 
     @property
     def __arrow_c_schema__(self) -> Callable[[], object]:

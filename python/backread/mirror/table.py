@@ -17,7 +17,7 @@ from backread.mirror.row_stream import LEAST_POLARS, RowStream
 
 if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found, unused-ignore]
-    from duckdb import DuckDBPyRelation
+    from duckdb import DuckDBPyConnection
 
     from backread.mirror.mirror import Mirror
     from backread.mirror.snapshot_reader import SnapshotReader
@@ -99,10 +99,8 @@ class MirrorTable(RowStream):
     def _folder(self) -> Path:
         return self._mirror.folder
 
-    def _relation(self) -> DuckDBPyRelation:
-        cursor = self._reader.cursor()
-        with named_errors(self._mirror.folder):
-            return cursor.table(self._name)
+    def _opened(self) -> tuple[DuckDBPyConnection, str]:
+        return self._reader.cursor(), f"FROM {self._name}"
 
     def __repr__(self) -> str:
         return f"Mirror({shown(self._mirror.folder)!r}).table({self._name!r})"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from backread.mirror.changes import Changes
+from backread.mirror.engine import rows_of
 from backread.mirror.export.copying import write_csv, write_jsonl, write_parquet
 from backread.mirror.export.job import Job, TableQuery, run_beside
 
@@ -24,7 +25,7 @@ def write_changes(
     JSON is one line per row. Raises ``duckdb.Error`` if the file cannot be written.
     """
     cursor, query = changes._opened()
-    described = cursor.execute(f"DESCRIBE {query}").fetchall()
+    described = rows_of(cursor, f"DESCRIBE {query}")
     columns = tuple((str(each[0]), str(each[1])) for each in described)
     table = TableQuery("changes", query, columns, (), changes.num_rows)
     job = Job(cursor, (table,), path.parent)

@@ -12,6 +12,7 @@ from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from backread.mirror.engine import rows_of
 from backread.mirror.export.cells import Column
 from backread.mirror.export.report import ExportProgress
 
@@ -141,7 +142,7 @@ def run_beside(
     In this thread, libraries would delay Ctrl-C until the file is complete.
     """
     for setting in SETTINGS:
-        job.cursor.execute(f"SET SESSION {setting}").fetchall()
+        rows_of(job.cursor, f"SET SESSION {setting}")
     with ThreadPoolExecutor(1, "backread-export") as pool:
         writing = pool.submit(write, job)
         try:

@@ -1,0 +1,121 @@
+"""Runs work of DuckDB so that a signal ends it, and what the signal's handler raises comes out.
+
+Python runs handlers in the main thread. If that is in DuckDB, their exception is lost: DuckDB
+raises an error of its own instead. So the work runs in another thread, while the main one waits.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import get_ident, main_thread
+from typing import Generic, TypeAlias, TypeVar
+
+__all__ = ["run_interruptibly"]
+
+Result = TypeVar("Result")
+Queue: TypeAlias = "SimpleQueue[Callable[[], None]]"
+
+SECONDS_BETWEEN = 0.2
+"""How long Ctrl-C may take to be noticed on Windows, where it does not end a wait."""
+
+SECONDS_BETWEEN_INTERRUPTIONS = 0.02
+"""They are repeated, because one that comes between two statements has no effect."""
+
+_queues: dict[int, Queue] = {}
+"""The worker's queue by process, because threads do not survive a fork."""
+
+
+def run_interruptibly(work: Callable[[], Result], interrupt: Callable[[], object]) -> Result:
+    """Runs the work and returns its result, or raises what it or a signal handler raises.
+
+    ``interrupt`` makes the work end soon, and may be called repeatedly. The work has ended when
+    this returns or raises.
+    """
+    queue = _worker() if get_ident() == main_thread().ident else None
+    if queue is None:
+        return work()
+    call = _Call(work)
+    try:
+        queue.put(call.run)
+        while not call.has_ended(SECONDS_BETWEEN):
+            pass
+    except BaseException as error:
+        call.is_wanted = False
+        # Once more, because the handler may have run before the first time.
+        queue.put(call.run)
+        raised = error
+        while True:
+            try:
+                interrupt()
+                if call.has_ended(SECONDS_BETWEEN_INTERRUPTIONS):
+                    break
+            except BaseException as later:
+                raised = later
+        try:
+            raise raised
+        finally:
+            # Its traceback has this frame: without a cycle, what both hold is freed at once.
+            del raised
+    return call.result()
+
+
+class _Call(Generic[Result]):
+    """One work. Only a bare lock is safe here: a handler may raise in any line of Python."""
+
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self.is_wanted = True
+        self._work = work
+        self._results: list[Result] = []
+        self._error: BaseException | None = None
+        self._ended = False
+        self._running = allocate_lock()
+        self._running.acquire()
+
+    def run(self) -> None:
+        """Runs the work, in the worker; does nothing the second time."""
+        if self._ended:
+            return
+        try:
+            if self.is_wanted:
+                self._results.append(self._work())
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._ended = True
+            self._running.release()
+
+    def has_ended(self, seconds: float) -> bool:
+        """Waits for its end for this time at most, and returns whether it has come."""
+        if not self._ended:
+            self._running.acquire(timeout=seconds)
+        return self._ended
+
+    def result(self) -> Result:
+        """What the work returned; raises what it raised."""
+        try:
+            if self._error is not None:
+                raise self._error
+            return self._results.pop()
+        finally:
+            self._error = None
+
+
+def _worker() -> Queue | None:
+    """The queue of this process's worker; None at its exit, when no thread can be started."""
+    queue = _queues.get(os.getpid())
+    if queue is None:
+        queue = SimpleQueue()
+        try:
+            start_new_thread(_serve, (queue,))
+        except RuntimeError:
+            return None
+        _queues[os.getpid()] = queue
+    return queue
+
+
+def _serve(queue: Queue) -> None:
+    while True:
+        queue.get()()
