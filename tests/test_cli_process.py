@@ -54,6 +54,61 @@ def test_ctrl_c_is_one_line_and_exit_130(scripted):
     assert error == "backread: stopped by Ctrl-C\n"
 
 
+@posix_only
+@pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGTERM, 143), (getattr(signal, "SIGHUP", 1), 129)]
+)
+def test_signal_that_ends_a_sync_is_one_line_and_the_rows_are_kept(
+    scripted, tmp_path, number, exit_code
+):
+    """Also SIGTERM to the first process of a container, which Linux ignores without a handler."""
+    server = scripted(lambda request: server.stall())
+    with subprocess.Popen(
+        [*COMMAND, "sync", str(tmp_path / "chats"), "--json"],
+        env=os.environ | settings_of(server),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: server.requests, process)
+        process.send_signal(number)
+        _, error = process.communicate(timeout=SECONDS)
+    assert process.returncode == exit_code
+    assert error == (
+        "backread: stopped; committed rows are kept, and the next sync resumes from there\n"
+    )
+
+
+@posix_only
+def test_sigterm_ends_a_read_and_is_named(scripted):
+    server = scripted(lambda request: server.stall())
+    with subprocess.Popen(
+        [*COMMAND, "users"],
+        env=os.environ | settings_of(server),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: server.requests, process)
+        process.terminate()
+        _, error = process.communicate(timeout=SECONDS)
+    assert (process.returncode, error) == (143, "backread: stopped by SIGTERM\n")
+
+
+@posix_only
+def test_sighup_that_is_ignored_stays_ignored():
+    """As below nohup."""
+    code = (
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from backread.cli import signals\n"
+        "with signals.ended_like_ctrl_c() as came: signal.raise_signal(signal.SIGHUP)\n"
+        "assert not came\n"
+        "assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_outage_is_said_on_stderr_when_it_begins_and_when_it_ends(scripted):
     pages = paged(users(300))
     answers = itertools.count()

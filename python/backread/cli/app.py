@@ -19,7 +19,7 @@ from backread.cli.completion import VARIABLE
 from backread.cli.delays import said_delays
 from backread.cli.demo import demo
 from backread.cli.doctor import doctor
-from backread.cli.exits import USAGE, exit_code, say_failure
+from backread.cli.exits import SIGNALLED, USAGE, exit_code, say_failure
 from backread.cli.export import export
 from backread.cli.forget import forget
 from backread.cli.help import WIDEST, HelpCommand, HelpGroup, connection_help
@@ -31,6 +31,7 @@ from backread.cli.record import learn, record
 from backread.cli.report import report
 from backread.cli.search import search
 from backread.cli.show import show
+from backread.cli.signals import ended_like_ctrl_c
 from backread.cli.sql import sql
 from backread.cli.stderr import drop_stderr, say
 from backread.cli.sync import runs, sync
@@ -144,6 +145,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="replace")
         else:
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    with ended_like_ctrl_c() as signals:
+        code = _invoke(arguments)
+    return SIGNALLED + signals[-1] if signals else code
+
+
+def _invoke(arguments: Sequence[str] | None) -> int:
     command = typer.main.get_command(app)
     try:
         # Not command.main(), which handles Ctrl-C and a closed pipe differently.

@@ -11,8 +11,10 @@
        could not be read
 7      the folder of a mirror or a landing cannot be used, or a mirror has no such user or message
 8      a probe found differences from a stored profile
+129    SIGHUP: the terminal was closed
 130    Ctrl-C
 141    the reader closed the pipe (``| head``)
+143    SIGTERM
 =====  ========================================================================================
 """
 
@@ -49,6 +51,7 @@ __all__ = [
     "NOT_FOUND",
     "REFUSED",
     "SERVICE",
+    "SIGNALLED",
     "USAGE",
     "ServiceMovedError",
     "UnreadListsError",
@@ -66,6 +69,8 @@ SERVICE = 5
 INCOMPLETE = 6
 MIRROR = 7
 MOVED = 8
+SIGNALLED = 128
+"""Plus the number of the signal, as in a shell."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 

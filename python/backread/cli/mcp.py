@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -39,6 +40,8 @@ def mcp(
         ) from None
     if sys.stdin.isatty():
         say("waiting for an MCP client on stdin; Ctrl-C ends it", named=False)
+    # There is nothing to clean up, and an interrupted server would wait for its stdin.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         serve(folder, emails=emails, sql=sql)
     except StillRunningError as error:

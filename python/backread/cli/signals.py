@@ -1,14 +1,14 @@
-"""Commands that run until they are stopped, for which Ctrl-C is no failure."""
+"""Signals that end a command: for most it is a failure, for servers it is not."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, current_thread, main_thread
 from types import FrameType
 
-__all__ = ["ended_by_signal"]
+__all__ = ["ended_by_signal", "ended_like_ctrl_c"]
 
 
 @contextmanager
@@ -30,6 +30,31 @@ def ended_by_signal() -> Iterator[Callable[[], None]]:
     finally:
         for each, handler in held.items():
             signal.signal(each, handler)
+
+
+@contextmanager
+def ended_like_ctrl_c() -> Iterator[list[int]]:
+    """Makes SIGTERM and the end of the terminal a KeyboardInterrupt; gives those that came.
+
+    Otherwise they would end the process at once, or not at all if it is the first of a container:
+    Linux ignores signals without a handler there.
+    """
+    came: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        raise KeyboardInterrupt(f"stopped by {signal.Signals(number).name}")
+
+    # Python sets handlers only in the main thread.
+    endings = _endings() if current_thread() is main_thread() else []
+    held = [each for each in endings if signal.getsignal(each) is signal.SIG_DFL]
+    for each in held:
+        signal.signal(each, stop)
+    try:
+        yield came
+    finally:
+        for each in held:
+            signal.signal(each, signal.SIG_DFL)
 
 
 def _endings() -> list[signal.Signals]:
