@@ -16,6 +16,8 @@ import pytest
 from backread import Client
 from backread._backread import empty_table
 from backread.mirror import Mirror, SyncReport
+from backread.mirror.database import open_database
+from backread.mirror.engine import rows_of
 from backread.mirror.known import Known, StoredRows
 from backread.mirror.report import Mode
 from backread.mirror.synchronize import Options, synchronize
@@ -40,6 +42,17 @@ def sync(mirror: Mirror, server: MockServer | ScriptedServer, **options: Any) ->
 def rows(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
     """The rows of a query over what is published."""
     return mirror.sql(query).fetchall()
+
+
+def leave_torn_log(folder: Path) -> None:
+    """Leaves the log of a commit, with zeros at its end."""
+    database, log = folder / "mirror.duckdb", folder / "mirror.duckdb.wal"
+    with open_database(folder) as connection:
+        rows_of(connection, "INSERT INTO meta SELECT 'key ' || range, range FROM range(1000)")
+        kept, torn = database.read_bytes(), log.read_bytes()[:-100] + bytes(100)
+    # Closing it has written the commit into the database, and removed the log.
+    database.write_bytes(kept)
+    log.write_bytes(torn)
 
 
 def data_files(mirror: Mirror, table: str) -> set[int]:

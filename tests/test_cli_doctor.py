@@ -666,6 +666,26 @@ def test_a_published_file_that_is_damaged_within(doctor, chats, server):
     assert {state for state, _ in findings(doctor("--json", chats), "mirror")} == {"ok"}
 
 
+@pytest.mark.parametrize("damaged", [b"", b"no database" * 1000])
+def test_a_database_that_is_damaged(doctor, chats, damaged):
+    (chats / "mirror.duckdb").write_bytes(damaged)
+    done = doctor("--json", chats)
+    assert done.code == 7
+    [problem] = [text for state, text in findings(done, "mirror") if state == "problem"]
+    assert problem.startswith("its mirror.duckdb is damaged -> what was published can be read")
+
+
+def test_a_log_whose_end_is_lost(doctor, chats):
+    pytest.importorskip("pyarrow")
+    from mirrors import leave_torn_log
+
+    leave_torn_log(chats)
+    done = doctor("--json", chats)
+    assert done.code == 7
+    [problem] = [text for state, text in findings(done, "mirror") if state == "problem"]
+    assert problem.startswith("the end of its mirror.duckdb.wal is damaged, as by a power cut -> ")
+
+
 def test_a_folder_that_may_not_be_read(doctor, chats, monkeypatch):
     def refuse(folder: Path) -> bool:
         raise PermissionError(errno.EACCES, "Permission denied", str(folder))

@@ -12,7 +12,7 @@ import pytest
 from backread import MirrorError
 from backread.testing import MockServer, World
 from command_line import posix_only
-from mirrors import rows, sync
+from mirrors import leave_torn_log, rows, sync
 
 pytest.importorskip("duckdb")
 
@@ -100,6 +100,18 @@ def test_a_database_that_was_cut_is_damaged(mirror, server, kept):
     os.truncate(mirror.folder / "mirror.duckdb", kept)
     with pytest.raises(MirrorError, match=r"its mirror\.duckdb is damaged; .* a new folder"):
         sync(mirror, server)
+    assert rows(mirror, "SELECT count(*) FROM users") == [(USERS,)]
+
+
+def test_log_whose_end_a_power_cut_lost_is_moved_away(mirror, server):
+    """File systems leave zeros where data was not yet written."""
+    sync(mirror, server)
+    leave_torn_log(mirror.folder)
+    with pytest.raises(MirrorError, match=r"mirror\.duckdb\.wal is damaged.*; move that file away"):
+        sync(mirror, server)
+    (mirror.folder / "mirror.duckdb.wal").rename(mirror.folder.parent / "moved.wal")
+    server.world.add_messages(server.world.user_ids()[0], 1)
+    assert sync(mirror, server).messages_added == 1
     assert rows(mirror, "SELECT count(*) FROM users") == [(USERS,)]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -21,7 +22,14 @@ from backread._files.access import (
 )
 from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
-from backread.mirror.engine import connect, quoted, rows_of, transaction
+from backread.mirror.engine import (
+    DATABASE_IS_DAMAGED,
+    LOG_IS_DAMAGED,
+    connect,
+    quoted,
+    rows_of,
+    transaction,
+)
 from backread.mirror.layout import PUBLISHED
 from backread.mirror.lock import LOCK_NAME
 from backread.mirror.manifest import read_manifest, remove_unpublished
@@ -48,12 +56,20 @@ __all__ = [
     "refuse_foreign",
     "require_database",
     "rewrite_database",
+    "visible_damage",
 ]
 
 DATABASE_NAME = "mirror.duckdb"
 LOG_NAME = f"{DATABASE_NAME}.wal"
 SPILL_NAME = f"{DATABASE_NAME}.tmp"
 """DuckDB's spill folder."""
+
+MAGIC = b"DUCK"
+MAGIC_AT = 8
+"""Where DuckDB's files have it."""
+
+ZEROS = 16
+"""Bytes of 0 at the end of the log that a power cut has left there."""
 
 CHECKPOINT_AT = "64MB"
 """The size of DuckDB's log before a checkpoint, which repacks the rows at the tables' ends."""
@@ -113,6 +129,20 @@ def database_bytes(folder: Path) -> int:
     """The size of the database and its log."""
     paths = (folder / DATABASE_NAME, folder / LOG_NAME)
     return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def visible_damage(folder: Path) -> str | None:
+    """What is wrong with the database, as far as a few bytes show; its file must not be in use."""
+    with (folder / DATABASE_NAME).open("rb") as file:
+        if file.read(len(MAGIC) + MAGIC_AT)[MAGIC_AT:] != MAGIC:
+            return DATABASE_IS_DAMAGED
+    with suppress(FileNotFoundError), (folder / LOG_NAME).open("rb") as log:
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(size - ZEROS, 0))
+        # DuckDB ends an entry with other bytes.
+        if log.read() == bytes(ZEROS):
+            return LOG_IS_DAMAGED
+    return None
 
 
 def rewrite_database(folder: Path, memory_limit: int | None = None) -> None:

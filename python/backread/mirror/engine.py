@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DAMAGED_FILE",
+    "DATABASE_IS_DAMAGED",
+    "LOG_IS_DAMAGED",
     "check_path",
     "connect",
     "disk_is_full",
@@ -52,6 +54,11 @@ _QUOTED_PATH = re.compile(r"""(?<!\w)(["'])(?:(?!\1).)*[/\\](?:(?!\1).)*\1""")
 
 DATABASE_IS_DAMAGED = (
     "its mirror.duckdb is damaged; what was published can be read, and a sync needs a new folder"
+)
+LOG_IS_DAMAGED = (
+    "the end of its mirror.duckdb.wal is damaged, as by a power cut; move that file away and sync "
+    "again: rows since the last checkpoint are read again, and users forgotten since then must be "
+    "forgotten again"
 )
 DAMAGED_DATABASE = ("not a valid duckdb database", "corrupt")
 DAMAGED_FILE = (
@@ -153,8 +160,10 @@ def disk_is_full(text: str) -> bool:
 def _advice(folder: Path, text: str) -> str:
     line = " ".join(text.split())
     lowered = _QUOTED_PATH.sub("", line).lower()
+    if "corrupt wal" in lowered:
+        advice = LOG_IS_DAMAGED
     # DuckDB says "could not read enough bytes" of a published file, too.
-    if any(each in lowered for each in DAMAGED_DATABASE) or (
+    elif any(each in lowered for each in DAMAGED_DATABASE) or (
         "could not read enough bytes" in lowered and "mirror.duckdb" in line
     ):
         advice = DATABASE_IS_DAMAGED

@@ -46,7 +46,7 @@ def check_mirror(findings: Findings, folder: Path) -> None:
 
 def _check_folder(findings: Findings, folder: Path) -> None:
     from backread.mirror import Mirror
-    from backread.mirror.database import DATABASE_NAME
+    from backread.mirror.database import DATABASE_NAME, visible_damage
     from backread.mirror.lock import LOCK_NAME, lock_holder
 
     if not folder.is_dir():
@@ -75,7 +75,12 @@ def _check_folder(findings: Findings, folder: Path) -> None:
                 "sync into a new folder",
                 MIRROR,
             )
-    _check_unfinished(findings, mirror, lock_holder(folder))
+    holder = lock_holder(folder)
+    if holder is None and (folder / DATABASE_NAME).exists():
+        damage = visible_damage(folder)
+        if damage is not None:
+            findings.problem(*damage.split("; ", 1), MIRROR)
+    _check_unfinished(findings, mirror, holder)
     _check_space(findings, folder)
 
 
