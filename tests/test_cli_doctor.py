@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ pytest.importorskip("duckdb")
 from backread import BackreadError, Client, Mirror
 from backread.cli.doctor.proxies import proxy_of_environment
 from backread.mirror.lock import writer_lock
+from backread.mirror.pending_removal import mark_removal
 from backread.testing import MockServer
 from command_line import Done, settings_of
 from modes import posix_only
@@ -684,6 +686,67 @@ def test_a_log_whose_end_is_lost(doctor, chats):
     assert done.code == 7
     [problem] = [text for state, text in findings(done, "mirror") if state == "problem"]
     assert problem.startswith("the end of its mirror.duckdb.wal is damaged, as by a power cut -> ")
+
+
+class KilledError(BaseException):
+    """Stands in for a kill at some moment."""
+
+
+def killed(*arguments: object) -> None:
+    raise KilledError
+
+
+@pytest.mark.parametrize("cause", ["forget", "retention"])
+def test_a_removal_that_is_not_complete(doctor, backread, chats, server, monkeypatch, cause):
+    mirror, gone = Mirror(chats, retention=0), server.world.user_ids()[3]
+    before = server.world.snapshot()
+    incomplete = "a removal is not complete"
+    with server.client() as client:
+        if cause == "retention":
+            server.world.remove_user(gone)
+            Mirror(chats).sync(client, mode="full")
+        remove = partial(mirror.forget, gone) if cause == "forget" else partial(mirror.sync, client)
+        with monkeypatch.context() as patched:
+            patched.setattr("backread.mirror.purge._publish_what_remains", killed)
+            with pytest.raises(KilledError):
+                remove()
+        server.world.restore(before)
+        assert mirror.sql("SELECT count(*) FROM users WHERE id = ?", [gone]).fetchall() == [(1,)]
+        done = doctor("--json", chats)
+        assert done.code == 7
+        [problem] = [text for state, text in findings(done, "mirror") if state == "problem"]
+        assert problem.startswith(f"{incomplete}: ")
+        assert problem.endswith(" -> run `backread sync` or `backread forget` again")
+        assert incomplete in backread("runs", chats).out
+        with writer_lock(chats):
+            # What goes on is not incomplete.
+            assert incomplete not in backread("runs", chats).out
+            assert incomplete not in doctor("--json", chats).out
+        Mirror(chats).sync(client)
+    assert doctor("--json", chats).code == 0
+    assert incomplete not in backread("runs", chats).out
+
+
+@pytest.mark.parametrize("place", ["mirror.forget.delete_users", "mirror.purge.count_change"])
+def test_a_removal_that_was_rolled_back_is_not_incomplete(
+    doctor, chats, server, monkeypatch, place
+):
+    mirror = Mirror(chats)
+    with monkeypatch.context() as patched:
+        patched.setattr(f"backread.{place}", killed)
+        with pytest.raises(KilledError):
+            mirror.forget(server.world.user_ids()[3])
+    assert doctor("--json", chats).code == 0
+
+
+def test_a_removal_that_was_killed_before_it_began_is_forgotten_by_the_next_sync(
+    doctor, chats, server
+):
+    mark_removal(chats)
+    assert doctor("--json", chats).code == 7
+    with server.client() as client:
+        Mirror(chats).sync(client)
+    assert doctor("--json", chats).code == 0
 
 
 def test_a_folder_that_may_not_be_read(doctor, chats, monkeypatch):

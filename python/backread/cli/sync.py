@@ -222,12 +222,16 @@ def runs(folder: Folder, limit: Limit = 10) -> None:
     it was one of given users (`sync --user`), which no later sync continues.
     """
     from backread.mirror import Mirror
+    from backread.mirror.lock import lock_holder
+    from backread.mirror.pending_removal import removal_is_pending
 
     mirror = Mirror(folder)
     unfinished = mirror.unfinished_run
-    if unfinished is not None:
-        line = unfinished_line(unfinished)
-        sys.stdout.writelines(f"{each}\n" for each in wrapped(line, sys.stdout))
+    notes = [] if unfinished is None else [unfinished_line(unfinished)]
+    if removal_is_pending(folder) and lock_holder(folder) is None:
+        notes.append("a removal is not complete: run `backread sync` or `backread forget` again")
+    for note in notes:
+        sys.stdout.writelines(f"{each}\n" for each in wrapped(note, sys.stdout))
     try:
         with waiting("reading the runs"):
             relation = mirror.sql(RUNS, [limit])

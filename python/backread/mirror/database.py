@@ -35,6 +35,7 @@ from backread.mirror.lock import LOCK_NAME
 from backread.mirror.manifest import read_manifest, remove_unpublished
 from backread.mirror.memory import default_memory_limit
 from backread.mirror.migrate import upgrade_statements
+from backread.mirror.pending_removal import REMOVAL_NAME
 from backread.mirror.schema import (
     CONTENT_TABLES,
     PURGE_PENDING,
@@ -89,6 +90,7 @@ OWN_NAMES = {
     LOCK_NAME,
     PROGRESS_NAME,
     PUBLISHED,
+    REMOVAL_NAME,
     *VIEWS_NAMES,
 }
 """All that a sync puts into the folder."""

@@ -145,8 +145,8 @@ def named_errors(folder: Path) -> Iterator[None]:
     except RefusedFileError as error:
         raise MirrorError(f"the mirror in {folder}: {error}") from None
     except (duckdb.Error, OSError, UnicodeDecodeError) as error:
-        # The file system's errors have a number; the TimeoutError of a signal handler has none.
-        if isinstance(error, OSError) and error.errno is None:
+        # That of a signal handler: the file system gives one a number.
+        if isinstance(error, TimeoutError) and error.errno is None:
             raise
         raise MirrorError(_advice(folder, str(error))) from error
 

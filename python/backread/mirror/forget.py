@@ -16,7 +16,7 @@ from backread.landing.storage import Folder
 from backread.mirror.database import require_database
 from backread.mirror.engine import load_duckdb, named_errors
 from backread.mirror.lock import writer_lock
-from backread.mirror.purge import check_removal, delete_users, note_removal, open_store
+from backread.mirror.purge import check_removal, delete_users, open_store, removal
 from backread.mirror.rejects import RejectsOf
 from backread.mirror.report import ForgetReport
 from backread.mirror.store import Store
@@ -58,17 +58,17 @@ def forget(
     with named_errors(folder):
         require_database(folder)
         found = [find_users(each, wanted) for each in landings]
-        removal = _Removal(folder, wanted, found, missing_ok)
+        removing = _Removal(folder, wanted, found, missing_ok)
         before = _bytes_below(folder)
     try:
         with named_errors(folder), ExitStack() as held:
             held.enter_context(writer_lock(folder))
-            held.enter_context(open_store(folder, memory_limit, removal.apply))
+            held.enter_context(open_store(folder, memory_limit, removing.apply))
     except MirrorError as error:
-        if removal.report.forgotten_at is None:
+        if removing.report.forgotten_at is None:
             raise
         raise MirrorError(f"{error}; {UNCOMPLETED}") from error
-    return replace(removal.report, bytes_freed=max(before - _bytes_below(folder), 0))
+    return replace(removing.report, bytes_freed=max(before - _bytes_below(folder), 0))
 
 
 class _Removal:
@@ -122,7 +122,7 @@ class _Removal:
         )
 
     def _remove(self, store: Store, now: datetime) -> None:
-        with store.transaction():
+        with removal(store):
             deleted = delete_users(store, "leaving")
             deleted["rejects"] += RejectsOf(store, "rejects", self._wanted).remove()
             for name, text in REMOVED_TEXTS.items():
@@ -132,7 +132,6 @@ class _Removal:
                 "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id",
                 [now],
             )
-            note_removal(store)
         self.report = replace(
             self.report,
             users=deleted["users"],

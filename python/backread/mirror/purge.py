@@ -18,13 +18,14 @@ from backread.errors import MirrorError
 from backread.mirror.database import database_bytes, open_database, rewrite_database
 from backread.mirror.finish_run import count_change
 from backread.mirror.layout import PUBLISHED
+from backread.mirror.pending_removal import mark_removal, unmark_removal
 from backread.mirror.publish import publish
 from backread.mirror.runs import never_finished
 from backread.mirror.schema import CONTENT_TABLES, PURGE_PENDING, Table
 from backread.mirror.store import Store
 from backread.mirror.views_database import clear_views_database, refuse_foreign_views
 
-__all__ = ["check_removal", "delete_rows", "delete_users", "note_removal", "open_store"]
+__all__ = ["check_removal", "delete_rows", "delete_users", "open_store", "removal"]
 
 SPARE = 16 * 2**20
 """Bytes for the log and the smaller files that a removal writes."""
@@ -44,11 +45,14 @@ def open_store(
         if prepare is not None:
             prepare(store)
         if store.meta(PURGE_PENDING) is None:
+            # A kill may have come just before or just after the removal.
+            unmark_removal(folder)
             yield store
             return
         _check_space(folder)
         _publish_what_remains(store)
     rewrite_database(folder, memory_limit)
+    unmark_removal(folder)
     with open_database(folder, memory_limit) as connection:
         yield Store(folder, connection)
 
@@ -71,10 +75,19 @@ def _check_space(folder: Path) -> None:
         )
 
 
-def note_removal(store: Store) -> None:
-    """Makes the next `open_store` complete the removal; inside the caller's transaction."""
-    store.set_meta(PURGE_PENDING, "1")
-    count_change(store)
+@contextmanager
+def removal(store: Store) -> Iterator[None]:
+    """A transaction that removes rows; the next `open_store` completes the removal."""
+    mark_removal(store.folder)
+    try:
+        with store.transaction():
+            yield
+            store.set_meta(PURGE_PENDING, "1")
+            count_change(store)
+    except BaseException:
+        if store.meta(PURGE_PENDING) is None:
+            unmark_removal(store.folder)
+        raise
 
 
 def delete_users(store: Store, source: str) -> dict[str, int]:

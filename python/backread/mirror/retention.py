@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from backread.mirror.engine import timestamp
-from backread.mirror.purge import check_removal, delete_rows, delete_users, note_removal
+from backread.mirror.purge import check_removal, delete_rows, delete_users, removal
 from backread.mirror.schema import MESSAGES, USERS
 from backread.mirror.store import Store
 
@@ -26,7 +26,7 @@ def remove_expired(store: Store, retention: float) -> None:
     if not any(store.rows(f"SELECT 1 FROM {each.name} WHERE {expired} LIMIT 1") for each in tables):
         return
     check_removal(store)
-    with store.transaction():
+    with removal(store):
         store.rows(
             f"CREATE OR REPLACE TEMP TABLE leaving AS SELECT id AS user_id FROM users "
             f"WHERE {expired}"
@@ -37,4 +37,3 @@ def remove_expired(store: Store, retention: float) -> None:
         )
         delete_users(store, "leaving")
         delete_rows(store, MESSAGES, expired)
-        note_removal(store)

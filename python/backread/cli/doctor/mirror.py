@@ -48,6 +48,7 @@ def _check_folder(findings: Findings, folder: Path) -> None:
     from backread.mirror import Mirror
     from backread.mirror.database import DATABASE_NAME, visible_damage
     from backread.mirror.lock import LOCK_NAME, lock_holder
+    from backread.mirror.pending_removal import removal_is_pending
 
     if not folder.is_dir():
         findings.problem(
@@ -79,7 +80,15 @@ def _check_folder(findings: Findings, folder: Path) -> None:
     if holder is None and (folder / DATABASE_NAME).exists():
         damage = visible_damage(folder)
         if damage is not None:
-            findings.problem(*damage.split("; ", 1), MIRROR)
+            text, _, advice = damage.partition("; ")
+            findings.problem(text, advice, MIRROR)
+    if holder is None and removal_is_pending(folder):
+        findings.problem(
+            "a removal is not complete: files may still have rows of forgotten users, or expired "
+            "ones",
+            "run `backread sync` or `backread forget` again",
+            MIRROR,
+        )
     _check_unfinished(findings, mirror, holder)
     _check_space(findings, folder)
 
