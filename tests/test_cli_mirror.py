@@ -9,6 +9,7 @@ import signal
 import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,55 @@ def test_a_first_run_that_fails_at_once_is_shown_as_unfinished(backread, tmp_pat
     shown = backread("runs", folder)
     assert (shown.code, shown.error) == (0, "")
     assert shown.out.startswith("run 1 (incremental) is unfinished, begun ")
+    assert "; stopped while reading: AuthenticationError: " in shown.out
+
+
+def test_a_later_run_that_fails_says_why_until_one_goes_on(backread, tmp_path):
+    folder = tmp_path / "chats"
+    with MockServer(World(seed=11, users=30, messages_per_user=(1, 5))) as server:
+        address = ("--base-url", server.url, "--vendor", server.vendor)
+        secret = tmp_path / "secret"
+        secret.write_text(server.secret, encoding="utf-8")
+        command = ("sync", folder, *address, "--secret-file", secret)
+        assert backread(*command).code == 0
+        server.on("users").fail("status(500)")
+        assert backread(*command, "--max-retries", 0).code == 5
+        assert "run 2 (incremental) is unfinished" in backread("runs", folder).out
+        assert "; stopped while reading: ServerError: " in backread("runs", folder).out
+        doctor = " ".join(backread("doctor", folder).out.split())
+        assert "before its end, while reading: ServerError: " in doctor
+        server.clear_faults()
+        assert backread(*command).code == 0
+    assert "stopped" not in backread("runs", folder).out
+
+
+def test_a_publication_that_fails_says_why(backread, tmp_path, monkeypatch):
+    folder = tmp_path / "chats"
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "backread.mirror.publish.point_current", partial(fail, OSError(28, "No space left"))
+        )
+        assert backread("sync", folder).code == 7
+    assert "; stopped while publishing: MirrorError: " in backread("runs", folder).out
+    assert backread("sync", folder).code == 0
+    assert "stopped" not in backread("runs", folder).out
+
+
+def fail(error: Exception, *_: object) -> None:
+    raise error
+
+
+def test_forgetting_a_user_removes_the_error_too(backread, server, tmp_path, monkeypatch):
+    folder = tmp_path / "chats"
+    assert backread("sync", folder).code == 0
+    with monkeypatch.context() as patched:
+        patched.setenv("BACKREAD_API_SECRET", "mock_wrong")
+        assert backread("sync", folder).code == 4
+    assert "AuthenticationError" in (folder / "progress.json").read_text()
+    assert backread("forget", folder, server.world.user_ids()[0]).code == 0
+    assert "AuthenticationError" not in (folder / "progress.json").read_text()
+    said = "stopped while reading: the text was removed when a user was forgotten"
+    assert said in backread("runs", folder).out
 
 
 def test_a_run_of_given_users_that_fails_is_not(backread, server, tmp_path, monkeypatch):

@@ -245,9 +245,11 @@ def runs(folder: Folder, limit: Limit = 10) -> None:
 def unfinished_line(run: UnfinishedRun) -> str:
     """One line about a run that is going on or was killed."""
     left = "" if run.lists_left is None else f", {run.lists_left:,} lists left"
+    stopped = "" if run.error is None else f"; stopped while {run.progress.phase}: {run.error}"
     return (
         f"run {run.run_id} ({run.mode}) is unfinished, begun {run.started_at:%Y-%m-%d %H:%M:%S} "
         f"UTC: {describe(run.progress)}{left}; as of {timedelta(seconds=round(run.age))} ago"
+        f"{stopped}"
     )
 
 

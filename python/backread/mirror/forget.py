@@ -20,6 +20,7 @@ from backread.mirror.purge import check_removal, delete_users, open_store, remov
 from backread.mirror.rejects import RejectsOf
 from backread.mirror.report import ForgetReport
 from backread.mirror.store import Store
+from backread.mirror.unfinished_run import replace_error
 
 __all__ = ["forget"]
 
@@ -122,6 +123,7 @@ class _Removal:
         )
 
     def _remove(self, store: Store, now: datetime) -> None:
+        replace_error(self._folder, REMOVED_TEXTS["error"])
         with removal(store):
             deleted = delete_users(store, "leaving")
             deleted["rejects"] += RejectsOf(store, "rejects", self._wanted).remove()

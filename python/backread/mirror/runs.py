@@ -36,6 +36,7 @@ __all__ = [
     "begin_run",
     "begin_users_run",
     "clear",
+    "error_text",
     "keep_newest_lists",
     "known_to",
     "never_finished",
@@ -375,16 +376,21 @@ def _profile(store: Store) -> dict[str, Any] | None:
 
 def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:
     """Records in the run what stopped it, and the cost since the last commit."""
+    with store.transaction():
+        store.rows(
+            "UPDATE runs SET error = ?, requests = requests + ?, seconds = seconds + ?, "
+            "outage_seconds = outage_seconds + ? WHERE run_id = ?",
+            [error_text(error), spent.requests, spent.seconds, spent.outage_seconds, run.run_id],
+        )
+    run.requests += spent.requests
+    run.seconds += spent.seconds
+
+
+def error_text(error: BaseException) -> str:
+    """What the mirror keeps of an error."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     # Of an answer that is quoted, only the request is kept: the mirror may hold no names.
     if isinstance(error, BackreadError) and QUOTE in text:
         request = str(error).partition(": ")[0]
         text = f"{type(error).__name__}: {request}: the answer does not have the documented shape"
-    with store.transaction():
-        store.rows(
-            "UPDATE runs SET error = ?, requests = requests + ?, seconds = seconds + ?, "
-            "outage_seconds = outage_seconds + ? WHERE run_id = ?",
-            [text, spent.requests, spent.seconds, spent.outage_seconds, run.run_id],
-        )
-    run.requests += spent.requests
-    run.seconds += spent.seconds
+    return text

@@ -30,6 +30,7 @@ from backread.mirror.runs import (
     Spent,
     begin_run,
     begin_users_run,
+    error_text,
     known_to,
     never_finished,
     record_error,
@@ -189,6 +190,7 @@ class _Sync:
         self._uncompared: set[Table] = set()
         if store.service() is not None and not options.moved:
             self._uncompared = {USERS, MESSAGES}
+        self._phase: Phase = "reading"
         self._requests = 0
         self._outage_seconds = 0.0
         self._began = self._since = monotonic()
@@ -209,13 +211,17 @@ class _Sync:
                 spent = self._spent()
                 record_error(self._store, self._run, error, spent)
                 self._count(spent)
-            self._tell_others(self._progress_of("reading"))
+            self._tell_others(self._progress_of(self._phase), error_text(error))
             if isinstance(error, DeadlineExceededError):
                 with suppress(MirrorError):
                     self._end(True)
                     self._publish()
             raise
-        self._publish()
+        try:
+            self._publish()
+        except BaseException as error:
+            self._tell_others(self._progress_of(self._phase), error_text(error))
+            raise
         self._tell("finished")
         return replace(
             report,
@@ -323,6 +329,7 @@ class _Sync:
         return sum(each.requests for each in self._progress.values())
 
     def _tell(self, phase: Phase) -> None:
+        self._phase = phase
         now = self._progress_of(phase)
         reading = phase in ("reading", "checking")
         if reading and monotonic() - self._told >= SECONDS_BETWEEN_FILES:
@@ -331,12 +338,13 @@ class _Sync:
         if self._options.on_progress is not None:
             self._options.on_progress(now)
 
-    def _tell_others(self, now: SyncProgress) -> None:
+    def _tell_others(self, now: SyncProgress, error: str | None = None) -> None:
         run = self._run
         # No later sync continues a run of given users.
         if run.given:
             return
-        unfinished = UnfinishedRun(run.run_id, run.mode, run.started_at, datetime.now(UTC), now)
+        updated_at = datetime.now(UTC)
+        unfinished = UnfinishedRun(run.run_id, run.mode, run.started_at, updated_at, now, error)
         write_unfinished_run(self._store.folder, unfinished)
 
     def _progress_of(self, phase: Phase) -> SyncProgress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ __all__ = [
     "UnfinishedRun",
     "forget_unfinished_run",
     "read_unfinished_run",
+    "replace_error",
     "write_unfinished_run",
 ]
 
@@ -33,7 +34,7 @@ class UnfinishedRun:
 
     ``run_id`` is its number in the mirror, ``mode`` that of the sync. ``started_at`` and
     ``updated_at`` are UTC. ``progress`` has the lists done and in all, the rate
-    and the seconds left.
+    and the seconds left. ``error`` is what stopped the run; None if it is going on or was killed.
     """
 
     run_id: int
@@ -41,6 +42,7 @@ class UnfinishedRun:
     started_at: datetime
     updated_at: datetime
     progress: SyncProgress
+    error: str | None = None
 
     @property
     def lists_left(self) -> int | None:
@@ -64,6 +66,13 @@ def forget_unfinished_run(folder: Path) -> None:
     """Removes the file, at the end of a run."""
     with suppress(OSError):
         (folder / PROGRESS_NAME).unlink(missing_ok=True)
+
+
+def replace_error(folder: Path, text: str) -> None:
+    """Replaces the error in the file, which may quote a user's rows, if there is one."""
+    run = read_unfinished_run(folder)
+    if run is not None and run.error is not None:
+        write_unfinished_run(folder, replace(run, error=text))
 
 
 def read_unfinished_run(folder: Path) -> UnfinishedRun | None:

@@ -178,8 +178,11 @@ def _check_unfinished(findings: Findings, mirror: Mirror, holder: str | None) ->
     if holder is not None:
         findings.ok(f"a sync is going on, by {holder}")
     elif unfinished is not None:
+        phase, error = unfinished.progress.phase, unfinished.error
+        stopped = "" if error is None else f", while {phase}: {error}"
         findings.warning(
-            f"run {unfinished.run_id} was stopped {duration(unfinished.age)} ago, before its end",
+            f"run {unfinished.run_id} was stopped {duration(unfinished.age)} ago, before its end"
+            f"{stopped}",
             "the next sync resumes it",
         )
     else:
