@@ -99,6 +99,18 @@ def test_nothing_is_configured(doctor, settings, monkeypatch):
     assert "run: backread demo" in said
 
 
+def test_a_duckdb_that_is_too_old(doctor, monkeypatch):
+    monkeypatch.setattr("duckdb.__version__", "1.4.3")
+    done = doctor("--json")
+    assert done.code == 1
+    [problem] = [text for state, text in findings(done, "installed") if state == "problem"]
+    assert re.fullmatch(
+        r"a mirror needs DuckDB 2[\d.]* or later, but 1\.4\.3 is installed -> "
+        "run: pip install -U duckdb",
+        problem,
+    )
+
+
 def test_it_sends_two_requests_and_no_more(doctor, server):
     before = server.counts()
     doctor("--max-retries", "9")

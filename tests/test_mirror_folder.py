@@ -160,6 +160,21 @@ def test_damaged_database_is_named(mirror, server):
         sync(mirror, server)
 
 
+def test_duckdb_that_is_too_old_is_named(mirror, server, monkeypatch):
+    import duckdb
+
+    monkeypatch.setattr(duckdb, "__version__", "1.4.3")
+    with pytest.raises(
+        MirrorError,
+        match=r"needs DuckDB 2[\d.]* or later, but 1\.4\.3 .*; run: pip install -U duckdb",
+    ):
+        sync(mirror, server)
+    assert not mirror.folder.exists()
+    # A pre-release of a later one is not.
+    monkeypatch.setattr(duckdb, "__version__", "2.11.0.dev5")
+    sync(mirror, server)
+
+
 def test_database_of_another_kind_is_refused(mirror, server):
     import duckdb
 

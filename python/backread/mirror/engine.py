@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -49,6 +51,9 @@ FULL_DISK = (
     "max_temp_directory_size",
 )  # fmt: skip
 
+LEAST_DUCKDB = re.compile(r"duckdb *>= *([\d.]+)", re.ASCII)
+"""As in ``duckdb>=2.0; extra == "mirror"``."""
+
 # Names of files, which are anyone's words.
 _QUOTED_PATH = re.compile(r"""(?<!\w)(["'])(?:(?!\1).)*[/\\](?:(?!\1).)*\1""")
 
@@ -86,7 +91,7 @@ _ODD_SNAPSHOT = re.compile(
 
 
 def load_duckdb() -> ModuleType:
-    """The module ``duckdb``; if it is missing, `MirrorError` says how to install it."""
+    """The module ``duckdb``; if it is missing or too old, `MirrorError` says how to install it."""
     try:
         import duckdb
     except ModuleNotFoundError as error:
@@ -95,7 +100,27 @@ def load_duckdb() -> ModuleType:
         raise MirrorError(
             'a mirror needs DuckDB, which is not installed; run: pip install "backread[mirror]"'
         ) from None
+    least = _least_version()
+    if _numbers(duckdb.__version__) < _numbers(least):
+        raise MirrorError(
+            f"a mirror needs DuckDB {least} or later, but {duckdb.__version__} is installed; "
+            "run: pip install -U duckdb"
+        )
     return duckdb
+
+
+@cache
+def _least_version() -> str:
+    """What the installed package requires; empty if it is imported from a folder."""
+    try:
+        requirements = metadata.requires("backread") or ()
+    except metadata.PackageNotFoundError:
+        return ""
+    return next((found[1] for found in map(LEAST_DUCKDB.match, requirements) if found), "")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBPyConnection:

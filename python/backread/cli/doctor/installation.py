@@ -8,6 +8,8 @@ from importlib import metadata
 
 from backread.cli.doctor.findings import Findings
 from backread.cli.exits import FAULT
+from backread.errors import MirrorError
+from backread.mirror.engine import load_duckdb
 
 __all__ = ["check_installation"]
 
@@ -45,6 +47,12 @@ def check_installation(findings: Findings) -> None:
     findings.ok(f"extras: {', '.join(complete)}" if complete else "no extra is complete")
     versions = [f"{name} {version}" for name, version in sorted(present.items()) if version]
     findings.ok(f"packages: {', '.join(versions)}")
+    if present.get("duckdb"):
+        try:
+            load_duckdb()
+        except MirrorError as error:
+            text, _, advice = str(error).partition("; ")
+            findings.problem(text, advice, FAULT)
     lacking = {
         name: [each for each in packages if not present[each]]
         for name, packages in extras.items()
