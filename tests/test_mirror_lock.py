@@ -71,6 +71,26 @@ def test_holder_on_another_machine_is_told_with_its_name(mirror):
 
 
 @posix_only
+def test_holder_that_was_killed_after_a_fork_is_told_as_such(mirror):
+    """The lock stays with the fork, which the file does not name."""
+    mirror.folder.mkdir()
+    ended = os.fork()
+    if ended == 0:
+        os._exit(0)
+    os.waitpid(ended, 0)
+    signature = {"pid": ended, "host": socket.gethostname(), "since": "2026-03-01T02:00:00+01:00"}
+    with held_by(mirror, json.dumps(signature).encode()):
+        said = refusal(mirror)
+    assert (
+        f"is being synced by a process that has ended (pid {ended}, since 2026-03-01 01:00:00 "
+        "UTC); one forked from it may hold the lock; wait for it to end"
+    ) in said
+    signature["pid"] = os.getppid()
+    with held_by(mirror, json.dumps(signature).encode()):
+        assert f"another process (pid {os.getppid()}, since " in refusal(mirror)
+
+
+@posix_only
 @pytest.mark.parametrize(
     "written",
     [b"", b"4321", b'{"pid": 43', b"\xff\xfe", b'{"pid": null, "host": 1, "since": 2}', b"[]"],

@@ -110,11 +110,20 @@ def _holder(file: IO[bytes]) -> str:
     details = f"pid {pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
     if host != socket.gethostname():
         return f"a process on the machine {host} ({details})"
-    return f"this process ({details})" if pid == os.getpid() else f"another process ({details})"
+    if pid == os.getpid():
+        return f"this process ({details})"
+    if not _exists(pid):
+        # The lock belongs to the open file, which a fork shares.
+        return f"a process that has ended ({details}); one forked from it may hold the lock"
+    return f"another process ({details})"
 
 
 if sys.platform == "win32":
     import msvcrt
+
+    def _exists(pid: int) -> bool:
+        # There is no fork.
+        return True
 
     def _try_lock(file: IO[bytes]) -> bool:
         # Locks a byte far beyond the pid, so that others can read the pid.
@@ -131,6 +140,16 @@ if sys.platform == "win32":
 
 else:
     import fcntl
+
+    def _exists(pid: int) -> bool:
+        try:
+            os.kill(pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+        except PermissionError:
+            # Another user's.
+            pass
+        return True
 
     def _try_lock(file: IO[bytes]) -> bool:
         try:
