@@ -164,19 +164,13 @@ def test_a_lazy_frame_filters_by_casts_that_fail_as_an_eager_one_does(tmp_path):
         assert kept(lazy, condition) == kept(whole, condition) == eager
 
 
-@pytest.mark.parametrize(
-    ("package", "version", "methods"),
-    [("duckdb", "2.0.0", ["scan_polars"]), ("polars", "1.32.3", ["scan_polars", "to_polars"])],
-)
-def test_versions_that_lose_rows_or_panic_are_refused(
-    mirror, monkeypatch, package, version, methods
-):
-    load("polars"), load("pyarrow")
-    monkeypatch.setattr(load(package), "__version__", version)
-    for method in methods:
-        expected = rf"{method}\(\) needs {package} .* or later, and {version} is installed"
-        with pytest.raises(ImportError, match=expected):
-            getattr(mirror.table("messages"), method)()
+@pytest.mark.parametrize("method", ["scan_polars", "to_polars"])
+def test_polars_that_is_too_old_is_named(mirror, monkeypatch, method):
+    load("pyarrow")
+    monkeypatch.setattr(load("polars"), "__version__", "1.32.3")
+    expected = rf"{method}\(\) needs polars 1.33 or later, and 1.32.3 is installed"
+    with pytest.raises(ImportError, match=expected):
+        getattr(mirror.table("messages"), method)()
 
 
 def test_a_query_may_have_a_lazy_frame_at_several_places(mirror):

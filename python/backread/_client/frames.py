@@ -21,6 +21,7 @@ __all__ = [
     "one_shot",
     "pandas_frame",
     "polars_frame",
+    "release",
     "require",
 ]
 
@@ -93,7 +94,7 @@ def require(package: str, method: str, least: str = "") -> Any:
             f"{method}() needs {package}, which is not installed; run: pip install {package}",
             name=package,
         ) from None
-    if least and _release(module.__version__) < _release(least):
+    if least and release(module.__version__) < release(least):
         raise ImportError(
             f"{method}() needs {package} {least} or later, and {module.__version__} is installed; "
             f"run: pip install --upgrade {package}",
@@ -102,7 +103,8 @@ def require(package: str, method: str, least: str = "") -> Any:
     return module
 
 
-def _release(version: str) -> list[int]:
+def release(version: str) -> list[int]:
+    """The first three numbers of a version, to compare."""
     return [int(each) for each in re.findall("[0-9]+", version)[:3]]
 
 

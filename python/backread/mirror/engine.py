@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from backread._client.frames import release
 from backread._files.access import RefusedFileError
 from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
@@ -101,7 +102,7 @@ def load_duckdb() -> ModuleType:
             'a mirror needs DuckDB, which is not installed; run: pip install "backread[mirror]"'
         ) from None
     least = _least_version()
-    if _numbers(duckdb.__version__) < _numbers(least):
+    if release(duckdb.__version__) < release(least):
         raise MirrorError(
             f"a mirror needs DuckDB {least} or later, but {duckdb.__version__} is installed; "
             "run: pip install -U duckdb"
@@ -117,10 +118,6 @@ def _least_version() -> str:
     except metadata.PackageNotFoundError:
         return ""
     return next((found[1] for found in map(LEAST_DUCKDB.match, requirements) if found), "")
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBPyConnection:

@@ -90,8 +90,6 @@ class MirrorTable(RowStream):
         require("polars", "scan_polars", LEAST_POLARS)
         require("pyarrow", "scan_polars")
         cursor = self._reader.cursor()
-        # DuckDB 2.0.0 drops the casts of a filter, and so loses rows.
-        require("duckdb", "scan_polars", "2.0.1")
         with named_errors(self._mirror.folder):
             return lazy_frame(cursor, self._name)
 
