@@ -36,7 +36,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
             }),
             full: Notify::new(),
             outlet,
-            waiting: Room::new(),
+            waiting: Room::default(),
             client,
         });
         messages.begin();

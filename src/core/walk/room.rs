@@ -13,11 +13,13 @@ const ROOM: u32 = 32 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Room(Arc<Semaphore>);
 
-impl Room {
-    pub fn new() -> Self {
+impl Default for Room {
+    fn default() -> Self {
         Self(Arc::new(Semaphore::new(ROOM as usize)))
     }
+}
 
+impl Room {
     /// Waits until there is room for this many bytes; they are held until the result is dropped.
     pub async fn take(&self, bytes: usize) -> Held {
         let bytes = u32::try_from(bytes).unwrap_or(ROOM).min(ROOM);
@@ -53,7 +55,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn pages_wait_until_earlier_ones_are_read() {
-        let room = Room::new();
+        let room = Room::default();
         let soon = Duration::from_secs(1);
         let first = room.take(ROOM as usize - 1).await;
         let second = room.take(1).await;
