@@ -4,7 +4,6 @@ import pytest
 
 from backread import Mirror
 from backread.errors import MirrorError
-from backread.mirror.snapshot_reader import SnapshotReader
 from backread.testing import MockServer, World
 from mirrors import rows, sync
 
@@ -184,20 +183,6 @@ def test_a_table_function_that_runs_a_text_is_refused(mirror, query, call):
 def test_functions_that_do_more_than_read_are_refused(mirror, query):
     with pytest.raises(MirrorError):
         mirror.sql(query).fetchall()
-
-
-@pytest.mark.parametrize("options", ["", "(USE_TMP_FILE false)", "(PARTITION_BY id, OVERWRITE)"])
-def test_the_connection_cannot_write_beside_the_files_of_the_snapshot(mirror, options):
-    """What stops a statement that the check of the query lets through."""
-    [users] = mirror.folder.glob("published/0*/users/*.parquet")
-    cursor = SnapshotReader(mirror.folder).cursor(restricted=True)
-    for file in (users.with_name("forged.parquet"), users.parent, mirror.folder / "forged.parquet"):
-        with pytest.raises(duckdb.Error):
-            cursor.execute(
-                f"COPY (SELECT 1 AS id, 2 AS read) TO '{in_sql(str(file))}' {options}"
-            ).fetchall()
-    assert [users] == [*users.parent.iterdir()]
-    assert cursor.execute("SELECT count(*) FROM users").fetchall() == [(20,)]
 
 
 def test_words_that_would_write_elsewhere_are_only_words_in_a_text(mirror):

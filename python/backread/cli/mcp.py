@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from typing import Annotated
@@ -10,7 +9,6 @@ from typing import Annotated
 import typer
 
 from backread.cli.arguments import Folder
-from backread.cli.exits import exit_code
 from backread.cli.stderr import say
 
 __all__ = ["mcp"]
@@ -30,7 +28,7 @@ def mcp(
     wrote goes to the model as it is, and may try to give it orders.
     """
     try:
-        from backread.integrations.mcp import StillRunningError, serve
+        from backread.integrations.mcp import serve
     except ImportError as error:
         # anyio comes with mcp.
         if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
@@ -42,9 +40,4 @@ def mcp(
         say("waiting for an MCP client on stdin; Ctrl-C ends it", named=False)
     # There is nothing to clean up, and an interrupted server would wait for its stdin.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    try:
-        serve(folder, emails=emails, sql=sql)
-    except StillRunningError as error:
-        say(str(error), named=False)
-        # Without waiting for the query's thread, as sys.exit would.
-        os._exit(0 if error.__context__ is None else exit_code(error.__context__))
+    serve(folder, emails=emails, sql=sql)

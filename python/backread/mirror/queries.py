@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,15 +45,11 @@ class RefusedQueryError(MirrorError):
         self.reason = reason
 
 
-def restrictions(files: Iterable[Path]) -> list[str]:
-    """The statements that restrict a connection to these files."""
-    # DuckDB compares with the requested names, which are patterns.
-    names = dict.fromkeys(
-        name for path in files for name in (quoted(str(path.absolute())), pattern(path))
-    )
+def restrictions(files: Path) -> list[str]:
+    """The statements that restrict a connection to files below this folder."""
     return [
-        # Not their folder: that would also allow to create and to replace files in it.
-        f"SET allowed_paths = [{', '.join(names)}]",
+        # DuckDB compares with the requested names, which are patterns.
+        f"SET allowed_directories = [{quoted(str(files.absolute()))}, {pattern(files)}]",
         "SET enable_external_access = false",
         # Must be last: it also locks itself.
         "SET lock_configuration = true",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -139,8 +138,7 @@ class SnapshotReader:
             opened = OpenSnapshot(manifest, connection, self._folder, sources, columns)
             statements = opened.statements()
             if restricted:
-                files = chain.from_iterable(manifest.paths(self._folder).values())
-                statements = [*statements, *restrictions(files)]
+                statements = [*statements, *restrictions(manifest.folder(self._folder))]
             for statement in statements:
                 rows_of(connection, statement)
             return opened

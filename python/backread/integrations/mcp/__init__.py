@@ -9,6 +9,5 @@ Layers, each of which imports only those before it::
 """
 
 from backread.integrations.mcp.server import create_server, serve
-from backread.integrations.mcp.tools import StillRunningError
 
-__all__ = ["StillRunningError", "create_server", "serve"]
+__all__ = ["create_server", "serve"]

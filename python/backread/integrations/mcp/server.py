@@ -88,9 +88,6 @@ def serve(folder: str | os.PathLike[str], *, emails: bool = False, sql: bool = F
     """Serves an MCP client on stdin and stdout until stdin ends.
 
     Takes the arguments of `create_server`, and raises its errors.
-
-    Raises:
-        StillRunningError: A query goes on and cannot be interrupted.
     """
     tools = _tools_of(folder, emails)
     try:

@@ -38,7 +38,7 @@ from backread.mirror.windows import read_window
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["StillRunningError", "Tools"]
+__all__ = ["Tools"]
 
 LONGEST_BODY = 2_000
 LONGEST_ONLY_BODY = 20_000
@@ -69,10 +69,6 @@ Since = Annotated[
 ]
 Until = Annotated[str | None, Field(description="Like since; this moment is excluded.")]
 UserId = Annotated[int, Field(ge=0, description="The id of a user, as find_users gives it.")]
-
-
-class StillRunningError(Exception):
-    """A query does not end, and its thread would keep the interpreter from ending."""
 
 
 class Tools:
@@ -115,12 +111,7 @@ class Tools:
                 self._changed.wait(0.02)
 
     def close(self) -> None:
-        """Interrupts what is running: a query that outlives the interpreter would abort it.
-
-        Raises:
-            StillRunningError: A query has not ended after `SECONDS_TO_END`. DuckDB looks for an
-                interruption between two vectors of rows only.
-        """
+        """Interrupts what is running: a query that outlives the interpreter would abort it."""
         self._people.close()
         ends = monotonic() + SECONDS_TO_END
         with self._changed:
@@ -128,10 +119,7 @@ class Tools:
                 self._reader.interrupt()
                 # It may be between two queries.
                 self._changed.wait(0.02)
-            still_running = bool(self._running)
         self._reader.close()
-        if still_running:
-            raise StillRunningError("a query could not be interrupted; it is abandoned")
 
     def mirror_status(
         self, runs: Annotated[int, Field(ge=1, le=20, description="How many runs.")] = 5
