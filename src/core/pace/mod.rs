@@ -20,6 +20,7 @@ mod state;
 mod tests;
 mod trial;
 mod unavailable;
+mod unstated;
 mod window;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,8 +32,9 @@ use tokio::time::Instant;
 
 use self::rate::{Turn, Why};
 use self::refusal::Refusal;
-pub use self::refusal::{InARow, RefusedBy};
+pub use self::refusal::RefusedBy;
 use self::state::State;
+pub use self::unstated::InARow;
 use crate::clock::{Clock, Elapsed};
 
 /// How soon a probe checks again whether fewer than `max_concurrency` requests are in flight.

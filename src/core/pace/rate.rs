@@ -10,15 +10,14 @@ use super::bans::{Bans, Verdict};
 use super::finding::LearnedState;
 use super::learned::Learned;
 use super::log::Log;
-use super::refusal::{InARow, Refusal, RefusedBy};
+use super::refusal::{Refusal, RefusedBy};
 use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
+use super::unstated::{InARow, Unstated};
 
 /// A longer gap between two requests is idle time, unless requests were held back.
 const IDLE: Duration = Duration::from_millis(100);
 /// The lowest pace tried, in requests per second.
 const SLOWEST_TRIAL: f64 = 1.0;
-/// 429s without a stated wait that came this long ago say nothing about those that come now.
-const FORGOTTEN: Duration = Duration::from_secs(60);
 /// A learned rate lower than an earlier one divided by this has collapsed.
 const PARTS: f64 = 4.0;
 
@@ -46,23 +45,10 @@ pub struct Rate {
     floor: f64,
     /// What was learned from 503s, while it is lifted.
     suspended: Option<Learned>,
-    unstated: Unstated,
+    unstated: Unstated<Believed>,
 }
 
-/// 429s without a stated wait, between two answers.
-#[derive(Debug, Default)]
-struct Unstated {
-    /// How many came one after another, each to a request sent after the wait for the one before.
-    in_a_row: u32,
-    /// Requests up to this number were sent before the first of them was known.
-    before: u64,
-    /// When the wait for the last one ends.
-    until: Option<Instant>,
-    /// What was believed before the last wait: if the next request is refused too, it was too short
-    /// to conclude anything.
-    believed: Option<Box<Believed>>,
-}
-
+/// What was believed before a refusal's wait was over.
 #[derive(Debug)]
 struct Believed {
     episode: Episode,
@@ -251,28 +237,23 @@ impl Rate {
         self.hold(now, wait);
         // Requests sent before an earlier refusal was known belong to its episode.
         let anew = number > self.settled;
-        if refusal.is_unstated() && self.goes_on(number, now) {
+        if refusal.is_unstated() && self.unstated.goes_on(number, now) {
             self.log.disregard();
             if anew {
                 self.settled = self.log.sent();
-                self.unstated.in_a_row += 1;
-                self.unstated.until = self.held;
                 self.take_back();
             }
             return;
         }
-        self.log.settle();
+        if anew {
+            self.log.settle();
+        }
         if by == RefusedBy::TooManyRequests || !told {
             self.log.refuse(number, sent);
         }
         if anew {
             self.unstated = match refusal.is_unstated() {
-                true => Unstated {
-                    in_a_row: 1,
-                    before: self.log.sent(),
-                    until: self.held,
-                    believed: None,
-                },
+                true => Unstated::begin(self.log.sent(), self.held),
                 false => Unstated::default(),
             };
             self.settled = self.log.sent();
@@ -288,20 +269,8 @@ impl Rate {
 
     /// The 429s without a stated wait so far, if this request is refused so.
     pub fn refused_in_a_row(&self, number: u64, now: Instant) -> InARow {
-        let Unstated {
-            in_a_row, before, ..
-        } = self.unstated;
-        let anew = number > self.settled;
-        match self.goes_on(number, now) || in_a_row > 0 && !anew {
-            true => InARow {
-                since: before,
-                count: in_a_row + u32::from(anew),
-            },
-            false => InARow {
-                since: self.log.sent(),
-                count: 1,
-            },
-        }
+        let sent = self.log.sent();
+        self.unstated.in_a_row(number, self.settled, sent, now)
     }
 
     /// Records that the call of a request that was refused so has given up: the waits of others
@@ -314,32 +283,17 @@ impl Rate {
 
     /// Records that this request was answered.
     pub fn passed(&mut self, number: u64) {
-        if number > self.unstated.before {
-            self.unstated = Unstated::default();
-        }
+        self.unstated.passed(number);
     }
 
     /// What is learned from 503s from here on replaces what was believed.
     pub fn keep_conclusion(&mut self) {
-        self.unstated.believed = None;
-    }
-
-    /// Whether this request was sent after the wait for a 429 without a stated wait, not long after,
-    /// and before another was answered.
-    fn goes_on(&self, number: u64, now: Instant) -> bool {
-        let Unstated {
-            in_a_row,
-            before,
-            until,
-            ..
-        } = self.unstated;
-        let lately = until.is_some_and(|until| now < until + FORGOTTEN);
-        in_a_row > 0 && number > before && lately
+        self.unstated.keep_conclusion();
     }
 
     /// The last wait was too short: continues the refusal before it.
     fn take_back(&mut self) {
-        if let Some(believed) = self.unstated.believed.take() {
+        if let Some(believed) = self.unstated.go_on(self.held) {
             let Believed {
                 episode,
                 log,
@@ -476,22 +430,23 @@ impl Rate {
             self.log.restart(now);
             return;
         };
-        if self.unstated.in_a_row > 0 {
-            self.unstated.believed = Some(Box::new(Believed {
+        let unstated = self.unstated.is_under_way();
+        if unstated {
+            self.unstated.believe(Believed {
                 episode,
                 log: self.log.clone(),
                 learned: self.learned,
                 kept: self.kept,
                 doubted: self.doubted,
                 floor: self.floor,
-            }));
+            });
         }
         let waited = now.saturating_duration_since(episode.began).as_secs_f64();
         let known = self.log.taken_recently() >= 1.0;
         let mut banned = false;
-        let bans = match self.unstated.in_a_row {
-            0 => self.bans.conclude(waited, self.log.lasted(), self.learned),
-            _ => Verdict::Unknown,
+        let bans = match unstated {
+            true => Verdict::Unknown,
+            false => self.bans.conclude(waited, self.log.lasted(), self.learned),
         };
         match bans {
             Verdict::NotBans(before) => {

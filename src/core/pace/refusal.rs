@@ -25,16 +25,6 @@ pub struct Refusal {
     pub told: bool,
 }
 
-/// 429s without a stated wait, each to a request sent after the wait for the one before, and without
-/// an answer in between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct InARow {
-    /// The number of the last request before the first of them was known, which tells one such row
-    /// from another.
-    pub since: u64,
-    pub count: u32,
-}
-
 impl Refusal {
     /// A 429 that does not say how long to wait.
     pub fn is_unstated(&self) -> bool {

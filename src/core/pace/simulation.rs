@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::rate::Turn;
-use super::refusal::{InARow, Refusal, RefusedBy};
+use super::refusal::{Refusal, RefusedBy};
 use super::state::State;
+use super::unstated::InARow;
 
 /// The algorithm of a rate limiter.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,8 +6,9 @@ use tokio::time::Instant;
 
 use super::finding::Finding;
 use super::rate::{Rate, Turn};
-use super::refusal::{InARow, Refusal, RefusedBy};
+use super::refusal::{Refusal, RefusedBy};
 use super::unavailable::Unavailable;
+use super::unstated::InARow;
 use super::window::Window;
 
 /// How many requests at once and per second, from the results of earlier ones.
