@@ -39,7 +39,11 @@ def test_closed_pipe_ends_it_quietly(settings):
 
 
 @posix_only
-def test_ctrl_c_is_one_line_and_exit_130(scripted):
+@pytest.mark.parametrize(
+    ("number", "exit_code", "name"),
+    [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")],
+)
+def test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code(scripted, number, exit_code, name):
     server = scripted(lambda request: server.stall())
     with subprocess.Popen(
         [*COMMAND, "users"],
@@ -48,10 +52,10 @@ def test_ctrl_c_is_one_line_and_exit_130(scripted):
         text=True,
     ) as process:
         wait_for(lambda: server.requests, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, error = process.communicate(timeout=SECONDS)
-    assert process.returncode == 130
-    assert error == "backread: stopped by Ctrl-C\n"
+    assert process.returncode == exit_code
+    assert error == f"backread: stopped by {name}\n"
 
 
 @posix_only
@@ -76,21 +80,6 @@ def test_signal_that_ends_a_sync_is_one_line_and_the_rows_are_kept(
     assert error == (
         "backread: stopped; committed rows are kept, and the next sync resumes from there\n"
     )
-
-
-@posix_only
-def test_sigterm_ends_a_read_and_is_named(scripted):
-    server = scripted(lambda request: server.stall())
-    with subprocess.Popen(
-        [*COMMAND, "users"],
-        env=os.environ | settings_of(server),
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        wait_for(lambda: server.requests, process)
-        process.terminate()
-        _, error = process.communicate(timeout=SECONDS)
-    assert (process.returncode, error) == (143, "backread: stopped by SIGTERM\n")
 
 
 @posix_only
@@ -389,7 +378,7 @@ def test_ctrl_c_while_parquet_is_written_is_exit_130(scripted, tmp_path):
 @pytest.mark.slow
 def test_this_suite_passes_as_a_background_job():
     # There the shell ignores Ctrl-C for its children.
-    test = f"{__file__}::test_ctrl_c_is_one_line_and_exit_130"
+    test = f"{__file__}::test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code"
     pytest_command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     done = subprocess.run(
         ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *pytest_command],
