@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backread.mirror.database import make_log
 from backread.mirror.engine import from_microseconds, rows_of, timestamp, transaction
+from backread.mirror.interruptible import run_interruptibly
 from backread.mirror.schema import PRIVACY, SECRET_MARK
 from backread.mirror.service import Service
 
@@ -107,7 +108,9 @@ class Store:
         registered = self._registered.get(name)
         if registered is None:
             registered = _Registered(rows)
-            self.connection.register(table, registered)
+            run_interruptibly(
+                lambda: self.connection.register(table, registered), self.connection.interrupt
+            )
             self._registered[name] = registered
         registered.hold(rows)
         yield table
