@@ -191,7 +191,9 @@ def make_log(folder: Path) -> None:
     """Creates DuckDB's log privately; DuckDB would use the umask, which may let everyone read."""
     path = folder / LOG_NAME
     if not path.exists():
-        create(path).close()
+        # DuckDB may have created it meanwhile.
+        with suppress(FileExistsError):
+            create(path).close()
 
 
 @contextmanager
