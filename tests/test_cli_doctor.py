@@ -701,7 +701,7 @@ def test_a_log_whose_end_is_lost(doctor, chats):
 
 
 class KilledError(BaseException):
-    """Stands in for a kill at some moment."""
+    """Raised in place of a kill."""
 
 
 def killed(*arguments: object) -> None:

@@ -38,15 +38,10 @@ def test_closed_pipe_ends_it_quietly(settings):
         assert process.wait(SECONDS) == 141
 
 
-@posix_only
-@pytest.mark.parametrize(
-    ("number", "exit_code", "name"),
-    [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")],
-)
-def test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code(scripted, number, exit_code, name):
-    server = scripted(lambda request: server.stall())
+def ended_by(number: int, server: Any, *arguments: str) -> tuple[int, str]:
+    """The exit code and the stderr of a command that gets a signal at its first request."""
     with subprocess.Popen(
-        [*COMMAND, "users"],
+        [*COMMAND, *arguments],
         env=os.environ | settings_of(server),
         stderr=subprocess.PIPE,
         text=True,
@@ -54,8 +49,18 @@ def test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code(scripted, numbe
         wait_for(lambda: server.requests, process)
         process.send_signal(number)
         _, error = process.communicate(timeout=SECONDS)
-    assert process.returncode == exit_code
-    assert error == f"backread: stopped by {name}\n"
+    return process.returncode, error
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("number", "exit_code", "name"),
+    [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")],
+)
+def test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code(scripted, number, exit_code, name):
+    server = scripted(lambda request: server.stall())
+    ended = ended_by(number, server, "users")
+    assert ended == (exit_code, f"backread: stopped by {name}\n")
 
 
 @posix_only
@@ -67,18 +72,10 @@ def test_signal_that_ends_a_sync_is_one_line_and_the_rows_are_kept(
 ):
     """Also SIGTERM to the first process of a container, which Linux ignores without a handler."""
     server = scripted(lambda request: server.stall())
-    with subprocess.Popen(
-        [*COMMAND, "sync", str(tmp_path / "chats"), "--json"],
-        env=os.environ | settings_of(server),
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        wait_for(lambda: server.requests, process)
-        process.send_signal(number)
-        _, error = process.communicate(timeout=SECONDS)
-    assert process.returncode == exit_code
-    assert error == (
-        "backread: stopped; committed rows are kept, and the next sync resumes from there\n"
+    ended = ended_by(number, server, "sync", str(tmp_path / "chats"), "--json")
+    assert ended == (
+        exit_code,
+        "backread: stopped; committed rows are kept, and the next sync resumes from there\n",
     )
 
 
