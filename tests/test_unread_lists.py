@@ -357,3 +357,16 @@ def test_the_deadline_is_the_error_if_it_passes_while_the_service_is_asked(face,
     client = face.client(server, max_retries=0, max_concurrency=1, deadline=0.5)
     with pytest.raises(DeadlineExceededError):
         face.collect(client.messages.all(users=[7]))
+
+
+def test_an_unreadable_list_that_is_left_of_a_run_does_not_stop_it(scripted, mirror):
+    """As after a kill near the end, or in nights of a small budget."""
+    pytest.importorskip("duckdb")
+    service = Service(20)
+    service.broken[7] = lambda request: answer(500)
+    client = scripted(service).client(max_retries=0)
+    first = mirror.sync(client, max_requests=24)
+    # The list is all that is left.
+    assert (first.partial, first.lists_left, first.unread_users) == (True, 1, (7,))
+    second = mirror.sync(client)
+    assert (second.state, second.run_id, second.unread_users) == ("finished", first.run_id, (7,))
