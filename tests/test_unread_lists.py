@@ -364,8 +364,8 @@ def test_an_unreadable_list_that_is_left_of_a_run_does_not_stop_it(scripted, mir
     pytest.importorskip("duckdb")
     service = Service(20)
     service.broken[7] = lambda request: answer(500)
-    client = scripted(service).client(max_retries=0)
-    first = mirror.sync(client, max_requests=24)
+    client = scripted(service).client(max_retries=0, max_concurrency=1)
+    first = mirror.sync(client, max_requests=25)
     # The list is all that is left.
     assert (first.partial, first.lists_left, first.unread_users) == (True, 1, (7,))
     second = mirror.sync(client)
