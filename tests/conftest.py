@@ -44,11 +44,13 @@ import pytest
 
 import admin_caller
 import command_line
+import doctor_report
 from scripted_server import ScriptedServer
 
 admin = admin_caller.admin
 admin_server = admin_caller.admin_server
 backread = command_line.backread
+doctor = doctor_report.doctor
 server = command_line.server
 settings = command_line.settings
 

@@ -61,6 +61,11 @@ class FormerManifest:
         """The absolute path of the folder with the files."""
         return mirror.absolute() / PUBLISHED
 
+    def paths(self, mirror: Path) -> dict[str, list[Path]]:
+        """The files by table."""
+        folder = self.folder(mirror)
+        return {name: [folder / each for each in names] for name, names in self.files.items()}
+
 
 def read_former(folder: Path, newest: int) -> FormerManifest | None:
     """The snapshot of the former layout, None if there is none.
