@@ -32,12 +32,19 @@ def annotations() -> dict[str, str]:
         if isinstance(statement, ast.AnnAssign)
     ]
     return {
-        field.target.id: ast.unparse(field.annotation.slice.elts[0]).replace("'", '"')
+        field.target.id: written(field.annotation.slice.elts[0])
         for field in fields
         if isinstance(field.target, ast.Name)
         and isinstance(field.annotation, ast.Subscript)
         and isinstance(field.annotation.slice, ast.Tuple)
     }
+
+
+def written(kind: ast.expr) -> str:
+    """A type as it is in a signature: one that is quoted in the table, without its quotes."""
+    if isinstance(kind, ast.Constant) and isinstance(kind.value, str):
+        return kind.value
+    return ast.unparse(kind).replace("'", '"')
 
 
 def default(option: Option) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import operator
 import os
-from collections.abc import Callable
-from datetime import timedelta
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
 
 __all__ = [
     "ACTION",
@@ -30,7 +31,8 @@ __all__ = [
     "read_whole_number",
 ]
 
-Duration: TypeAlias = float | timedelta
+# A text, since datetime is imported only where a timedelta is given.
+Duration: TypeAlias = "float | timedelta"
 
 SWITCH_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 NO_LIMIT = "none"
@@ -52,7 +54,7 @@ def read_whole_number(value: Any) -> int:
         number = read_number(value)
     except ValueError:
         raise ValueError("a whole number") from None
-    if not (math.isfinite(number) and number.is_integer()):
+    if not number.is_integer():
         raise ValueError("a whole number")
     return int(number)
 
@@ -107,11 +109,15 @@ def _is_whole_number(value: Any) -> bool:
 
 
 def _is_duration(value: Any) -> bool:
-    return isinstance(value, timedelta) or _is_number(value)
+    if _is_number(value):
+        return True
+    from datetime import timedelta
+
+    return isinstance(value, timedelta)
 
 
 def _in_seconds(value: Any) -> float:
-    return value.total_seconds() if isinstance(value, timedelta) else float(value)
+    return float(value) if _is_number(value) else value.total_seconds()
 
 
 def _path(path: str | os.PathLike[str]) -> str:

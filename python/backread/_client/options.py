@@ -105,11 +105,11 @@ class SharedOptions(TypedDict, total=False):
     """The options that may differ between clients sharing connections; see `Client` for each."""
 
     timeout: Annotated[
-        Duration | None,
+        "Duration | None",
         Option(TIME_LIMIT, "Seconds that one attempt may take", 30.0, "no limit"),
     ]
     deadline: Annotated[
-        Duration | None,
+        "Duration | None",
         Option(
             TIME_LIMIT,
             "Seconds that a whole call may take, with its retries, waits and pages",
@@ -139,7 +139,7 @@ class SharedOptions(TypedDict, total=False):
         int, Option(BYTES, "The largest response in bytes, decompressed", 64 * 1024 * 1024)
     ]
     outage_patience: Annotated[
-        Duration,
+        "Duration",
         Option(
             SECONDS,
             "Seconds to wait while the whole service is down, once it answered (0: do not wait)",
