@@ -178,7 +178,8 @@ class Messages(_BaseMessages):
                 default the list of users is read first, and a user who is gone since is left out.
             as_dict: Return the JSON objects as sent instead of models.
             strict: Raise `IncompleteError` at the end of a walk that could not prove completeness.
-            page_size: The ``limit`` of each request, 1 to 99 rows.
+            page_size: The ``limit`` of each request for messages, 1 to 99 rows. The list of users
+                is read with 99.
             max_items: End the walk after this number of items; such a walk proves nothing if it
                 leaves rows out.
 

@@ -193,7 +193,7 @@ impl GrowingEnd {
         let total = page
             .total
             .and_then(|total| u64::try_from(total).ok())
-            .ok_or("the service gave no total")?;
+            .ok_or("the service gave no total that is a number")?;
         if page
             .offset
             .is_some_and(|offset| u64::try_from(offset) != Ok(self.offset))

@@ -193,7 +193,7 @@ impl Sweep {
         });
         doubts.add_if(
             totals.missing && told && !linked,
-            || "some responses gave no total",
+            || "some responses gave no total that is a number",
         );
         doubts.add_if(!told && !linked, || "nothing says where the list ends");
         let short = self.short();
@@ -208,7 +208,7 @@ impl Sweep {
     fn shortfall(&self) -> String {
         let held = self.report.distinct;
         match self.report.total_last {
-            None => format!("{held} rows were read, and the service gave no total"),
+            None => format!("{held} rows were read, and the service gave no total that is a number"),
             Some(total) => {
                 let held = i64::try_from(held).unwrap_or(i64::MAX);
                 match total.saturating_sub(held) {
