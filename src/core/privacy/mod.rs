@@ -74,6 +74,9 @@ impl Privacy {
             message.body = None;
             // A field that is not documented may repeat the text.
             message.extra.clear();
+            if let Some(sender) = &mut message.sender {
+                sender.extra.clear();
+            }
         }
         if self.redact {
             if let Some(body) = &mut message.body
@@ -81,8 +84,9 @@ impl Privacy {
             {
                 *body = Cow::Owned(redacted);
             }
-            for (_, value) in &mut message.extra {
-                *value = Cow::Owned(json::redacted(value));
+            redact_extra(&mut message.extra);
+            if let Some(sender) = &mut message.sender {
+                redact_extra(&mut sender.extra);
             }
         }
         if let Some(pseudonyms) = &self.pseudonyms {
@@ -120,6 +124,15 @@ fn replace_sender(pseudonyms: &Pseudonyms, sender: &mut Sender<'_>) {
     pseudonyms.replace(What::Surname, &mut sender.surname);
     pseudonyms.replace(What::Picture, &mut sender.picture_thumb_url);
     replace_extra(pseudonyms, &mut sender.extra);
+}
+
+fn redact_extra(extra: &mut Unknown<'_>) {
+    for (name, value) in extra {
+        if let Cow::Owned(redacted) = redact(name) {
+            *name = Cow::Owned(redacted);
+        }
+        *value = Cow::Owned(json::redacted(value));
+    }
 }
 
 fn replace_extra(pseudonyms: &Pseudonyms, extra: &mut Unknown<'_>) {

@@ -123,7 +123,10 @@ fn of_an_address_only_the_host_is_kept() {
 fn bodies_are_dropped_wherever_they_are() {
     let privacy = Privacy::new(None, true, false);
     for body in [json!("private"), json!(["private"]), Value::Null] {
-        let message = json!({"id": 1, "body": body, "body_html": "<p>private</p>"});
+        let message = json!({
+            "id": 1, "body": body, "body_html": "<p>private</p>",
+            "sender_type": "user", "sender": {"id": 2, "last_message": "private"},
+        });
         let message = row(&message, Resource::Messages);
         let told = format!("{:?}", privacy.message(&message).unwrap());
         assert!(!told.contains("private"), "{told}");
@@ -141,8 +144,14 @@ fn bodies_are_redacted_wherever_they_are() {
             "body_html",
             json!({"p": "call +49 170 1234567", "jane@example.com": 1}),
         ),
+        ("jane@example.com", json!(1)),
+        ("sender", json!({"id": 2, "phone": "+49 170 1234567"})),
+        ("sender", json!({"id": 2, "jane@example.com": 1})),
     ] {
-        let message = row(&json!({"id": 1, field: body}), Resource::Messages);
+        let message = row(
+            &json!({"id": 1, "sender_type": "user", field: body}),
+            Resource::Messages,
+        );
         let told = format!("{:?}", privacy.message(&message).unwrap());
         assert!(
             !told.contains("jane") && !told.contains("1234567") && !told.contains("4111"),

@@ -208,7 +208,9 @@ impl Sweep {
     fn shortfall(&self) -> String {
         let held = self.report.distinct;
         match self.report.total_last {
-            None => format!("{held} rows were read, and the service gave no total that is a number"),
+            None => {
+                format!("{held} rows were read, and the service gave no total that is a number")
+            }
             Some(total) => {
                 let held = i64::try_from(held).unwrap_or(i64::MAX);
                 match total.saturating_sub(held) {
