@@ -1,6 +1,7 @@
 """The pytest fixtures of the wheel, as a user's test suite has them."""
 
 import asyncio
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,24 @@ def test_loaded(backread_client):
 """,
         passed=2,
     )
+
+
+# What pytest 6.2.5 has not, and pytest 7.4 with pluggy 1.0 neither: an error at the import of a
+# plugin ends every run where it is installed.
+OLDER_PYTEST = """
+import pytest
+
+def hookimpl(*, hookwrapper=False, optionalhook=False, tryfirst=False, trylast=False):
+    return lambda function: function
+
+pytest.hookimpl = hookimpl
+del pytest.StashKey
+import backread.pytest_plugin
+"""
+
+
+def test_an_older_pytest_can_load_the_plugin():
+    subprocess.run([sys.executable, "-c", OLDER_PYTEST], check=True)
 
 
 def test_they_are_listed_with_what_they_give(pytester):

@@ -17,10 +17,13 @@ import sys
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
 if TYPE_CHECKING:
+    import pluggy
+
     from backread._client.client import AsyncClient, Client
     from backread.testing import Lane, MockServer, World
 
@@ -57,8 +60,10 @@ class Run:
     shown: bool = False
 
 
-RUN = pytest.StashKey[Run]()
-SERVER = pytest.StashKey["MockServer"]()
+# Not pytest's stash, which pytest 6 lacks: pytest imports this file in every run, and an error here
+# would end it.
+RUNS: WeakKeyDictionary[pytest.Item, Run] = WeakKeyDictionary()
+SERVERS: WeakKeyDictionary[pytest.Session, MockServer] = WeakKeyDictionary()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,32 +89,32 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _begin_run(item: pytest.Item) -> None:
-    server = item.session.stash.get(SERVER, None)
-    item.stash[RUN] = Run(before=0 if server is None else server._last_number)
+    server = SERVERS.get(item.session)
+    RUNS[item] = Run(before=0 if server is None else server._last_number)
     if "backread.testing" in sys.modules:
         from backread.testing.audit import failed_audits
 
         failed_audits.clear()
 
 
-@pytest.hookimpl(wrapper=True)
+# `wrapper=True` would need pluggy 1.2, and pytest 7 accepts older ones.
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
     """Adds the received requests and the audits' findings to the report of a failing test."""
-    report = yield
-    run = item.stash.get(RUN, None)
+    report = (yield).get_result()
+    run = RUNS.get(item)
     if run is None or "backread.testing" not in sys.modules:
-        return report
+        return
     if report.when == "call":
         run.passed = report.passed
     if report.failed and not run.shown:
         run.shown = True
-        report.sections += _sections(run, item.session.stash.get(SERVER, None))
+        report.sections += _sections(run, SERVERS.get(item.session))
     if report.when == "teardown":
         # The item lives as long as the session, and a lane has a world and a journal.
         run.lane = None
-    return report
 
 
 def _sections(run: Run, server: MockServer | None) -> Iterator[tuple[str, str]]:
@@ -133,7 +138,7 @@ def backread_server(request: pytest.FixtureRequest) -> Iterator[MockServer]:
     from backread.testing import MockServer, World
 
     with MockServer(World(**WORLD)) as server:
-        request.session.stash[SERVER] = server
+        SERVERS[request.session] = server
         yield server
 
 
@@ -155,7 +160,7 @@ def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -
     with _lane_for(request.node, backread_server, wanted) as lane:
         if wanted["clock"] == "virtual":
             lane.clock.virtual()
-        run = request.node.stash[RUN]
+        run = RUNS[request.node]
         run.lane = lane
         yield lane
     # Requests without a lane's secret are handled by the server itself.
