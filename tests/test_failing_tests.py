@@ -127,6 +127,62 @@ def test_without_it():
     assert done.stdout.str().count("- backread") == 4
 
 
+@pytest.mark.skipif(not hasattr(pytest, "Subtests"), reason="pytest 9 was the first with subtests")
+def test_each_failing_subtest_shows_the_requests_since_the_failure_before(pytester):
+    done = outcome(
+        pytester,
+        """
+import unittest
+
+def test_fixture(backread_mock, backread_client, subtests):
+    # What a failed subtest kept from happening is no error of its own.
+    backread_mock.fault("message: status(503)")
+    users = backread_mock.world.user_ids()
+    for number in range(3):
+        with subtests.test(number=number):
+            backread_client.users.get(users[number])
+            assert number == 1 or backread_mock.audit([]).ok
+    with subtests.test("without a request"):
+        assert 1 == 2
+
+class Test(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def take(self, backread_mock, backread_client):
+        self.lane, self.client = backread_mock, backread_client
+
+    def test_method(self):
+        self.lane.fault("message: status(503)")
+        for user_id in self.lane.world.user_ids()[:2]:
+            with self.subTest(user_id=user_id):
+                self.client.users.get(user_id)
+                assert 1 == 2
+""",
+        failed=6,
+        passed=1,
+    )
+    done.stdout.fnmatch_lines(
+        [
+            "*_ test_fixture (number=0) _*",
+            "*- backread audit -*",
+            "*- backread requests -*",
+            "request 1: *",
+            "*_ test_fixture (number=2) _*",
+            "*- backread audit -*",
+            "*- backread requests -*",
+            "request 2: *",
+            "request 3: *",
+            "*_ test_fixture [[]without a request[]] _*",
+            "*_ Test.test_method (user_id=*) _*",
+            "*- backread requests -*",
+            "request 1: *",
+            "*_ Test.test_method (user_id=*) _*",
+            "*- backread requests -*",
+            "request 2: *",
+        ]
+    )
+    assert len(re.findall("^request ", done.stdout.str(), re.MULTILINE)) == 5
+
+
 def test_what_was_set_and_never_happened_fails_the_test(pytester):
     done = outcome(
         pytester,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -53,11 +53,13 @@ LONGEST_NAME = 80
 class Run:
     """One run of a test: what the failure report needs."""
 
-    before: int
-    """How many requests the server had answered before this run."""
+    server_shown: int
+    """The server's last request that came before this run or has been shown."""
     lane: Lane | None = None
-    passed: bool = False
-    shown: bool = False
+    lane_shown: int | None = None
+    """The lane's last request that has been shown; None before any report showed them."""
+    call_outcomes: set[str] = field(default_factory=set)
+    """Those of the test itself and of each of its subtests."""
 
 
 # Not pytest's stash, which pytest 6 lacks: pytest imports this file in every run, and an error here
@@ -90,7 +92,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def _begin_run(item: pytest.Item) -> None:
     server = SERVERS.get(item.session)
-    RUNS[item] = Run(before=0 if server is None else server._last_number)
+    RUNS[item] = Run(server_shown=0 if server is None else server._last_number)
     if "backread.testing" in sys.modules:
         from backread.testing.audit import failed_audits
 
@@ -102,30 +104,39 @@ def _begin_run(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
-    """Adds the received requests and the audits' findings to the report of a failing test."""
+    """Adds the received requests and the audits' findings to the report of a failing test.
+
+    pytest makes a report of each subtest too, also as a call.
+    """
     report = (yield).get_result()
     run = RUNS.get(item)
     if run is None or "backread.testing" not in sys.modules:
         return
     if report.when == "call":
-        run.passed = report.passed
-    if report.failed and not run.shown:
-        run.shown = True
-        report.sections += _sections(run, SERVERS.get(item.session))
+        run.call_outcomes.add(report.outcome)
+    if report.failed:
+        report.sections += _new_sections(run, SERVERS.get(item.session))
     if report.when == "teardown":
         # The item lives as long as the session, and a lane has a world and a journal.
         run.lane = None
 
 
-def _sections(run: Run, server: MockServer | None) -> Iterator[tuple[str, str]]:
+def _new_sections(run: Run, server: MockServer | None) -> Iterator[tuple[str, str]]:
+    """What no earlier report of the run has shown."""
+    from backread.testing.audit import failed_audits
     from backread.testing.failed_test import audits_shown, requests_shown
 
     if found := audits_shown():
+        failed_audits.clear()
         yield "backread audit", found
     if run.lane is not None:
-        yield "backread requests", requests_shown(run.lane)
-    if server is not None and server._last_number > run.before:
-        yield "backread_server requests", requests_shown(server, run.before)
+        shown, run.lane_shown = run.lane_shown, run.lane._last_number
+        if shown is None or run.lane_shown > shown:
+            yield "backread requests", requests_shown(run.lane, shown or 0)
+    if server is not None:
+        shown, run.server_shown = run.server_shown, server._last_number
+        if run.server_shown > shown:
+            yield "backread_server requests", requests_shown(server, shown)
 
 
 @pytest.fixture(scope="session")
@@ -168,7 +179,7 @@ def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -
     if wanted["unexpected"] == "fail" and (unexpected := (*lane.unexpected, *strays)):
         raise UnexpectedRequestError(unexpected, lane.vendor)
     # A failed test may have ended before its faults could fire.
-    if run.passed and (unfired := lane._unfired()):
+    if run.call_outcomes == {"passed"} and (unfired := lane._unfired()):
         raise UnfiredError(unfired)
 
 
