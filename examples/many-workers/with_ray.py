@@ -26,4 +26,6 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/many-workers/with_ray.py FOLDER")
     main(sys.argv[1])
