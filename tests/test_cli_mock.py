@@ -145,6 +145,7 @@ def test_a_taken_port_is_exit_2(backread, server):
         (["--fault", "users offset=x: reset()"], 'offset must be a whole number, not "x"'),
         (["--fault", "users: reset()", "--fault", "usres: reset()"], 'fault "usres: reset()"'),
         (["--rate", "fast"], "10/s"),
+        (["--rate", "0/s"], "--rate '0/s' is not a rate limit: per_second: must be from 0.000001"),
         (["--messages", "9:1"], "MIN:MAX"),
         (["--world", "nowhere.jsonl"], "--world nowhere.jsonl cannot be read"),
         (["--world", "odd.jsonl"], "line 2"),

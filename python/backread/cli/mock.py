@@ -127,6 +127,7 @@ def mock(
         return
     from backread.testing import MockServer
 
+    _check_rate(rate)
     if record is None:
         made = _world(world, users=users, messages=messages, seed=seed, until=until)
     else:
@@ -234,6 +235,17 @@ def parse_range(text: str) -> tuple[int, int]:
             f"--messages is a number, or MIN:MAX with MIN <= MAX, such as 0:40, not {text!r}"
         )
     return int(low), int(high)
+
+
+def _check_rate(text: str | None) -> None:
+    if text is None:
+        return
+    from backread.testing import Rate
+
+    try:
+        Rate.read(text)
+    except ValueError as error:
+        raise UnusableArgumentError(f"--rate {text!r} is not a rate limit: {error}") from None
 
 
 @contextmanager
