@@ -14,6 +14,8 @@ from scripted_server import Request, answer
 
 pytest.importorskip("duckdb")
 
+from backread.mirror.store import Store
+
 
 HELD = batch(
     [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}, {"id": 3}],
@@ -460,6 +462,24 @@ def test_an_old_page_of_a_cache_marks_nothing(mirror, scripted, cached, before):
     report = sync(mirror, server, mode="full")
     assert (report.deleted, report.uncertified_users) == (0, ())
     assert marked(mirror) == ([], [20, 35])
+
+
+def test_any_number_of_lists_may_have_lost_their_newest_message(mirror, monkeypatch):
+    """A key of each in a statement took gigabytes, whatever the memory limit."""
+    longest, query = [], Store.rows
+
+    def measured(store: Store, text: str, *more: Any) -> Any:
+        longest.append(len(text))
+        return query(store, text, *more)
+
+    with MockServer(World(seed=5, users=400, messages_per_user=3)) as server:
+        with server.client() as client:
+            mirror.sync(client)
+            for user_id in server.world.user_ids():
+                server.world.remove_message(user_id, server.world.message_ids(user_id)[-1])
+            monkeypatch.setattr(Store, "rows", measured)
+            assert mirror.sync(client, mode="full").deleted == 400
+    assert max(longest) < 4_000
 
 
 def test_an_old_page_marks_nothing_in_a_run_that_is_resumed_after_its_check(mirror):

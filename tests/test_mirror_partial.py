@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backread import ConnectError, DeadlineExceededError, MirrorError
-from backread.testing import MockServer, World
+from backread.testing import Fault, MockServer, World
 from mirrors import Batch, BatchSource, batch, cursor, ended, marked, rows, sync
 
 pytest.importorskip("duckdb")
@@ -136,6 +136,20 @@ def test_first_run_that_was_broken_off_is_published_by_the_next_sync(mirror):
     assert rows(mirror, "SELECT id FROM messages") == [(11,)]
     [(_, state, left)] = rows(mirror, STATES)
     assert (state, left) == ("partial", 2)
+
+
+def test_a_run_says_what_it_could_not_wait_for(mirror):
+    with MockServer(World(seed=3, users=30, messages_per_user=2)) as server:
+        server.on("messages", user=server.world.user_ids()[20]).fail(
+            Fault.status(429, retry_after=3600)
+        )
+        with server.client() as client:
+            report = mirror.sync(client, max_seconds=60)
+    assert report.partial
+    assert report.users == 30
+    assert report.error is not None
+    assert report.error.startswith("RateLimitError: GET /external/users/")
+    assert rows(mirror, "SELECT error FROM runs") == [(report.error,)]
 
 
 def test_sync_that_ends_at_the_deadline_publishes_what_it_has(mirror):

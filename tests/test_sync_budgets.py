@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backread import Client, DeadlineExceededError
+from backread import Client, DeadlineExceededError, RateLimitError
 from backread.testing import Fault, MockServer, World
 from canned import envelope, message, paged, user
 from remembered import Remembered, given, ids, rows_of
@@ -111,6 +111,24 @@ def test_a_wait_past_the_end_ends_the_run_in_time(fault):
             assert server.clock.now - began <= timedelta(seconds=20.5)
             assert mirror.swept is not None
             assert mirror.done
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_run_that_reads_nothing_because_all_is_refused_is_an_error(known):
+    """Without one, a loop that reads on while a run is partial would not wait at all."""
+    with MockServer(World(users=30, messages_per_user=2)) as server:
+        server.clock.virtual()
+        with server.client() as client:
+            mirror = Remembered()
+            if known:
+                mirror.run(client)
+                mirror.begin()
+            server.on("any").fail(Fault.status(429, retry_after=3600))
+            began = server.clock.now
+            with pytest.raises(RateLimitError) as refused:
+                mirror.read(client, max_seconds=60)
+            assert refused.value.retry_after == 3600
+            assert server.clock.now == began
 
 
 def test_an_outage_past_the_end_ends_the_run_in_time():

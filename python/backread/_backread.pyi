@@ -20,6 +20,7 @@ from typing import (
     type_check_only,
 )
 
+from backread.errors import BackreadError
 from backread.models import WalkReport
 from backread.typed_dicts import MessageDict, UserDict
 
@@ -223,12 +224,15 @@ class SyncOptions(TypedDict):
 class SyncRun:
     """The reading of one sync: batches, in the order in which they must be committed.
 
-    ``ended_early`` is True once something was not read because the budget was spent.
+    ``ended_early`` is True once something was not read because the budget was spent;
+    ``stopped_by`` is the last failure whose retry would have come after the end of its time. A
+    reading that read nothing raises it.
     """
 
     requests: int
     users_total: int | None
     ended_early: bool
+    stopped_by: BackreadError | None
     def progress(self) -> SyncPace: ...
     def next_batch(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...

@@ -1,12 +1,13 @@
 //! The budget of a whole call: its deadline, the timeout of each attempt, and what a run may spend.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::clock::Clock;
+use crate::core::error::Error;
 
 /// The time that a whole call may take, including retries, waits and pages; as part of a run, also
 /// the requests that are left.
@@ -94,6 +95,8 @@ pub struct RunBudget {
     end: Option<Instant>,
     /// Something was not requested because the budget was spent.
     spent: AtomicBool,
+    /// The last failure whose retry would have come after the end.
+    stopped_by: Mutex<Option<Error>>,
 }
 
 impl RunBudget {
@@ -103,6 +106,7 @@ impl RunBudget {
             // An end beyond the clock's range is no end.
             end: max_time.and_then(|length| clock.now().checked_add(length)),
             spent: AtomicBool::new(false),
+            stopped_by: Mutex::default(),
         }
     }
 
@@ -118,6 +122,23 @@ impl RunBudget {
     /// Whether something was not requested because the budget was spent.
     pub fn was_spent(&self) -> bool {
         self.spent.load(Ordering::Relaxed)
+    }
+
+    /// Notes why something was not read, if it was being retried.
+    pub fn note_end(&self, error: Error) {
+        if let Some(cause) = error.into_cause() {
+            let mut stopped_by = self
+                .stopped_by
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *stopped_by = Some(cause);
+        }
+    }
+
+    /// The last failure whose retry would have come after the end.
+    pub fn stopped_by(&self) -> Option<Error> {
+        let stopped_by = self.stopped_by.lock();
+        stopped_by.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether more may begin; if not, the run ends early.

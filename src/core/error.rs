@@ -195,6 +195,10 @@ impl Error {
         self.0.cause = Some(cause);
         self
     }
+
+    pub fn into_cause(self) -> Option<Self> {
+        self.0.cause
+    }
 }
 
 impl std::error::Error for Error {}

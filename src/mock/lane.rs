@@ -63,6 +63,8 @@ pub struct Lane {
     dialect: ArcSwap<Dialect>,
     bucket: Mutex<Option<Bucket>>,
     pub(super) attempts: Attempts,
+    /// The world when the lane began.
+    pub(super) began: Arc<View>,
     /// The world before the first request, or when the journal was cleared.
     before: ArcSwap<View>,
     pub rules: Rules,
@@ -88,11 +90,13 @@ impl Lane {
         for rule in options.rules {
             rules.add(rule);
         }
+        let began = Arc::new(world.view());
         Self {
             name,
             secret,
             media_type: media_type(&vendor),
-            before: ArcSwap::from_pointee(world.view()),
+            before: ArcSwap::new(Arc::clone(&began)),
+            began,
             seed: options.seed.unwrap_or(world.seed()),
             world,
             dialect: ArcSwap::from_pointee(options.dialect),

@@ -296,7 +296,7 @@ impl Lane {
         };
         let total = match dialect.total {
             Total::Exact => Some(rows),
-            Total::Stale => Some(page::total(&self.before(), user).unwrap_or(rows)),
+            Total::Stale => Some(page::total(&self.began, user).unwrap_or(rows)),
             Total::Capped => Some(rows.min(dialect.total_cap.get())),
             Total::Null => None,
             Total::Low => Some(rows.saturating_sub(1 + rows / 10)),

@@ -32,8 +32,9 @@ pub enum StartError {
         problem: String,
     },
     #[error(
-        "cannot listen on {host}:{port}: {}; choose another port, or 0 for a free one",
-        message(source)
+        "cannot listen on {host}:{port}: {}; {}",
+        message(source),
+        listen_advice(source)
     )]
     Listen {
         host: String,
@@ -50,6 +51,13 @@ pub enum StartError {
 fn message(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+fn listen_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
+        _ => "choose another port, or 0 for a free one",
+    }
 }
 
 /// Where a server listens and what it requires of requests.

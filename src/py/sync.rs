@@ -227,6 +227,13 @@ impl NativeSyncRun {
         self.run.ended_early()
     }
 
+    #[getter]
+    fn stopped_by(&self, py: Python<'_>) -> Option<PyErr> {
+        self.run
+            .stopped_by()
+            .map(|error| convert::errors::to_python(py, &error))
+    }
+
     fn progress(&self) -> SyncPace {
         SyncPace(self.run.progress())
     }

@@ -39,6 +39,9 @@ SAMPLE = 16
 LEAST_DOUBTED = 10
 """Fewer rows are marked without asking."""
 
+NEWEST = "asked_newest"
+"""The messages that `_newest` found; there may be one for each user."""
+
 
 def note_missed(store: Store, run: Run) -> None:
     """Records the rows that the run did not see, before the run is closed."""
@@ -111,12 +114,17 @@ def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
         return None
     missing = _missing(store, run)
     run.sampled = {table.name: _sample(store, table, rows) for table, rows in missing.items()}
-    run.newest = [] if run.sampled["messages"] else _newest(store, run, missing[MESSAGES])
     queries = [
         f"SELECT '{name}' AS resource, * FROM (VALUES {_values(keys)}) AS asked(user_id, id)"
-        for name, keys in [*run.sampled.items(), ("messages", run.newest)]
+        for name, keys in run.sampled.items()
         if keys
     ]
+    if not run.sampled["messages"]:
+        newest = _newest(run, missing[MESSAGES])
+        # The core reads by another connection, which does not see this table.
+        store.rows(f"CREATE OR REPLACE TEMP TABLE {NEWEST} AS {newest}")
+        run.asked_newest = True
+        queries.append(f"SELECT 'messages' AS resource, user_id, id FROM ({newest})")
     if _users_have(store, run, "linked"):
         queries.append(
             "SELECT 'users' AS resource, id AS user_id, id FROM users "
@@ -161,16 +169,15 @@ def _sample(store: Store, table: Table, missing: str) -> list[tuple[int, int]]:
     )
 
 
-def _newest(store: Store, run: Run, missing: str) -> list[tuple[int, int]]:
-    """The newest of the missing messages of each list that showed none as new, as keys."""
+def _newest(run: Run, missing: str) -> str:
+    """The newest of the missing messages of each list that showed none as new, as a query."""
     # What an earlier part of this run has found by its id looks as if the list had shown it.
     newer = (
         "true"
         if run.resumed
         else "shown.id IS NULL OR missing.id > shown.id OR missing.at > shown.at"
     )
-    return store.rows(
-        f"""
+    return f"""
         WITH missing AS (
             SELECT user_id, id, created_at AS at FROM messages
             WHERE deleted_at IS NULL AND {missing}
@@ -180,11 +187,10 @@ def _newest(store: Store, run: Run, missing: str) -> list[tuple[int, int]]:
             WHERE deleted_at IS NULL AND user_id IN (SELECT user_id FROM missing)
             GROUP BY user_id
         )
-        SELECT user_id, max(missing.id) FROM missing LEFT JOIN shown USING (user_id)
+        SELECT user_id, max(missing.id) AS id FROM missing LEFT JOIN shown USING (user_id)
         WHERE {newer}
         GROUP BY user_id ORDER BY user_id
         """
-    )
 
 
 def _values(keys: list[tuple[int, int]]) -> str:
@@ -196,13 +202,12 @@ def _distrust_contradicted(store: Store, run: Run) -> None:
 
     So it does where most rows were left out, unless all that were asked for are gone.
     """
-    if run.newest:
+    if run.asked_newest:
         store.rows(
             "UPDATE lists SET certificate = 'uncertified', "
-            "reason = 'the list left out message ' || seen.id || ', which was found by its id' "
-            f"FROM seen_messages AS seen WHERE (seen.user_id, seen.id) IN "
-            f"(VALUES {_values(run.newest)}) "
-            f"AND lists.user_id = seen.user_id AND lists.run_id = {run.run_id}"
+            "reason = 'the list left out message ' || found.id || ', which was found by its id' "
+            f"FROM (FROM {NEWEST} SEMI JOIN seen_messages USING (user_id, id)) AS found "
+            f"WHERE lists.user_id = found.user_id AND lists.run_id = {run.run_id}"
         )
     for table in CONTENT_TABLES:
         keys = run.sampled.get(table.name)

@@ -61,7 +61,11 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
 
 
 def end_partial(
-    store: Store, run: Run, spent: Spent, lists: tuple[int, int | None] | None = None
+    store: Store,
+    run: Run,
+    spent: Spent,
+    lists: tuple[int, int | None] | None = None,
+    stopped_by: str | None = None,
 ) -> SyncReport:
     """Ends a run whose budget is used up; the next sync resumes it.
 
@@ -70,6 +74,7 @@ def end_partial(
         run: The run.
         spent: The cost since its last commit.
         lists: How many lists are done, and how many there are; None for what the tables tell.
+        stopped_by: The failure whose retry would have come after the end, if there was one.
     """
     done, total = lists or _lists_of(store, run)
     deleted = 0
@@ -84,7 +89,8 @@ def end_partial(
             run,
             spent,
             f"""
-            state = 'partial', deleted = deleted + ?, lists_done = ?, lists_left = ?,
+            state = 'partial', deleted = deleted + ?, error = coalesce(?, error),
+            lists_done = ?, lists_left = ?,
             lists_never_read = (
                 SELECT count(*) FROM users WHERE deleted_at IS NULL
                 AND id NOT IN (SELECT user_id FROM lists)),
@@ -92,14 +98,14 @@ def end_partial(
                 SELECT min(ended_at) FROM lists WHERE run_id <> {run.run_id}
                 AND user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL))
             """,
-            [deleted, done, None if total is None else max(total - done, 0)],
+            [deleted, stopped_by, done, None if total is None else max(total - done, 0)],
         )
     run.requests += spent.requests
     return report_of(store, run.run_id)
 
 
 def _close(
-    store: Store, run: Run, spent: Spent, assignments: str, values: list[int | None]
+    store: Store, run: Run, spent: Spent, assignments: str, values: list[int | str | None]
 ) -> None:
     store.rows(
         f"""

@@ -88,8 +88,8 @@ class Run:
     """Those of the given users that the service does not know."""
     sampled: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """Rows that would be marked as deleted and were asked for, by table: user id and id."""
-    newest: list[tuple[int, int]] = field(default_factory=list)
-    """The newest messages that lists did not show, asked for by id: user id and id."""
+    asked_newest: bool = False
+    """True once the newest messages that lists did not show are asked for by id."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 

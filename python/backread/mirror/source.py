@@ -74,7 +74,8 @@ class Reading(Protocol):
     """One run's reading, in progress; batches must be committed in this order.
 
     ``ended_early``: something was not read because the budget was spent; final after the last
-    batch.
+    batch. A client's has ``stopped_by`` too, the last failure whose retry would have come
+    after the end.
     """
 
     @property

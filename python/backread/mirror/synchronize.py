@@ -191,6 +191,7 @@ class _Sync:
         if store.service() is not None and not options.moved:
             self._uncompared = {USERS, MESSAGES}
         self._phase: Phase = "reading"
+        self._stopped_by: BaseException | None = None
         self._requests = 0
         self._outage_seconds = 0.0
         self._began = self._since = monotonic()
@@ -237,7 +238,8 @@ class _Sync:
                 return finish(self._store, self._run, self._spent())
             reading = self._progress.get("reading")
             lists = (reading.lists_done, reading.lists_total) if reading else None
-            return end_partial(self._store, self._run, self._spent(), lists)
+            stopped_by = None if self._stopped_by is None else error_text(self._stopped_by)
+            return end_partial(self._store, self._run, self._spent(), lists, stopped_by)
 
     def _publish(self) -> None:
         """Publishes an ended run if that is wanted, and no longer says that it is unfinished."""
@@ -299,6 +301,8 @@ class _Sync:
                     commit(self._store, self._run, batch, service, asked=asked, spent=spent)
                 self._count(spent)
                 self._tell(phase)
+            # Of a source that is no client, this is not asked for.
+            self._stopped_by = getattr(reading, "stopped_by", None)
             return reading.ended_early
         finally:
             self._progress[phase] = reading.progress()

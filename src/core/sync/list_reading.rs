@@ -36,7 +36,10 @@ pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error
         plain: true,
     };
     match reading.read_to_its_end(next.fetched_first).await {
-        Err(error) if error.is_budget_spent() => Ok(()),
+        Err(error) if error.is_budget_spent() => {
+            context.run.note_end(error);
+            Ok(())
+        }
         read => read,
     }
 }

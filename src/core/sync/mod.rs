@@ -20,6 +20,7 @@ mod reading;
 mod row_fetches;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use self::batch::Batch;
@@ -81,6 +82,8 @@ pub struct SyncRun {
     down_before: Duration,
     counters: Arc<ProgressCounters>,
     budget: Arc<RunBudget>,
+    /// Nothing was read so far, and a run that reads nothing because the service fails is an error.
+    nothing_read: AtomicBool,
 }
 
 impl SyncRun {
@@ -111,7 +114,9 @@ impl SyncRun {
         let (reader, run) = (client.clone(), Arc::clone(&budget));
         let shared = Arc::clone(&counters);
         let events = Prefetch::new(move |outlet| read_all(reader, run, plan, shared, outlet));
-        Self::of(client, events, counters, budget, privacy)
+        let run = Self::of(client, events, counters, budget, privacy);
+        run.nothing_read.store(true, Ordering::Relaxed);
+        run
     }
 
     /// Fetches these rows one by one.
@@ -142,12 +147,18 @@ impl SyncRun {
             client,
             counters,
             budget,
+            nothing_read: AtomicBool::new(false),
         }
     }
 
     /// Whether something was not read because the budget was spent.
     pub fn ended_early(&self) -> bool {
         self.budget.was_spent()
+    }
+
+    /// The last failure whose retry would have come after the end of the run's time.
+    pub fn stopped_by(&self) -> Option<Error> {
+        self.budget.stopped_by()
     }
 
     /// Requests sent so far, including retries.
@@ -176,8 +187,17 @@ impl SyncRun {
     /// The next batch; `None` at the end. Rows read before a failure are emitted before its error.
     pub async fn next(&self) -> Result<Option<Batch>, Error> {
         let batch = self.batches.next().await?;
-        if let Some(batch) = &batch {
-            self.counters.add_lists_done(batch.lists_ended);
+        match &batch {
+            Some(batch) => {
+                self.nothing_read.store(false, Ordering::Relaxed);
+                self.counters.add_lists_done(batch.lists_ended);
+            }
+            None if self.nothing_read.load(Ordering::Relaxed) => {
+                if let Some(error) = self.stopped_by() {
+                    return Err(error);
+                }
+            }
+            None => {}
         }
         Ok(batch)
     }

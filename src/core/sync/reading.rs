@@ -103,7 +103,10 @@ async fn find_users(context: &Context, queue: mpsc::UnboundedSender<Next>) -> Re
             }
         }
         None => match sweep_users(context, &put_listed).await {
-            Err(error) if error.is_budget_spent() => return Ok(()),
+            Err(error) if error.is_budget_spent() => {
+                context.run.note_end(error);
+                return Ok(());
+            }
             swept => swept?,
         },
     }

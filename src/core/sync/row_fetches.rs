@@ -36,7 +36,10 @@ pub async fn fetch_rows(
                 failed_in_a_row.store(0, Ordering::Relaxed);
                 Ok(event)
             }
-            Err(error) if error.is_budget_spent() => Ok(None),
+            Err(error) if error.is_budget_spent() => {
+                run.note_end(error);
+                Ok(None)
+            }
             // Leave its row as it is: a failed read does not show that the row is gone.
             Err(error) => {
                 failed_in_a_row.fetch_add(1, Ordering::Relaxed);
