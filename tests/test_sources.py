@@ -1,5 +1,6 @@
 """What the sources keep to, beyond what a compiler and cargo-deny look at."""
 
+import ast
 import re
 import tomllib
 from collections.abc import Iterator
@@ -51,6 +52,22 @@ def test_no_script_of_ours_runs_in_a_build(crate):
     package = tomllib.loads(crate.read_text(encoding="utf-8"))["package"]
     # Without the key, cargo runs a build.rs wherever one lies.
     assert package.get("build") is False
+
+
+def test_programs_that_freeze_python_find_what_the_native_module_imports():
+    """PyInstaller and its like read the imports of Python code alone."""
+    imported = re.compile(r'import\("(backread[\w.]+)"')
+    needed = {name for _, code in rust() for name in imported.findall(code)}
+    assert "backread._client.telemetry" in needed
+    named = set()
+    # Imports elsewhere do not count: a program that only has a client may not reach them.
+    for path in (ROOT / "python/backread/_client").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                named |= {each.name for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                named |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+    assert needed - named == set()
 
 
 def test_the_core_has_no_python_names():

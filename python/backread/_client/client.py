@@ -411,6 +411,8 @@ def _need_opentelemetry() -> None:
         raise ConfigurationError(
             "traceparent=True needs OpenTelemetry; run: pip install opentelemetry-api"
         ) from None
+    # The native module imports this by name; PyInstaller finds only what Python code imports.
+    import backread._client.telemetry  # noqa: F401
 
 
 def _load(
