@@ -185,6 +185,8 @@ class _BaseClient:
             for name in SharedOptions.__annotations__:
                 options[name] = ARGUMENTS[name].kind.check(name, options[name])
             client = object.__new__(type(self))
+            if hasattr(self, "__dict__"):
+                client.__dict__.update(self.__dict__)
             client._options = options
             client._traceparent = traceparent
             client._native = self._native.with_options(options, traceparent)
@@ -206,7 +208,16 @@ class _BaseClient:
         return self.with_options()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.with_options()
+        from copy import deepcopy
+
+        client = memo[id(self)] = self.with_options()
+        if (attributes := self.__getstate__()) is not None:
+            client.__dict__.update(deepcopy(attributes, memo))
+        return client
+
+    def __getstate__(self) -> Any:
+        # What a subclass has added. `_load` makes the rest anew.
+        return getattr(self, "__dict__", None) or None
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._options["proxy"] is WITHHELD:
@@ -217,7 +228,7 @@ class _BaseClient:
                 "out and set HTTPS_PROXY in the environment"
             )
         arguments = type(self), self.base_url, self.vendor, self._options, self._traceparent
-        return _load, arguments
+        return _load, arguments, self.__getstate__()
 
 
 class Client(_BaseClient):
@@ -254,7 +265,7 @@ class Client(_BaseClient):
         TypeError: If an argument has another type, or there is no such argument.
 
     Use it in a ``with`` block, or call `close`. It pickles without the secret, which is read from
-    ``BACKREAD_API_SECRET`` on unpickling.
+    ``BACKREAD_API_SECRET`` on unpickling, and with the attributes that a subclass has added.
 
     Example:
         >>> with Client() as client:  # BACKREAD_BASE_URL, BACKREAD_API_SECRET, BACKREAD_VENDOR
@@ -429,5 +440,7 @@ def _load(
             f"a {kind.__name__} was unpickled, and it travels without its secret: "
             f"set {SECRET_VARIABLE} in the environment of this process"
         )
-    client = kind(base_url, None, vendor, **options)
+    client = object.__new__(kind)
+    # A subclass's __init__ may take other arguments; its attributes are in the pickle.
+    _BaseClient.__init__(client, base_url, None, vendor, **options)
     return client.with_options(traceparent=True) if traceparent else client
