@@ -67,6 +67,15 @@ CASES: list[tuple[type[BackreadError], dict[str, Any]]] = [
     (MirrorError, {}),
 ]
 
+USUAL: dict[type[BackreadError], int] = {
+    BadRequestError: 400,
+    AuthenticationError: 401,
+    PermissionDeniedError: 403,
+    NotFoundError: 404,
+    RateLimitError: 429,
+    ServerError: 500,
+}
+
 each = pytest.mark.parametrize(
     ("kind", "attributes"), CASES, ids=lambda value: getattr(value, "__name__", "")
 )
@@ -179,6 +188,17 @@ def test_an_error_of_the_operating_system_has_no_number_of_its_own():
 
 def test_a_deadline_that_passed_by_itself_names_no_wait():
     assert DeadlineExceededError(MESSAGE).wait is None
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kind, _ in CASES} - {StatusError}, key=str))
+def test_an_error_can_be_made_from_its_message_as_celery_does(kind):
+    error = kind(*kind(MESSAGE).args)
+    attributes = {"status_code": USUAL[kind], "headers": {}, "body": b""} if kind in USUAL else {}
+    assert error.attempts == ()
+    assert type(pickle.loads(pickle.dumps(error))) is type(error) is kind
+    assert str(error) == MESSAGE
+    for name, value in attributes.items():
+        assert getattr(error, name) == value
 
 
 def test_what_a_status_error_carries_is_required():

@@ -2,13 +2,14 @@
 
 All derive from `BackreadError`, and from the matching built-in exception where there is one. Each
 has the requests sent for the call in ``attempts`` and pickles with all of its attributes. None
-contains the API secret.
+contains the API secret. All but `StatusError` itself can be made from their message alone, as
+Celery does with JSON results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from backread._display.words import plain
 from backread.models import Attempt
@@ -121,7 +122,12 @@ class DecodeError(BackreadError):
     snippet: str
 
     def __init__(
-        self, message: str, *, path: str, snippet: str, attempts: Iterable[Attempt] = ()
+        self,
+        message: str,
+        *,
+        path: str = "",
+        snippet: str = "",
+        attempts: Iterable[Attempt] = (),
     ) -> None:
         super().__init__(message, attempts=attempts)
         self.path = path
@@ -142,19 +148,24 @@ class StatusError(BackreadError):
     body: bytes
     request_id: str | None
 
+    _usual_status: ClassVar[int | None] = None
+
     def __init__(
         self,
         message: str,
         *,
-        status_code: int,
-        headers: Mapping[str, str],
-        body: bytes,
-        request_id: str | None,
+        status_code: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        request_id: str | None = None,
         attempts: Iterable[Attempt] = (),
     ) -> None:
         super().__init__(message, attempts=attempts)
+        status_code = self._usual_status if status_code is None else status_code
+        if status_code is None:
+            raise TypeError(f"{type(self).__name__}() needs the keyword argument status_code")
         self.status_code = status_code
-        self.headers = dict(headers)
+        self.headers = dict(headers or {})
         self.body = body
         self.request_id = request_id
 
@@ -162,17 +173,25 @@ class StatusError(BackreadError):
 class BadRequestError(StatusError):
     """400 or 422: the service rejected the request's arguments. Not retried."""
 
+    _usual_status = 400
+
 
 class AuthenticationError(StatusError):
     """401: the API secret is missing or wrong. Not retried."""
+
+    _usual_status = 401
 
 
 class PermissionDeniedError(StatusError):
     """403: the API secret may not read this. Not retried."""
 
+    _usual_status = 403
+
 
 class NotFoundError(StatusError):
     """404 or 410: no such user or message, or the base URL is wrong. Not retried."""
+
+    _usual_status = 404
 
 
 class RateLimitError(StatusError):
@@ -185,15 +204,17 @@ class RateLimitError(StatusError):
 
     retry_after: float | None
 
+    _usual_status = 429
+
     def __init__(
         self,
         message: str,
         *,
-        status_code: int,
-        headers: Mapping[str, str],
-        body: bytes,
-        request_id: str | None,
-        retry_after: float | None,
+        status_code: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        request_id: str | None = None,
+        retry_after: float | None = None,
         attempts: Iterable[Attempt] = (),
     ) -> None:
         super().__init__(
@@ -210,6 +231,8 @@ class RateLimitError(StatusError):
 class ServerError(StatusError):
     """5xx: the service failed, even after the retries."""
 
+    _usual_status = 500
+
 
 class IncompleteError(BackreadError):
     """A walk with ``strict=True`` ended without a certificate; ``report`` says what is missing."""
@@ -217,10 +240,11 @@ class IncompleteError(BackreadError):
     report: WalkReport
 
     def __init__(
-        self, message: str, *, report: WalkReport, attempts: Iterable[Attempt] = ()
+        self, message: str, *, report: WalkReport | None = None, attempts: Iterable[Attempt] = ()
     ) -> None:
         super().__init__(message, attempts=attempts)
-        self.report = report
+        # Every walk gives one; only an error made from its message alone has none.
+        self.report = cast("WalkReport", report)
 
 
 class IncompleteWarning(UserWarning):
