@@ -103,6 +103,18 @@ def test_the_command_refuses_a_folder_without_a_mirror(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+def test_without_docstrings_the_command_refuses_to_serve_tools_without_descriptions(folder):
+    done = subprocess.run(
+        [sys.executable, "-OO", *command(str(folder))[1:]],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "-OO" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_without_the_package_the_command_says_what_to_install(folder):
     program = (
         "import sys; sys.modules['mcp'] = None\n"

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from backread.cli.arguments import Folder
+from backread.cli.exits import UnusableArgumentError
 from backread.cli.stderr import say
 
 __all__ = ["mcp"]
@@ -27,6 +28,12 @@ def mcp(
     only read: they find users, search, read conversations, and give figures and runs. What people
     wrote goes to the model as it is, and may try to give it orders.
     """
+    if sys.flags.optimize >= 2:
+        # The tools' descriptions are docstrings.
+        raise UnusableArgumentError(
+            "backread mcp cannot run under python -OO, which removes what tells a model how to use "
+            "the tools; run it without -OO and PYTHONOPTIMIZE"
+        )
     try:
         from backread.integrations.mcp import serve
     except ImportError as error:
