@@ -5,6 +5,7 @@ import hmac
 import json
 import os
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,31 @@ def test_what_is_no_key(tmp_path, service, content, why):
     assert "openssl rand" in str(refused.value)
     assert service.requests == []
     assert not (tmp_path / "chats").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KEY.hex(),
+        base64.b64encode(KEY).decode(),
+        # Base64 has slashes.
+        "part/of/" + base64.b64encode(KEY).decode(),
+        base64.urlsafe_b64encode(KEY).decode().rstrip("="),
+        (KEY * 8).hex(),
+    ],
+)
+def test_a_key_in_place_of_its_file_is_not_shown(tmp_path, service, text, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match="the path of a file that holds the key") as said:
+        sync(Mirror("chats", pseudonymise=text), service)
+    assert text[-8:] not in str(said.value)
+
+
+def test_a_missing_key_file_is_named(tmp_path, service):
+    missing = tmp_path / "a-folder-whose-name-is-long-enough-for-a-key" / "key.txt"
+    for path in (missing, missing.parent.with_name("key")):
+        with pytest.raises(ConfigurationError, match=re.escape(f"the key file {path} ")):
+            sync(Mirror(tmp_path / "chats", pseudonymise=path), service)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")

@@ -23,6 +23,8 @@ from backread._files.private import read_private_file
 from backread.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from backread._backread import NativePrivacy
 
 __all__ = ["Choice", "LoadedPrivacy", "Privacy", "loaded", "why_refused"]
@@ -201,6 +203,11 @@ def _read_key(file: str) -> bytes:
     except RefusedFileError as error:
         raise ConfigurationError(f"pseudonymise: {error}") from None
     except OSError as error:
+        if not isinstance(error, PermissionError) and _may_be_key(path):
+            raise ConfigurationError(
+                "pseudonymise: there is no such file, and its name may be a key, so it is not "
+                f"shown; pass the path of a file that holds the key; {HOW_TO_MAKE_ONE}"
+            ) from None
         lost = "restore it from its backup, since no other key gives the same pseudonyms, or "
         advice = lost if isinstance(error, FileNotFoundError) else ""
         raise ConfigurationError(
@@ -225,6 +232,20 @@ def _read_key(file: str) -> bytes:
         # Traceback tools print local variables.
         del content, key
     raise ConfigurationError(f"pseudonymise: {name} {problem}; {HOW_TO_MAKE_ONE}")
+
+
+def _may_be_key(path: Path) -> bool:
+    """Whether the end of the path that does not exist is the text of a key.
+
+    That end, and not the last part alone, since base64 has slashes.
+    """
+    existing = path
+    # Path.exists raises an error for a name that is too long.
+    while not os.path.exists(existing) and existing != existing.parent:  # noqa: PTH110
+        existing = existing.parent
+    text = path.relative_to(existing).as_posix()
+    # Other bytes are a raw key, which nobody passes as text.
+    return set(text) <= {*string.printable} and len(_decoded(text.encode()) or b"") >= LEAST_BYTES
 
 
 def _decoded(content: bytes) -> bytes | None:
