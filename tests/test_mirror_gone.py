@@ -16,7 +16,6 @@ pytest.importorskip("duckdb")
 
 from backread.mirror.store import Store
 
-
 HELD = batch(
     [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}, {"id": 3}],
     [
@@ -472,13 +471,15 @@ def test_any_number_of_lists_may_have_lost_their_newest_message(mirror, monkeypa
         longest.append(len(text))
         return query(store, text, *more)
 
-    with MockServer(World(seed=5, users=400, messages_per_user=3)) as server:
-        with server.client() as client:
-            mirror.sync(client)
-            for user_id in server.world.user_ids():
-                server.world.remove_message(user_id, server.world.message_ids(user_id)[-1])
-            monkeypatch.setattr(Store, "rows", measured)
-            assert mirror.sync(client, mode="full").deleted == 400
+    with (
+        MockServer(World(seed=5, users=400, messages_per_user=3)) as server,
+        server.client() as client,
+    ):
+        mirror.sync(client)
+        for user_id in server.world.user_ids():
+            server.world.remove_message(user_id, server.world.message_ids(user_id)[-1])
+        monkeypatch.setattr(Store, "rows", measured)
+        assert mirror.sync(client, mode="full").deleted == 400
     assert max(longest) < 4_000
 
 
