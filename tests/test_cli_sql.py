@@ -102,6 +102,32 @@ def test_numbers_that_json_lacks_are_null(backread, folder):
 
 @pytest.mark.parametrize("shape", ["csv", "json"])
 @pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("{'share of it': 0 / 0, 'count': 2}", {"share of it": None, "count": 2}),
+        ("{'it''s': {'half': 0.5::FLOAT, 'all': 1 / 0}}", {"it's": {"half": 0.5, "all": None}}),
+        ("MAP {'x': 1 / 0, 'y': 2 / 1}", {"x": None, "y": 2.0}),
+        ("[[1 / 0], [], NULL, [1 / 2]]", [[None], [], None, [0.5]]),
+        ("[{'a': MAP {1: [1 / 0]}}, NULL]", [{"a": {"1": [None]}}, None]),
+        ("{'a': NULL::STRUCT(b DOUBLE), 'c': NULL::MAP(INT, FLOAT)}", {"a": None, "c": None}),
+        ("{'a': [1 / 0, 2]::DOUBLE[2]}", {"a": [None, 2.0]}),
+        ("{'DOUBLE': 'NaN', 'a': 1.5}", {"DOUBLE": "NaN", "a": 1.5}),
+    ],
+)
+def test_numbers_that_json_lacks_are_null_within_other_values(
+    backread, folder, value, expected, shape
+):
+    done = backread("sql", folder, f"SELECT {value} AS a", "--format", shape)
+    assert done.code == 0, done.error
+    document = done.out
+    if shape == "csv":
+        [(document,)] = list(csv.reader(io.StringIO(done.out)))[1:]
+    found = json.loads(document, parse_constant=pytest.fail)
+    assert (found if shape == "csv" else found["a"]) == expected
+
+
+@pytest.mark.parametrize("shape", ["csv", "json"])
+@pytest.mark.parametrize(
     ("query", "expected"),
     [
         ("SELECT {'a': 1, 'b': 'x'} AS found", {"a": 1, "b": "x"}),
