@@ -37,6 +37,21 @@ def test_a_listing_is_completed_before_it_is_made(make, expression):
     assert {"pages", "report", "to_arrow", "to_list", "to_pandas", "to_polars"} <= names
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import backread\nbackread.", {"Client", "Mirror", "errors", "plan"}),
+        ("from backread import Client\nClient().", {"close", "messages", "users"}),
+        ("from backread import Client\nClient().messages.list(42).", {"report", "to_list"}),
+        ("from backread import Mirror\nMirror('chats').", {"search", "sync"}),
+        ("from backread.integrations.airflow import BackreadHook\nBackreadHook.", {"get_conn"}),
+    ],
+)
+def test_an_editor_completes_a_file_that_never_runs(text, expected):
+    jedi = pytest.importorskip("jedi")
+    assert expected <= {each.name for each in jedi.Script(text).complete()}
+
+
 def test_an_objects_names_are_those_of_the_api():
     with Client(**HERE) as client:
         for thing, expected in (

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-# Type checkers treat this name as true; importing typing would dominate the import time.
-TYPE_CHECKING = False
+# Type checkers treat this name as true; importing typing would dominate the import time. False, but
+# not as a literal: jedi, which completes names in many editors, would skip the block below.
+TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
     from typing import Any
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False
+# As in backread/__init__.py.
+TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
     from typing import Any
 
