@@ -94,6 +94,24 @@ def test_it_ends_with_its_client_while_a_query_is_running(folder):
     assert monotonic() - began < tools.SECONDS
 
 
+@pytest.mark.parametrize("figures", [{"since": "soon"}, {"timezone": "Mars/Olympus"}])
+def test_it_ends_well_after_figures_that_it_refused(folder, figures):
+    request = calling(2, "conversation_figures", **figures)
+    code, received, said = served(folder, request, answers_read=2)
+    assert received[1]["result"]["isError"]
+    assert (code, said) == (0, "")
+
+
+def test_it_ends_its_query_after_figures_that_it_refused(folder):
+    query = calling(2, "run_sql", query=HUGE)
+    figures = calling(3, "conversation_figures", since="soon")
+    began = monotonic()
+    code, received, said = served(folder, query, figures, answers_read=2)
+    assert [each["id"] for each in received[:2]] == [1, 3]
+    assert (code, said) == (0, "")
+    assert monotonic() - began < tools.SECONDS
+
+
 def test_the_command_refuses_a_folder_without_a_mirror(tmp_path):
     done = subprocess.run(
         command(str(tmp_path / "missing")), capture_output=True, text=True, stdin=subprocess.DEVNULL

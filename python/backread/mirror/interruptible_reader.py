@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from backread.mirror.engine import load_duckdb
 from backread.mirror.snapshot_reader import OpenSnapshot, SnapshotReader
 
 if TYPE_CHECKING:
@@ -47,10 +48,13 @@ class InterruptibleReader(SnapshotReader):
 
     def interrupt(self, caller: object = None) -> None:
         """Interrupts all running queries, or only those of a caller."""
+        closed = load_duckdb().ConnectionException
         with self._cursors_lock:
             for cursor, opened_by in list(self._cursors.items()):
                 if caller is None or opened_by is caller:
-                    cursor.interrupt()
+                    # A closed one may be held by the traceback of an error.
+                    with suppress(closed):
+                        cursor.interrupt()
 
     def close(self) -> None:
         """Gives up the connections: DuckDB complains of those that outlive the interpreter."""
