@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -176,6 +177,21 @@ def test_names_are_known_before_the_figures(folder):
     assert page.total == 4
     assert [each.user_id for each in page.people] == [42, 2, 1, 3]
     assert [each.messages for each in page.people] == [2, 2, 3, 0]
+
+
+def test_who_waits_gets_the_last_messages(folder, monkeypatch):
+    reader = SnapshotReader(folder)
+    execute = reader.rows
+
+    def slow(cursor: Any, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        if statement.startswith("CREATE OR REPLACE TABLE people_last_bodies"):
+            # As with millions of messages.
+            sleep(0.5)
+        return execute(cursor, statement, values)
+
+    monkeypatch.setattr(reader, "rows", slow)
+    page = People(reader).find()
+    assert [each.last_body is not None for each in page.people] == [True, True, True, False]
 
 
 def test_pages_are_cut_from_one_order(people):

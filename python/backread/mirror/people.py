@@ -134,8 +134,8 @@ class PeopleQuery:
 class Person:
     """A user with the figures of the conversation, which are those of the view ``conversations``.
 
-    ``last_body`` is the beginning of the last message's body. Figures are None until they are
-    counted, see `People.find`.
+    ``last_body`` is the beginning of the last message's body. It and the figures may be None
+    until they are made, see `People.find`.
     """
 
     user_id: int
@@ -217,15 +217,16 @@ class People:
             query: Which people; None for all, newest last message first.
             offset: How many of them to skip.
             limit: The most to return.
-            wait: Whether to wait for the figures. Without, they may be None, unless the query needs
-                them.
+            wait: Whether to wait for the figures and last messages. Without, they may be None,
+                unless the query needs them.
         """
         query = PeopleQuery() if query is None else query
         offset = whole("offset", offset, 0, LARGEST, then="")
         limit = whole("limit", limit, 1, LARGEST, then="")
         # First, because it refuses words that cannot be searched for.
         where = " AND ".join(query.conditions()) or "true"
-        counted = self._tables.get(KNOWN, *query.tables(), *([COUNTED] if wait else []))
+        waited_for = [COUNTED, LAST_BODIES] if wait else []
+        counted = self._tables.get(KNOWN, *query.tables(), *waited_for)
         cursor = counted.cursor.cursor()
         source = f"FROM {counted.people} WHERE {where}"
         [(total,)] = self._reader.rows(cursor, f"SELECT count(*) {source}", [])
