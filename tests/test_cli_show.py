@@ -59,6 +59,20 @@ def seen(folder: Path, *options: str, **environment: Any) -> Shown:
     return Shown(shown.code, re.sub(r"\rreading the conversation[^\n]*\r", "", shown.text))
 
 
+def test_a_user_whom_the_service_has_deleted_is_said_to_be_so(backread, folder):
+    BatchSource(batch([{"id": 2}], swept="snapshot")).sync_into(folder, "full")
+    done = backread("show", folder, 1)
+    assert done.code == 0
+    assert done.out.splitlines() == [
+        "Eve␛[2J, user 1, eve@example.com",
+        "0 messages; times are UTC",
+        "The service no longer has this user.",
+        "6 deleted messages are not shown.",
+    ]
+    assert "no longer has this user" in backread("show", folder, 1, "--last", 1).out
+    assert "no longer" not in backread("show", folder, 2).out
+
+
 def test_a_conversation_has_days_times_names_files_and_what_is_not_read(backread, folder):
     done = backread("show", folder, 1)
     assert (done.code, done.error) == (0, "")

@@ -100,18 +100,17 @@ def show(
 
 
 def _part(reader: SnapshotReader, user_id: int, last: int | None, message: int | None) -> Part:
-    from backread.mirror.conversation import read_messages, read_user
+    from backread.mirror.conversation import count_messages, read_messages, read_user
     from backread.mirror.windows import read_window
 
     if last is not None or message is not None:
         limit = AROUND if last is None else last
         window = read_window(reader, user_id, around=message, limit=limit)
         messages = window.conversation
-        return Part(messages.user, window.total, window.start, iter(messages))
+        return Part(messages.user, window.total, window.start, iter(messages), window.deleted)
     snapshot = reader.snapshot()
     user = read_user(reader, snapshot, user_id)
-    spoken = f"({snapshot.of_user(user_id)['messages']}) WHERE user_id = ? AND deleted_at IS NULL"
-    [(total,)] = reader.rows(snapshot.cursor, f"SELECT count(*) FROM {spoken}", [user_id])
+    total, deleted = count_messages(reader, snapshot, user_id)
 
     def read() -> Iterator[Message]:
         first, count = 0, FIRST
@@ -119,7 +118,7 @@ def _part(reader: SnapshotReader, user_id: int, last: int | None, message: int |
             yield from read_messages(reader, snapshot, user_id, first=first, count=count)
             first, count = first + count, MORE
 
-    return Part(user, total, 0, read())
+    return Part(user, total, 0, read(), deleted)
 
 
 def _document(message: Message) -> dict[str, Any]:

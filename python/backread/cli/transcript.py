@@ -11,6 +11,7 @@ from backread._display.words import amount, is_invisible, line, plain, sender_na
 from backread.cli.color import Ink
 
 if TYPE_CHECKING:
+    from backread.mirror.conversation import Deleted
     from backread.models import Message, User
 
 __all__ = ["Part", "transcript"]
@@ -37,6 +38,7 @@ class Part:
     total: int
     first: int
     messages: Iterator[Message]
+    deleted: Deleted
 
 
 def transcript(
@@ -54,6 +56,8 @@ def transcript(
         yield ink.bold(each)
     count = amount(conversation.total, "message")
     yield from _wrapped(f"{count}; times are UTC", "", width)
+    for sentence in conversation.deleted.in_words():
+        yield from _wrapped(sentence, "", width)
     if conversation.first:
         earlier = amount(conversation.first, "earlier message")
         yield ink.dim(f"{earlier} not shown")

@@ -31,7 +31,9 @@ from backread.models import (
 __all__ = [
     "MESSAGE_ORDER",
     "Conversation",
+    "Deleted",
     "attributes_of",
+    "count_messages",
     "read_conversation",
     "read_messages",
     "read_user",
@@ -57,6 +59,22 @@ class Printer(Protocol):
     """The part of IPython's pretty printer that is used here."""
 
     def text(self, text: str) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What the service no longer has of a conversation: the user, and how many messages."""
+
+    user: bool
+    messages: int
+
+    def in_words(self) -> list[str]:
+        """Sentences, none if nothing is deleted."""
+        found = ["The service no longer has this user."] if self.user else []
+        if self.messages:
+            verb = "is" if self.messages == 1 else "are"
+            found.append(f"{amount(self.messages, 'deleted message')} {verb} not shown.")
+        return found
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -182,6 +200,21 @@ def read_user(reader: SnapshotReader, snapshot: OpenSnapshot, user_id: int) -> U
             f"the published snapshot has no user {user_id}; sync again if the user is new"
         )
     return User(**users[0])
+
+
+def count_messages(
+    reader: SnapshotReader, snapshot: OpenSnapshot, user_id: int
+) -> tuple[int, Deleted]:
+    """The number of a user's messages without deleted ones, and what is deleted."""
+    of_user = snapshot.of_user(user_id)
+    [(kept, deleted, is_user_deleted)] = reader.rows(
+        snapshot.cursor,
+        "SELECT count(*) FILTER (deleted_at IS NULL), count(*) FILTER (deleted_at IS NOT NULL), "
+        f"EXISTS (FROM ({of_user['users']}) WHERE id = ? AND deleted_at IS NOT NULL) "
+        f"FROM ({of_user['messages']}) WHERE user_id = ?",
+        [user_id, user_id],
+    )
+    return kept, Deleted(is_user_deleted, deleted)
 
 
 def read_messages(

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from backread._client.arguments import LARGEST, whole
 from backread.errors import MirrorError
-from backread.mirror.conversation import MESSAGE_ORDER, Conversation, read_messages, read_user
+from backread.mirror.conversation import (
+    MESSAGE_ORDER,
+    Conversation,
+    Deleted,
+    count_messages,
+    read_messages,
+    read_user,
+)
 
 if TYPE_CHECKING:
     from backread.mirror.snapshot_reader import SnapshotReader
@@ -20,12 +27,13 @@ class Window:
     """Consecutive messages of a conversation.
 
     ``conversation`` has only these messages. ``start`` is the position of the first one in the
-    whole conversation, counted from 0; ``total`` is the number of all messages.
+    whole conversation, counted from 0; ``total`` is the number of all messages but deleted ones.
     """
 
     conversation: Conversation
     start: int
     total: int
+    deleted: Deleted
 
     @property
     def end(self) -> int:
@@ -85,7 +93,7 @@ def read_window(
     snapshot = reader.snapshot()
     user = read_user(reader, snapshot, user_id)
     spoken = f"({snapshot.of_user(user_id)['messages']}) WHERE user_id = ? AND deleted_at IS NULL"
-    [(total,)] = reader.rows(snapshot.cursor, f"SELECT count(*) FROM {spoken}", [user_id])
+    total, deleted = count_messages(reader, snapshot, user_id)
     if not given:
         start, end = (0, limit) if at == "first" else (total - limit, total)
     else:
@@ -110,4 +118,4 @@ def read_window(
             end = start + limit
     start, end = max(0, start), min(end, total)
     messages = read_messages(reader, snapshot, user_id, first=start, count=max(0, end - start))
-    return Window(Conversation(user, messages), start, total)
+    return Window(Conversation(user, messages), start, total, deleted)
