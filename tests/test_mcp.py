@@ -377,7 +377,7 @@ def test_an_unknown_argument_is_refused(folder):
     refused = call(create_server(folder), "search_messages", words="one", user=42)
     assert isinstance(refused, Refused)
     assert refused == (
-        "search_messages does not take user; it takes words, since, until, user_id, limit"
+        "search_messages does not take user; it takes words, since, until, user_id, offset, limit"
     )
 
 

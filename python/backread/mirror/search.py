@@ -121,8 +121,9 @@ def search_messages(
     until: Moment | None,
     user: int | None,
     limit: int,
+    offset: int = 0,
 ) -> SearchResults:
-    """The newest messages that contain all words; see `Mirror.search`."""
+    """The newest messages with all words, after the first ``offset``; see `Mirror.search`."""
     folded = folded_words(words)
     limit = whole("limit", limit, 1, LARGEST, then="")
     conditions = ["deleted_at IS NULL"]
@@ -146,16 +147,18 @@ def search_messages(
         f"{', '.join(SENDER)} FROM {source} WHERE {' AND '.join(conditions)} "
         "ORDER BY created_at DESC NULLS LAST, user_id, id"
     )
-    hits: list[SearchHit] = []
-    count, offset = limit, 0
-    while len(hits) < limit:
-        candidates = reader.rows(opened.cursor, f"{query} LIMIT {count} OFFSET {offset}", [])
-        hits += (_hit(row, folded) for row in candidates if _contains(row[4], folded))
+    found: list[tuple[Any, ...]] = []
+    end_of_hits = offset + limit
+    first_candidate, count = 0, end_of_hits
+    while len(found) < end_of_hits:
+        part = f"LIMIT {count} OFFSET {first_candidate}"
+        candidates = reader.rows(opened.cursor, f"{query} {part}", [])
+        found += (row for row in candidates if _contains(row[4], folded))
         if len(candidates) < count:
             break
         # Rare: a text with another spelling than the words, which the condition lets through.
-        offset, count = offset + count, count * GROWTH
-    return SearchResults(words, tuple(hits[:limit]))
+        first_candidate, count = first_candidate + count, count * GROWTH
+    return SearchResults(words, tuple(_hit(row, folded) for row in found[offset:end_of_hits]))
 
 
 def folded_words(words: str) -> list[str]:

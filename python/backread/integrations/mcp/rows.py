@@ -144,10 +144,8 @@ def sql_row(values: Sequence[Any], texts: Texts) -> Row:
 
 
 def time_of(moment: datetime | None) -> str | None:
-    """``2024-03-05T09:31:07Z``."""
-    if moment is None:
-        return None
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+    """``2024-03-05T09:31:07Z``, with microseconds unless they are zero: a query finds it again."""
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
 def _cell(value: Any, texts: Texts) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
+from inspect import getdoc
 from threading import Event, Thread
 from typing import Any
 
@@ -15,7 +16,7 @@ from mcp_types import Tool, ToolAnnotations
 from pydantic import ValidationError
 
 from backread import Mirror, __version__
-from backread.integrations.mcp.tools import Tools
+from backread.integrations.mcp.tools import HIDDEN_COLUMNS, Tools
 
 __all__ = ["create_server", "serve"]
 
@@ -122,9 +123,17 @@ def _server_of(tools: Tools, sql: bool) -> MCPServer[Any]:
         *([tools.run_sql] if sql else []),
     ]
     for tool in offered:
+        description = getdoc(tool)
+        if tool == tools.run_sql and not tools.shows_emails:
+            description = f"{description}\n\n{HIDDEN_COLUMNS}"
         # As text alone: a structured copy would be outside of the lines that set strangers' text
         # apart.
-        server.add_tool(_threaded(tools, tool), annotations=READ_ONLY, structured_output=False)
+        server.add_tool(
+            _threaded(tools, tool),
+            description=description,
+            annotations=READ_ONLY,
+            structured_output=False,
+        )
     return server
 
 

@@ -38,11 +38,14 @@ from backread.mirror.windows import read_window
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Tools"]
+__all__ = ["HIDDEN_COLUMNS", "Tools"]
 
 LONGEST_BODY = 2_000
 LONGEST_ONLY_BODY = 20_000
 """Of the only message of an answer."""
+
+MOST_SKIPPED = 10_000
+"""The most messages that a search skips: it reads their bodies."""
 
 SECONDS_TO_END = 10.0
 """How long `Tools.close` waits, on a machine that is very busy."""
@@ -50,12 +53,20 @@ SECONDS_TO_END = 10.0
 EMAILS = (("users", "email"), ("conversations", "email"), ("messages", "sender_email"))
 """The columns with addresses, by table."""
 
+HIDDEN_COLUMNS = (
+    f"E-mail addresses are hidden: {', '.join('.'.join(each) for each in EMAILS)} have the same "
+    "text for every address. Do not filter, group or join by them, nor count distinct ones."
+)
+
 SECONDS = 30.0
 """How long a query may take."""
 
 LONGEST_QUERY = 20_000
 DEEPEST_QUERY = 100
 """The most nested brackets: DuckDB needs quadratic time for unclosed ones, uninterrupted."""
+
+WITH_DELETED = ("users", "messages")
+"""The tables that keep rows that the service no longer has."""
 
 RUNS = """
 SELECT run_id, mode, state, started_at, ended_at, users, messages, messages_added, certificate,
@@ -81,6 +92,7 @@ class Tools:
 
     def __init__(self, folder: Path, *, emails: bool) -> None:
         self._folder = folder
+        self.shows_emails = emails
         self._texts = Texts(emails=emails)
         self._reader = InterruptibleReader(folder)
         self._people = People(self._reader)
@@ -134,10 +146,14 @@ class Tools:
             cursor = self._reader.cursor()
             relation = cursor.sql(RUNS, params=[runs])
             columns, found = relation.columns, relation.fetchall()
-            facts = [
-                *self._age(),
-                *(f"Rows of {name}: {count:,}." for name, count in summary.rows.items()),
-            ]
+            facts = self._age()
+            for name, count in summary.rows.items():
+                deleted = 0
+                if name in WITH_DELETED:
+                    query = f"SELECT count(*) FROM {name} WHERE deleted_at IS NOT NULL"
+                    [(deleted,)] = self._reader.rows(cursor, query, [])
+                of_which = f", of which {deleted:,} deleted" if deleted else ""
+                facts.append(f"Rows of {name}: {count:,}{of_which}.")
             rows = [dict(zip(columns, sql_row(each, self._texts), strict=True)) for each in found]
             return answer(facts, rows)
 
@@ -188,6 +204,7 @@ class Tools:
         since: Since = None,
         until: Until = None,
         user_id: Annotated[int | None, Field(ge=0, description="Only of this user.")] = None,
+        offset: Annotated[int, Field(ge=0, le=MOST_SKIPPED)] = 0,
         limit: Annotated[int, Field(ge=1, le=50)] = 20,
     ) -> str:
         """Finds the newest messages whose body has all words; case and accents do not count.
@@ -195,14 +212,26 @@ class Tools:
         read_conversation with around=message_id shows what was said before and after.
         """
         with told_errors():
-            hits = search_messages(
-                self._reader, words, since=since, until=until, user=user_id, limit=limit
+            found = search_messages(
+                self._reader,
+                words,
+                since=since,
+                until=until,
+                user=user_id,
+                # One more tells whether there are more.
+                limit=limit + 1,
+                offset=offset,
             )
-            facts = [*self._age(), f"{amount(len(hits), 'message')} found, newest first."]
-            if len(hits) == limit:
-                facts.append("There may be more; until and a larger limit show them.")
-            rows = [hit_row(each, self._texts) for each in hits]
-            return answer(facts, rows)
+            rows = [hit_row(each, self._texts) for each in found.hits[:limit]]
+            shown = fitting(rows)
+            after = f" after the first {offset:,}" if offset else ""
+            head = f"{amount(len(shown), 'message')} found{after}, newest first."
+            facts = [*self._age(), head]
+            if len(shown) < len(found):
+                last = offset + len(shown)
+                more = f"offset={last} continues" if last <= MOST_SKIPPED else "narrow the search"
+                facts.append(f"There are more; {more}.")
+            return answer([*facts, *_shortened(shown, rows)], rows[: shown.stop])
 
     def read_conversation(
         self,
@@ -249,6 +278,7 @@ class Tools:
                     facts.append(f"Later ones: after={messages[shown.stop - 1].id}.")
             else:
                 facts.append(f"No messages here; the conversation has {window.total:,}.")
+            facts += window.deleted.in_words()
             facts += user_left_out(window.conversation.user)
             return answer(facts, [user, *rows[shown.start : shown.stop]])
 
@@ -295,7 +325,7 @@ class Tools:
         """
         with told_errors():
             cursor = self._reader.cursor(restricted=True)
-            if not self._texts.emails:
+            if not self.shows_emails:
                 # Of this cursor only. They hide what is not written like an address, too.
                 for table, column in EMAILS:
                     cursor.execute(
@@ -322,6 +352,8 @@ class Tools:
             facts = [*self._age(), f"{amount(len(shown), 'row')}.", *_shortened(shown, rows)]
             if len(found) > limit:
                 facts.append("There are more rows; a larger limit or a narrower query shows them.")
+            if not self.shows_emails:
+                facts.append(HIDDEN_COLUMNS)
             return answer(facts, [head, *rows[: shown.stop]])
 
     def _why(self, error: Exception) -> str:
