@@ -438,6 +438,9 @@ def test_a_user_who_goes_meanwhile_is_left_out_and_counted(tmp_path):
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
+        ("status(400)", "BadRequestError"),
+        ("status(403)", "PermissionDeniedError"),
+        ("status(422)", "BadRequestError"),
         ("status(500)", "ServerError"),
         ("truncate(at=9)", "TruncatedBodyError"),
         ("garbage()", "DecodeError"),

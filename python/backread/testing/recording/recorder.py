@@ -254,13 +254,23 @@ def _messages(
     from concurrent.futures import ThreadPoolExecutor
 
     from backread.errors import (
+        BadRequestError,
         DecodeError,
         NotFoundError,
+        PermissionDeniedError,
         ResponseTooLargeError,
         ServerError,
         TruncatedBodyError,
     )
 
+    of_one_list = (
+        BadRequestError,
+        DecodeError,
+        PermissionDeniedError,
+        ResponseTooLargeError,
+        ServerError,
+        TruncatedBodyError,
+    )
     stopped = Event()
     listings: set[Listing[Any]] = set()
 
@@ -275,7 +285,7 @@ def _messages(
                 rows = listing.to_list()
         except NotFoundError:
             return Messages(None, listing.report)
-        except (DecodeError, ResponseTooLargeError, ServerError, TruncatedBodyError) as error:
+        except of_one_list as error:
             # Raises if the service answers nothing else either: then the list is not to blame.
             client.users.page(limit=1)
             return Messages(None, listing.report, error)
