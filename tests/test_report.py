@@ -236,6 +236,22 @@ def test_operators_of_one_name_are_told_apart_by_their_ids(tmp_path):
     assert "Ben (" not in text
 
 
+def test_an_address_in_a_name_is_hidden_in_the_page_and_the_terminal(backread, tmp_path):
+    messages = [
+        {"user_id": 1, "id": each, "created_at": START + timedelta(minutes=each),
+         "sender_type": kind, "sender_id": each, "sender_forename": "bob%40mail.example"}
+        for each, kind in enumerate(("user", "operator"))
+    ]  # fmt: skip
+    user = {"id": 1, "name": "Zoë zoe@mail.example"}
+    chats = tmp_path / "chats"
+    BatchSource(batch([user], messages, swept="linked")).sync_into(chats)
+    html = report_html(Mirror(chats).figures())
+    assert "Zoë [e-mail address" in html
+    for shown in (html, backread("report", chats).out):
+        assert "[e-mail address" in shown
+        assert re.search("mail.ex|zoe|bob", shown) is None
+
+
 def test_times_are_in_utc_where_python_has_no_time_zones(chats, monkeypatch):
     """As on Windows without tzdata; DuckDB brings its own."""
 

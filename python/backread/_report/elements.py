@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
+from backread._display.addresses import hide_addresses
 from backread._display.markup import Html, shortened
 from backread._display.words import line
 from backread._report.charts import Bars, chart
@@ -101,5 +102,5 @@ def _operator_name(key: int | None, name: str, repeated: bool) -> str:
 
 
 def cut(text: str | None) -> str:
-    """Text from strangers on one line, harmless and not too long."""
-    return shortened(line(text or ""), LONGEST_NAME)
+    """Text from strangers on one line, harmless, not too long and without e-mail addresses."""
+    return shortened(line(hide_addresses(text or "")), LONGEST_NAME)

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from backread._display.addresses import HIDDEN, hide_addresses
 from backread._display.words import IGNORABLE
 
 __all__ = ["HIDDEN", "MOST_CHARACTERS", "SHORTENED", "Row", "Texts", "answer", "fenced", "fitting"]
@@ -29,15 +30,6 @@ WINDOW = 4
 
 LONGEST_ADDRESS = 320
 """RFC 5321 section 4.5.3.1: 64 characters, an @ and 255."""
-
-HIDDEN = "[e-mail address hidden]"
-
-AT = "(?:[@＠﹫]|%40|&#64;|&#x40;|&commat;)"
-# Whatever does not end a word: also combining marks and invisible characters, which are not \w.
-LOCAL = r"""[^\s@＠﹫<>()\[\],;:"'/\\?=&#%]"""
-DOMAIN = r"(?:(?:[\w-]+[.．。])*[^\W\d][\w-]*|\[[\w.:]+\])"
-# Begins where a word begins, and gives nothing back: the time is linear in the length of the text.
-ADDRESS = re.compile(rf"(?<!{LOCAL}){LOCAL}++{AT}{DOMAIN}", re.IGNORECASE)
 
 # Control characters, line separators, and what is ignorable: a person who checks the answer would
 # not see them.
@@ -60,7 +52,7 @@ class Texts:
             return None
         # A query may make a text of any length; its end may be half of an address.
         head = text[: most * WINDOW + LONGEST_ADDRESS]
-        shown = head if self.emails else ADDRESS.sub(HIDDEN, head)
+        shown = head if self.emails else hide_addresses(head)
         beyond = len(text) - len(head)
         if beyond:
             shown, beyond = shown[:-LONGEST_ADDRESS], beyond + LONGEST_ADDRESS
