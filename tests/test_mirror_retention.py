@@ -13,7 +13,9 @@ import duckdb
 from backread import MirrorError
 from backread.mirror import Mirror
 from backread.testing import MockServer, World
-from mirrors import marked, rows, sync
+from canned import message, user
+from mirrors import BatchSource, batch, ended, marked, rows, sync
+from probing import Rows
 from traces import state, traces
 
 MARKS = ["name-Zoë-77d", "body-Zoë-77d", "gone-Zoë-77d"]
@@ -98,6 +100,35 @@ def test_a_mirror_with_nothing_to_remove_is_not_written_anew(mirror, server, gon
     before = (mirror.folder / "mirror.duckdb").stat().st_ino
     sync(keeping_none, server)
     assert (mirror.folder / "mirror.duckdb").stat().st_ino == before
+
+
+def test_rejected_records_gone_for_longer_are_removed_with_all_their_bytes(mirror, scripted):
+    service = Rows(
+        [user(1), user("2", name=MARKS[0])], {1: [message(5), message("x6", body=MARKS[1])]}
+    )
+    server = scripted(service)
+    keeping_none = Mirror(mirror.folder, retention=0)
+    held = "SELECT resource FROM rejects ORDER BY 1"
+    for _ in range(3):
+        sync(keeping_none, server)
+        assert rows(mirror, held) == [("messages",), ("users",)]
+    service.users, service.messages = [user(1)], {1: [message(5)]}
+    sync(keeping_none, server)
+    sync(Mirror(mirror.folder, retention=3600), server)
+    assert rows(mirror, held) == [("messages",), ("users",)]
+    assert {mark for mark in MARKS if traces(mirror.folder, mark)} == {*MARKS[:2]}
+    sync(keeping_none, server)
+    assert rows(mirror, held) == []
+    assert traces(mirror.folder, *MARKS) == []
+
+
+@pytest.mark.parametrize("read", [{"certificate": "uncertified"}, {"kind": "end"}])
+def test_rejected_records_stay_until_a_complete_read_does_not_find_them(mirror, read):
+    rejects = [{"resource": "users"}, {"resource": "messages", "user_id": 1}]
+    for found in (rejects, [], []):
+        unsure = batch([{"id": 1}], rejects=found, swept="uncertified", lists=[ended(1, **read)])
+        BatchSource(unsure).sync_into(mirror.folder, retention=0)
+    assert rows(mirror, "SELECT count(*) FROM rejects") == [(2,)]
 
 
 @pytest.mark.parametrize("retention", [-1, timedelta(days=-1), float("nan")])
