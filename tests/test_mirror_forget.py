@@ -229,6 +229,37 @@ def test_a_mirror_of_the_first_version_forgets(mirror):
     assert traces(mirror.folder, "Grace")
 
 
+@pytest.mark.parametrize("forgets", [False, True])
+def test_who_was_forgotten_stays_so_if_the_database_is_restored(planted, tmp_path, forgets):
+    shutil.copy(planted.folder / "mirror.duckdb", tmp_path / "backup")
+    planted.forget(WHO)
+    shutil.copy(tmp_path / "backup", planted.folder / "mirror.duckdb")
+    if forgets:
+        planted.forget(OTHER)
+    users, messages = others()
+    source = BatchSource(batch(users, messages, swept="snapshot"))
+    source.sync_into(planted.folder, publish=False)
+    ids = [OTHER, WHO] if forgets else [WHO]
+    assert rows(planted, "SELECT user_id FROM forgotten ORDER BY 1") == [(each,) for each in ids]
+    assert traces(planted.folder, *MARKS) == []
+    assert rows(planted, "SELECT count(*) FROM users") == [(len(users) + 1 - len(ids),)]
+    before = (planted.folder / "mirror.duckdb").stat().st_ino
+    source.sync_into(planted.folder)
+    assert (planted.folder / "mirror.duckdb").stat().st_ino == before
+
+
+def test_a_restored_database_is_synced_though_the_published_list_of_forgotten_users_is_lost(
+    planted, tmp_path
+):
+    shutil.copy(planted.folder / "mirror.duckdb", tmp_path / "backup")
+    planted.forget(WHO)
+    shutil.copy(tmp_path / "backup", planted.folder / "mirror.duckdb")
+    [path] = planted.folder.glob("published/0*/forgotten/*.parquet")
+    path.unlink()
+    BatchSource(batch(swept="linked")).sync_into(planted.folder)
+    assert rows(planted, "SELECT * FROM forgotten") == []
+
+
 # --- who is not there -----------------------------------------------------------------------------
 
 

@@ -15,12 +15,12 @@ from backread.landing.removal import UsersFound, find_users
 from backread.landing.storage import Folder
 from backread.mirror.database import require_database
 from backread.mirror.engine import load_duckdb, named_errors
+from backread.mirror.forgotten import forget_again, forget_users
 from backread.mirror.lock import writer_lock
-from backread.mirror.purge import check_removal, delete_users, open_store, removal
+from backread.mirror.purge import check_removal, open_store
 from backread.mirror.rejects import RejectsOf
 from backread.mirror.report import ForgetReport
 from backread.mirror.store import Store
-from backread.mirror.unfinished_run import replace_error
 
 __all__ = ["forget"]
 
@@ -37,12 +37,6 @@ UNCOMPLETED = (
     "the users are removed from the tables, but their texts may be left in files until the next "
     "forget or sync of this mirror completes the removal"
 )
-
-REMOVED_TEXTS = {
-    "error": "the text was removed when a user was forgotten",
-    "certificate_reason": "the reason was removed when a user was forgotten",
-}
-"""What a run has instead of texts that may quote a user's rows."""
 
 
 def forget(
@@ -108,6 +102,7 @@ class _Removal:
         )
         if removes:
             self._remove(store, store.now())
+        forget_again(store)
 
     def _refuse_unknown(self, known: AbstractSet[int]) -> None:
         unknown = [each for each in self._wanted if each not in known]
@@ -123,17 +118,7 @@ class _Removal:
         )
 
     def _remove(self, store: Store, now: datetime) -> None:
-        replace_error(self._folder, REMOVED_TEXTS["error"])
-        with removal(store):
-            deleted = delete_users(store, "leaving")
-            deleted["rejects"] += RejectsOf(store, "rejects", self._wanted).remove()
-            for name, text in REMOVED_TEXTS.items():
-                store.rows(f"UPDATE runs SET {name} = ? WHERE {name} IS NOT NULL", [text])
-            store.rows(
-                "INSERT INTO forgotten BY NAME SELECT user_id, ? AS forgotten_at FROM leaving "
-                "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id",
-                [now],
-            )
+        deleted = forget_users(store, self._wanted, now)
         self.report = replace(
             self.report,
             users=deleted["users"],

@@ -18,6 +18,7 @@ from backread.mirror.database import refuse_foreign
 from backread.mirror.deletions import rows_to_ask
 from backread.mirror.engine import check_path, load_duckdb, named_errors
 from backread.mirror.finish_run import end_partial, finish
+from backread.mirror.forgotten import forget_again
 from backread.mirror.given_users import given_users
 from backread.mirror.lock import writer_lock
 from backread.mirror.progress import Meter
@@ -118,6 +119,7 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
                     refuse_other_privacy(folder, store.meta(PRIVACY), choice)
                 if options.retention is not None:
                     remove_expired(store, options.retention)
+                forget_again(store)
 
             store = held.enter_context(open_store(folder, options.memory_limit, prepare))
             store.privacy = None if choice is None else choice.to_json()

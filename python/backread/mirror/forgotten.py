@@ -1,0 +1,72 @@
+"""Removes users from the tables and remembers their ids, also if a backup brought them back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from backread.mirror.engine import scan
+from backread.mirror.layout import current_name
+from backread.mirror.manifest import Manifest, read_manifest
+from backread.mirror.publish import PUBLISHED_SEQUENCE
+from backread.mirror.purge import check_removal, delete_users, removal
+from backread.mirror.rejects import RejectsOf
+from backread.mirror.store import Store
+from backread.mirror.unfinished_run import replace_error
+
+__all__ = ["forget_again", "forget_users"]
+
+REMOVED_TEXTS = {
+    "error": "the text was removed when a user was forgotten",
+    "certificate_reason": "the reason was removed when a user was forgotten",
+}
+"""What a run has instead of texts that may quote a user's rows."""
+
+
+def forget_users(store: Store, user_ids: Sequence[int], now: datetime) -> dict[str, int]:
+    """Removes all rows of the users and remembers them; returns the rows removed by table.
+
+    The next `open_store` removes what is left of the rows in files.
+    """
+    replace_error(store.folder, REMOVED_TEXTS["error"])
+    with removal(store):
+        store.rows(
+            "CREATE OR REPLACE TEMP TABLE leaving AS SELECT unnest(CAST(? AS BIGINT[])) AS user_id",
+            [list(user_ids)],
+        )
+        deleted = delete_users(store, "leaving")
+        deleted["rejects"] += RejectsOf(store, "rejects", user_ids).remove()
+        for name, text in REMOVED_TEXTS.items():
+            store.rows(f"UPDATE runs SET {name} = ? WHERE {name} IS NOT NULL", [text])
+        store.rows(
+            "INSERT INTO forgotten BY NAME SELECT user_id, ? AS forgotten_at FROM leaving "
+            "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id",
+            [now],
+        )
+    return deleted
+
+
+def forget_again(store: Store) -> None:
+    """Forgets the users who are forgotten in the published snapshot but not in the database.
+
+    There are some if ``mirror.duckdb`` was restored from a backup, and the snapshot was not.
+    """
+    name = current_name(store.folder)
+    # An older database does not say what it published.
+    if name is None or store.meta(PUBLISHED_SEQUENCE) == str(int(name)):
+        return
+    manifest = read_manifest(store.folder)
+    if not isinstance(manifest, Manifest) or manifest.mirror_id != store.meta("mirror_id"):
+        return
+    paths = manifest.paths(store.folder).get("forgotten", [])
+    # An earlier backread published none, and a damaged file may have been deleted as advised.
+    if not paths or not all(each.is_file() for each in paths):
+        return
+    published = scan(paths[0].parent, [each.name for each in paths])
+    lost = store.rows(
+        f"SELECT DISTINCT user_id FROM {published} "
+        "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id"
+    )
+    if lost:
+        check_removal(store)
+        forget_users(store, [user_id for (user_id,) in lost], store.now())
