@@ -11,7 +11,7 @@ pytest.importorskip("rich")
 
 from backread.mirror import Mirror
 from landings import land
-from mirrors import rows
+from mirrors import BatchSource, batch, rows
 
 
 @pytest.fixture
@@ -37,6 +37,22 @@ def test_forget_says_what_it_removed(backread, server, folder, tmp_path):
     assert rows(Mirror(folder), "SELECT count(*) FROM users") == [(117,)]
     assert backread("sync", folder).code == 0
     assert rows(Mirror(folder), "SELECT count(*) FROM users") == [(117,)]
+
+
+def test_forget_says_which_of_the_users_messages_stay_in_lists_of_others(backread, tmp_path):
+    messages = [
+        {"user_id": user_id, "id": number, "sender_type": kind, "sender_id": 42}
+        for number, (user_id, kind) in enumerate(
+            [(42, "user"), (43, "user"), (43, "user"), (43, "operator"), (43, None)]
+        )
+    ]
+    folder = tmp_path / "chats"
+    BatchSource(batch([{"id": 42}, {"id": 43}], messages, swept="linked")).sync_into(folder)
+    stay = "; 2 messages of theirs stay in other users' lists, see docs/how-to/forget.md\n"
+    for _ in range(2):
+        assert backread("forget", folder, 42).out.endswith(stay)
+    assert "stay" not in backread("forget", folder, 42, 43).out
+    assert Mirror(folder).forget(42).messages_elsewhere == 0
 
 
 def test_forget_of_an_unknown_user_is_one_line(backread, folder):

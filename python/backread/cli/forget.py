@@ -68,6 +68,10 @@ def summary(done: ForgetReport) -> str:
         if done.landing_files
         else "",
         f"{done.bytes_freed:,} bytes freed",
+        f"{_counted(done.messages_elsewhere, 'message')} of theirs stay in other users' lists, see "
+        "docs/how-to/forget.md"
+        if done.messages_elsewhere
+        else "",
     ]
     return "; ".join(part for part in parts if part)
 

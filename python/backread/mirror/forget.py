@@ -30,6 +30,12 @@ UNION ALL SELECT user_id FROM lists UNION ALL SELECT user_id FROM cursors
 UNION ALL SELECT user_id FROM rejects
 """
 
+ELSEWHERE = """
+SELECT count(*) FROM messages WHERE sender_type = 'user'
+AND sender_id IN (SELECT user_id FROM leaving) AND user_id NOT IN (SELECT user_id FROM leaving)
+"""
+"""How many messages in the lists of others are of the users to forget."""
+
 SHOWN = 10
 """The most ids that an error names."""
 
@@ -94,11 +100,13 @@ class _Removal:
             each.check_space()
         for each in self._found:
             each.remove()
+        [(messages_elsewhere,)] = store.rows(ELSEWHERE)
         self.report = ForgetReport(
             forgotten=tuple(each for each in self._wanted if each not in earlier),
             earlier=tuple(sorted(earlier)),
             landing_rows=sum(each.rows for each in self._found),
             landing_files=sum(each.files for each in self._found),
+            messages_elsewhere=messages_elsewhere,
         )
         if removes:
             self._remove(store, store.now())

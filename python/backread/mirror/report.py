@@ -168,6 +168,8 @@ class ForgetReport:
     - ``landing_rows``: rows removed from the landing folders, ``landing_files``: the files that
       were written again without them.
     - ``bytes_freed``: by how much the mirror's folder shrank.
+    - ``messages_elsewhere``: messages that the users sent in other users' lists, as after two
+      visitors were merged. They stay.
     """
 
     forgotten: tuple[int, ...] = ()
@@ -179,6 +181,7 @@ class ForgetReport:
     landing_files: int = 0
     bytes_freed: int = 0
     forgotten_at: datetime | None = None
+    messages_elsewhere: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The report as a dict of JSON values, times in ISO 8601."""
