@@ -88,6 +88,18 @@ def test_what_is_landed_but_not_committed_loses_the_rows_too(synced, lane, who, 
         landing.commit(folder, run_id, landed)
 
 
+def test_committing_again_after_a_user_was_forgotten_returns_the_earlier_commit(
+    synced, lane, who, tmp_path
+):
+    folder = tmp_path / "landed"
+    run_id, landed = begun(lane, folder, "messages")
+    landing.commit(folder, run_id, landed)
+    synced.forget(who, landings=[folder])
+    [earlier] = landing.runs(folder)
+    assert landing.commit(folder, run_id, landed) == earlier
+    assert traces(folder, *MARKS) == []
+
+
 def test_a_user_who_is_only_landed_is_known(synced, lane, tmp_path):
     [who] = lane.world.add_users(1)
     folder = tmp_path / "landed"

@@ -32,7 +32,9 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed run. Its files contain each row once, and never change.
+    """A committed run. Its files contain each row once.
+
+    They never change, unless `Mirror.forget` removes the rows of a user from them.
 
     ``number`` counts the commits of the folder from 1; ``run_id`` is the plan's id; ``resource`` is
     what was read (``"users"`` or ``"messages"``); ``files`` are relative to the folder, in the
@@ -84,6 +86,10 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
             f"the run {run_id} cannot be committed: of its {len(plan)} shards, these were not "
             f"landed: {some}; land them, then commit"
         )
+    # The files of a committed run may have lost the rows of a forgotten user since.
+    done = runs(folder)
+    if (earlier := _of_run(done, run_id)) is not None:
+        return earlier
     ordered = [chosen[shard.index] for shard in plan]
     for each in ordered:
         if not is_attempt(each.file, run_id):
@@ -102,10 +108,6 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
     for name in (MANIFESTS, *(shard_folder(run_id, shard.index) for shard in plan)):
         storage.clean(name)
     while True:
-        done = runs(folder)
-        for earlier in done:
-            if earlier.run_id == run_id:
-                return earlier
         refuse_other_choice(storage, choice)
         committed = Committed(
             number=1 + max((earlier.number for earlier in done), default=0),
@@ -119,6 +121,10 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
         )
         if storage.create(manifest_name(committed.number), _written(committed)):
             return committed
+        # Another commit took the number; it may be one of the same run.
+        done = runs(folder)
+        if (earlier := _of_run(done, run_id)) is not None:
+            return earlier
 
 
 def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
@@ -164,6 +170,10 @@ def dataset(folder: Folder, run: Committed) -> Any:
 def write_again(storage: Storage, run: Committed) -> None:
     """Replaces the manifest of a run from whose files rows were removed."""
     storage.write(manifest_name(run.number), _written(run))
+
+
+def _of_run(committed: Iterable[Committed], run_id: str) -> Committed | None:
+    return next((each for each in committed if each.run_id == run_id), None)
 
 
 def _choice(run_id: str, landed: Iterable[Landed]) -> Choice | None:
