@@ -105,7 +105,11 @@ def sync(
     user: Annotated[
         list[int] | None,
         typer.Option(
-            "--user", min=0, metavar="ID", show_default=False, help="Sync this user; repeatable."
+            "--user",
+            min=0,
+            metavar="ID",
+            show_default=False,
+            help="Sync this user, marked as deleted if the service does not know it; repeatable.",
         ),
     ] = None,
     no_publish: Annotated[

@@ -172,7 +172,8 @@ class Mirror:
                 requests.
             users: Reads only these users, by their ids, and their message lists, in a run of its
                 own, which no later sync continues; an unfinished run is left as it is. A user whom
-                the service does not know (404) is marked as deleted. Not with ``mode="full"``.
+                the service does not know (404) is marked as deleted, with all messages. Not with
+                ``mode="full"``.
             publish: False leaves publishing to a later sync; for frequent syncs.
 
         Returns:
@@ -309,9 +310,10 @@ class Mirror:
           sender in the columns ``sender_…``, undocumented fields as JSON in ``extra`` and
           ``sender_extra``. Also ``first_seen_at`` (when the row was first committed),
           ``last_seen_at`` (the end of the last finished run that read the row, or that proved its
-          list complete without reading all of it) and ``deleted_at`` (when a full sync found it
-          deleted, else null), ``changed_at`` and ``changed_in_run`` (the time and the run of the
-          last change of any other column).
+          list complete without reading all of it) and ``deleted_at`` (when a full sync, or
+          one of given users that the service does not know, found it deleted, else null),
+          ``changed_at`` and ``changed_in_run`` (the time and the run of the last change of any
+          other column).
         - ``conversations``, one row per user that is not deleted, counting messages that are not
           deleted: ``user_id, name, email, messages, user_messages, operator_messages`` (without
           automatic invitations), ``auto_invitations, files, first_message_at, last_message_at,

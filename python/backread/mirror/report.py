@@ -66,7 +66,8 @@ class SyncReport:
     - ``users_added``, ``messages_added``: rows new to the mirror. ``users_updated``,
       ``messages_updated``: stored rows that differed or had been marked as deleted; an unchanged
       row that was merely missing from an earlier run does not count.
-    - ``deleted``: users and messages newly marked with ``deleted_at`` (only in mode ``full``).
+    - ``deleted``: users and messages newly marked with ``deleted_at``: in mode ``full``, and
+      of the users given to a sync those in ``unknown_users``, with their messages.
     - ``rejects``: records that did not fit the schema and went to the table ``rejects``.
     - ``certificate``: what the sweep over the users proved; ``certificate_reason``: why nothing.
       ``lists_by_certificate``: how many message lists earned each certificate;
