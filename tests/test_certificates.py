@@ -91,6 +91,7 @@ def test_strict_raises_where_the_order_has_ties(face, backread_mock, dialect):
         face.collect(listing)
     assert caught.value.report.certificate == "uncertified"
     assert caught.value.report.inversions > 0
+    assert (caught.value.attempts, caught.value.report.requests) == ((), len(m.journal))
     # What could be reached is held all the same.
     assert (caught.value.report.distinct, caught.value.report.rows_short) == (200, 0)
 

@@ -158,6 +158,15 @@ def test_the_last_failure_is_raised_and_carries_every_attempt(face, scripted):
     assert len(server.requests) == 4
 
 
+def test_the_attempts_of_a_walk_s_error_are_those_of_the_request_that_failed(face, scripted):
+    page = answer(200, envelope([user(1)], total=200))
+    server = scripted(answer(503), page, answer(503), answer(403))
+    with pytest.raises(PermissionDeniedError) as caught:
+        face.collect(face.client(server, max_retries=2, max_concurrency=1).users.list())
+    assert len(server.requests) == 4
+    assert [one.status for one in caught.value.attempts] == [503, 403]
+
+
 @pytest.mark.parametrize("broken", [HANG_UP, RESET, b"\x16\x03\x01 no HTTP\r\n\r\n"])
 def test_a_connection_that_breaks_before_the_answer(face, scripted, broken):
     error = failure(face, scripted(broken), ConnectError)

@@ -1,8 +1,8 @@
 """The errors that backread raises, except for wrong arguments to a call.
 
 All derive from `BackreadError`, and from the matching built-in exception where there is one. Each
-has the requests sent for the call in ``attempts`` and pickles with all of its attributes. None
-contains the API secret. All but `StatusError` itself can be made from their message alone, as
+has the attempts of the request that failed in ``attempts`` and pickles with all of its attributes.
+None contains the API secret. All but `StatusError` itself can be made from their message alone, as
 Celery does with JSON results.
 """
 
@@ -43,7 +43,10 @@ __all__ = [
 
 
 class BackreadError(Exception):
-    """The base class. ``attempts`` has one entry per request sent, in order."""
+    """The base class. ``attempts`` has one entry per attempt of the request that failed, in order.
+
+    It is empty if no request failed, as of an `IncompleteError`.
+    """
 
     attempts: tuple[Attempt, ...]
 
@@ -235,7 +238,10 @@ class ServerError(StatusError):
 
 
 class IncompleteError(BackreadError):
-    """A walk with ``strict=True`` ended without a certificate; ``report`` says what is missing."""
+    """A walk with ``strict=True`` ended without a certificate; ``report`` says what is missing.
+
+    No request failed, so ``attempts`` is empty; ``report.requests`` counts what was sent.
+    """
 
     report: WalkReport
 

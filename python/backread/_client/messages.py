@@ -112,8 +112,8 @@ class Messages(_BaseMessages):
             as_dict: Return the JSON objects as sent instead of models.
             strict: Raise `IncompleteError` at the end of a walk that could not prove completeness.
             page_size: The ``limit`` of each request, 1 to 99 rows.
-            max_items: End the walk after this number of items; such a walk proves nothing if it
-                leaves rows out.
+            max_items: End the walk after this number of items; its report is then ``uncertified``,
+                even if there are no more.
 
         Returns:
             A `Listing`, which is fetched while you iterate; this call sends nothing.
@@ -180,8 +180,8 @@ class Messages(_BaseMessages):
             strict: Raise `IncompleteError` at the end of a walk that could not prove completeness.
             page_size: The ``limit`` of each request for messages, 1 to 99 rows. The list of users
                 is read with 99.
-            max_items: End the walk after this number of items; such a walk proves nothing if it
-                leaves rows out.
+            max_items: End the walk after this number of items; its report is then ``uncertified``,
+                even if there are no more.
 
         Returns:
             A `Listing`, which is fetched while you iterate; this call sends nothing.

@@ -1,7 +1,7 @@
 """The exit codes, and the line on stderr that says what failed and what to do.
 
 =====  ========================================================================================
-0      success
+0      success; also ``browse`` and ``mock`` that a signal below ended
 1      a package is not installed, or a bug in backread
 2      usage or configuration: an option, an argument, a missing secret, a file, a taken port
 3      the service has no such user or message
