@@ -447,6 +447,7 @@ def test_a_user_without_rows_is_refused(mirror, tmp_path, users, deleted, messag
         ({}, "name the format"),
         ({"format": "ods"}, "must be one of parquet, csv"),
         ({"format": "csv", "tables": ["cursors"]}, "a mirror has the tables"),
+        ({"format": "csv", "tables": ["forgotten"]}, "forgotten and profile: only in SQL"),
         ({"format": "csv", "tables": []}, "at least one table"),
         ({"format": "csv", "users": []}, "at least one user"),
         ({"format": "csv", "users": [True]}, "ids of users"),

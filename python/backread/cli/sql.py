@@ -103,7 +103,8 @@ def sql(
     """Runs a query over the mirror in FOLDER.
 
     It can read the mirror's tables and nothing else: no files, no network. `backread tables` names
-    the tables and their columns. Times are UTC.
+    the tables and their columns; `forgotten` (ids that `forget` removed) and `profile` (of the
+    service, as JSON) are in queries only. Times are UTC.
     """
     given = None if shape is None else Format(shape)
     chosen = Format.TABLE if given is None and output is None else format_of(given, output)

@@ -338,8 +338,8 @@ class Mirror:
             params: The values of ``?``, ``$1`` or ``$name``; a query with parameters is executed
                 immediately.
             unrestricted: Runs any statement with the rights of this process, for example to join
-                other files or to write to a file; changes to the tables stay in memory and never
-                reach the mirror.
+                other files or to write to a file. The tables are views, which cannot be changed;
+                what you create stays in memory and never reaches the mirror.
 
         Returns:
             A lazy relation: its rows are read when they are used.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from backread.mirror.mirror import Mirror
     from backread.mirror.snapshot_reader import SnapshotReader
 
-__all__ = ["MirrorTable", "MirrorTables", "TableName"]
+__all__ = ["MirrorTable", "MirrorTables", "TableName", "unknown_table"]
 
 TableName = Literal["users", "messages", "conversations", "lists", "rejects", "runs"]
 
@@ -49,10 +49,7 @@ class MirrorTable(RowStream):
 
     def __init__(self, mirror: Mirror, reader: SnapshotReader, name: TableName) -> None:
         if name not in get_args(TableName):
-            *others, last = get_args(TableName)
-            raise ValueError(
-                f"a mirror has the tables {', '.join(others)} and {last}, not {name!r}"
-            )
+            raise unknown_table(name)
         self._mirror = mirror
         self._reader = reader
         self._name: TableName = name
@@ -190,3 +187,12 @@ def _tables_of(mirror: Mirror) -> MirrorTables:
 
 def _table_of(mirror: Mirror, name: TableName) -> MirrorTable:
     return mirror.table(name)
+
+
+def unknown_table(name: object) -> ValueError:
+    """The error for a name that is no `TableName`."""
+    *others, last = get_args(TableName)
+    return ValueError(
+        f"a mirror has the tables {', '.join(others)} and {last}, not {name!r} "
+        "(forgotten and profile: only in SQL)"
+    )

@@ -12,7 +12,7 @@ from backread._client.columns import KEYS
 from backread.errors import MirrorError
 from backread.mirror.engine import timestamp
 from backread.mirror.export.job import TableQuery
-from backread.mirror.table import TableName
+from backread.mirror.table import TableName, unknown_table
 
 __all__ = ["DEFAULT_TABLES", "Moment", "Rows", "Selection", "check_users", "moment_of", "queries"]
 
@@ -164,10 +164,7 @@ def _tables(names: Sequence[str]) -> tuple[TableName, ...]:
     known = get_args(TableName)
     for name in names:
         if name not in known:
-            *others, last = known
-            raise ValueError(
-                f"a mirror has the tables {', '.join(others)} and {last}, not {name!r}"
-            )
+            raise unknown_table(name)
     if not names:
         raise ValueError("tables must name at least one table")
     return cast("tuple[TableName, ...]", tuple(dict.fromkeys(names)))
