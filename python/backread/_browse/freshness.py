@@ -48,7 +48,9 @@ def read_freshness(reader: SnapshotReader) -> Freshness:
     users, reason = ("uncertified", None) if run is None else (run.certificate, run.reason)
     details = []
     if run is not None:
-        details.append(f"The last sync ended {moment(run.at.replace(microsecond=0))}.")
+        details.append(
+            f"The last sync that read something ended {moment(run.at.replace(microsecond=0))}."
+        )
     if run is not None and run.state == "partial":
         left = f" with {amount(run.lists_left, 'message list')} left" if run.lists_left else ""
         details.append(f"Its budget ended it{left}; the next sync continues.")

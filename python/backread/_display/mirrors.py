@@ -11,7 +11,7 @@ from backread._display.style import TABLES
 from backread._display.words import ago, amount, counts, line, moment, size
 
 if TYPE_CHECKING:
-    from backread.mirror.summary import LastRun, MirrorSummary
+    from backread.mirror.summary import MirrorSummary
     from backread.mirror.unfinished_run import UnfinishedRun
 
 __all__ = ["mirror_html", "mirror_text"]
@@ -56,16 +56,20 @@ def _state(summary: MirrorSummary) -> list[tuple[str, str]]:
     if summary.problem is not None:
         rows.append(("state" if summary.is_empty else "cannot be read", summary.problem))
     else:
-        rows.append(("data as of", _as_of(summary.run, summary.published_at)))
+        rows.append(("data as of", _as_of(summary)))
     if summary.unfinished is not None:
         rows.append(("sync", _going_on(summary.unfinished)))
     return rows
 
 
-def _as_of(run: LastRun | None, published_at: datetime | None) -> str:
-    if run is None:
+def _as_of(summary: MirrorSummary) -> str:
+    if (run := summary.run) is None:
+        if summary.has_no_rows:
+            return "no run has read anything yet"
         # Only given users were read so far.
-        return "no run over all users" if published_at is None else _time(published_at)
+        return (
+            "no run over all users" if summary.published_at is None else _time(summary.published_at)
+        )
     left = "" if run.lists_left is None else f", {amount(run.lists_left, 'list')} left"
     state = f"{run.state}{left}" if run.state != "finished" else run.mode
     return f"{_time(run.at)} (run {run.run_id}, {state})"

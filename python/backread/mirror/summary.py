@@ -20,14 +20,31 @@ from backread.mirror.unfinished_run import UnfinishedRun, read_unfinished_run
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["LISTS", "LastRun", "MirrorSummary", "mirror_title", "read_last_run", "summarize"]
+__all__ = [
+    "HAS_READ",
+    "LAST_READ",
+    "LISTS",
+    "LastRun",
+    "MirrorSummary",
+    "mirror_title",
+    "read_last_run",
+    "summarize",
+]
 
 COUNTED = ("users", "messages")
 
+HAS_READ = "(state = 'finished' OR committed_at IS NOT NULL)"
+"""The condition for runs that read something; the requests of a budget may all be refused."""
+
+LAST_READ = f"""
+SELECT *, CASE state WHEN 'finished' THEN ended_at ELSE committed_at END AS as_of
+FROM runs WHERE {HAS_READ} ORDER BY scope IS NULL DESC, run_id DESC LIMIT 1
+"""
+"""The newest run over all users that read something, else of given users; ``as_of`` is when."""
+
 LAST_RUN = f"""
-SELECT run_id, mode, state, lists_left, epoch_us(coalesce(ended_at, committed_at, started_at)),
-    certificate, certificate_reason
-FROM runs WHERE {ALL_USERS} ORDER BY run_id DESC LIMIT 1
+SELECT run_id, mode, state, lists_left, epoch_us(as_of), certificate, certificate_reason
+FROM ({LAST_READ}) WHERE {ALL_USERS}
 """
 
 LISTS = """
@@ -43,7 +60,7 @@ SOME_USER = "SELECT user_id FROM messages WHERE deleted_at IS NULL LIMIT 1"
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The newest published run over all users, and what it proved of the list of users."""
+    """The newest run over all users that read something, and what it proved of their list."""
 
     run_id: int
     mode: str
@@ -74,6 +91,11 @@ class MirrorSummary:
     lists: dict[str, int] = field(default_factory=dict)
     user_id: int | None = None
     unfinished: UnfinishedRun | None = None
+
+    @property
+    def has_no_rows(self) -> bool:
+        """Whether what is published has neither users nor messages."""
+        return bool(self.rows) and not any(self.rows[name] for name in COUNTED)
 
 
 def mirror_title(folder: Path) -> str:
@@ -118,7 +140,7 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
 
 
 def read_last_run(reader: SnapshotReader, cursor: DuckDBPyConnection) -> LastRun | None:
-    """The newest published run over all users."""
+    """The newest published run over all users that read something."""
     last = reader.rows(cursor, LAST_RUN, [])
     return _run(*last[0]) if last else None
 

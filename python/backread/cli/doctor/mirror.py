@@ -15,20 +15,21 @@ from backread.cli.doctor.findings import Findings
 from backread.cli.exits import MIRROR
 from backread.cli.waiting import waiting
 from backread.errors import MirrorError
+from backread.mirror.summary import HAS_READ, LAST_READ
 
 if TYPE_CHECKING:
     from backread.mirror import Mirror
 
 __all__ = ["check_mirror"]
 
-LAST_RUN = """
-SELECT run_id, mode, state, ended_at, certificate, certificate_reason, lists_by_certificate, error,
+LAST_RUN = f"""
+SELECT run_id, mode, state, as_of, certificate, certificate_reason, lists_by_certificate,
     (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM messages) AS messages,
     (SELECT count(*) FROM lists WHERE certificate = 'uncertified') AS uncertified,
-    (SELECT count(*) FROM rejects) AS rejects
-FROM runs ORDER BY scope IS NULL DESC, run_id DESC LIMIT 1
+    (SELECT count(*) FROM rejects) AS rejects,
+    (SELECT max(run_id) FROM runs WHERE NOT {HAS_READ}) AS read_nothing
+FROM ({LAST_READ})
 """
-"""The last run over all users; without one, the last of given users."""
 
 
 def check_mirror(findings: Findings, folder: Path) -> None:
@@ -70,6 +71,8 @@ def _check_folder(findings: Findings, folder: Path) -> None:
     else:
         for row in rows:
             _check_run(findings, dict(zip(relation.columns, row, strict=True)))
+        if not rows:
+            findings.warning("no run has read anything yet", "sync again")
         if not (folder / DATABASE_NAME).exists():
             findings.problem(
                 f"its {DATABASE_NAME} is missing: it can be read, and not synced",
@@ -134,18 +137,25 @@ def _check_run(findings: Findings, run: dict[str, Any]) -> None:
     findings.ok(
         f"it can be read: {amount(run['users'], 'user')} and {amount(run['messages'], 'message')}"
     )
-    if run["ended_at"] is not None:
-        seconds = (datetime.now(UTC) - run["ended_at"]).total_seconds()
+    in_vain = (run["read_nothing"] or 0) > run["run_id"]
+    if run["as_of"] is not None:
+        seconds = (datetime.now(UTC) - run["as_of"]).total_seconds()
         age = "less than a minute" if seconds < 60 else duration(seconds)
         ended = (
-            f"run {run['run_id']} ({run['mode']}, {run['state']}) ended "
-            f"{moment(run['ended_at'].replace(microsecond=0))}"
+            f"run {run['run_id']} ({run['mode']}, {run['state']}) "
+            f"{'ended' if run['state'] == 'finished' else 'read something last'} "
+            f"{moment(run['as_of'].replace(microsecond=0))}"
         )
         if seconds < -CLOCKS_DIFFER:
             findings.problem(
                 f"its data has no age: {ended}, which is in the future",
                 "a clock was wrong, now or in an earlier run; then sync into a new folder",
                 MIRROR,
+            )
+        elif in_vain:
+            findings.warning(
+                f"its data is {age} old: {ended}, and run {run['read_nothing']} read nothing",
+                "the next sync continues it",
             )
         else:
             findings.ok(f"its data is {age} old: {ended}")

@@ -369,6 +369,8 @@ class Tools:
         if summary.problem is not None:
             raise MirrorError(summary.problem)
         if (run := summary.run) is None:
+            if summary.has_no_rows:
+                return ["The mirror has no rows: no sync has read anything yet."]
             return ["The mirror has rows of given users only; no sync has read all users."]
         age = ago((datetime.now(UTC) - run.at).total_seconds())
         facts = [

@@ -43,10 +43,10 @@ class Coverage:
     """How recent and how complete the data is.
 
     Attributes:
-        run_id: The newest sync in the snapshot; None if none is recorded.
+        run_id: The newest sync in the snapshot that read something; None if none is recorded.
         mode: ``incremental`` or ``full``.
         state: ``finished``, or ``partial`` if its budget was used up.
-        as_of: When that sync ended, in UTC.
+        as_of: When that sync ended, or read something last if it is partial, in UTC.
         age_seconds: The time from then until the figures were computed.
         users_certificate: What proves the list of users; see ``docs/explanation/certificates.md``.
         users_reason: Why nothing proves it.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from backread.mirror.engine import quoted
 from backread.mirror.published_lists import READ_WHOLE
+from backread.mirror.summary import LAST_READ
 
 __all__ = [
     "ATTACHMENTS",
@@ -42,10 +43,10 @@ BUCKETS = (0, 60, 300, 900, 3_600, 14_400, 86_400, 604_800)
 KIND = """CASE WHEN sender_type = 'user' THEN 'user' WHEN auto_invitation THEN 'invitation'
         WHEN sender_type = 'operator' THEN 'operator' ELSE 'other' END"""
 
-COVERAGE = """
-SELECT run_id, mode, state, epoch_us(coalesce(ended_at, committed_at)), certificate,
-    certificate_reason, (SELECT count(*) FROM rejects)
-FROM runs ORDER BY scope IS NULL DESC, run_id DESC LIMIT 1
+COVERAGE = f"""
+SELECT run_id, mode, state, epoch_us(as_of), certificate, certificate_reason,
+    (SELECT count(*) FROM rejects)
+FROM ({LAST_READ})
 """
 
 UNPROVED = f"""
