@@ -79,6 +79,21 @@ def test_nothing_of_the_environment_goes_to_a_named_service(backread, configure,
         assert len(down.requests) == 3
 
 
+def test_a_dot_before_a_tilde_is_the_config_files_folder(
+    backread, configure, other, tmp_path, monkeypatch
+):
+    file = configure(table(other.url).replace('"secret"', '"./~/secret"'))
+    (tmp_path / "~").mkdir()
+    (tmp_path / "~" / "secret").write_text(other.secret)
+    (tmp_path / "~" / "secret").chmod(0o600)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert backread("users", "--service", "shop").code == 0
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BACKREAD_CONFIG", file.name)
+    assert backread("users", "--service", "shop").code == 0
+
+
 @pytest.mark.parametrize("command", ["users", "doctor"])
 def test_settings_of_the_environment_are_not_even_read(
     backread, configure, other, monkeypatch, command

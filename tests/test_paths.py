@@ -187,6 +187,18 @@ def test_a_home_that_is_not_known_is_an_error(backread, home):
     assert [each.name for each in Path.cwd().iterdir()] == ["~no-such-user"]
 
 
+def test_a_dot_before_a_tilde_is_this_folder(backread, server, home):
+    here = Path.cwd()
+    assert backread("sync", "./~/chats").code == 0
+    assert backread("export", "./~/chats", "./~/out.csv", "--table", "users").code == 0
+    (here / "~" / "secret").write_text(server.secret)
+    assert backread("users", "--limit", 1, "--secret-file", "./~/secret").code == 0
+    assert {each.name for each in (here / "~").iterdir()} == {"chats", "out.csv", "secret"}
+    assert backread("sync", "./~no-such-user").code == 0
+    assert {each.name for each in here.iterdir()} == {"~", "~no-such-user"}
+    assert list(home.iterdir()) == []
+
+
 def test_a_relative_mirror_stays_where_it_was(server, tmp_path, home, monkeypatch):
     mirror = Mirror("chats")
     assert mirror == Mirror(tmp_path / "work" / "chats")

@@ -30,7 +30,9 @@ def local_path(path: str | os.PathLike[str], instead: str) -> Path:
             raise ValueError(f"{shown(text)} is a URI; pass only its path")
         raise ValueError(f"{shown(text)} is not a local path; {instead}")
     if not text.startswith("~"):
-        return Path(text)
+        plain = Path(text)
+        # pathlib drops the "./" of "./~", and whoever parses the path again would expand the rest.
+        return plain.absolute() if str(plain).startswith("~") else plain
     try:
         return Path(text).expanduser()
     except RuntimeError:

@@ -170,9 +170,11 @@ def _example(name: str) -> str:
 def _beside(path: Path, file: str, what: str) -> Path:
     """The path in a setting; a relative one begins at the config file's folder."""
     try:
-        return path.parent / local_path(file, "copy it to this machine")
+        local = local_path(file, "copy it to this machine")
     except ValueError as error:
         raise UnusableArgumentError(f"{what}: {error}") from None
+    # Not the path of "./~", which begins at the working directory.
+    return local if file.startswith("~") else path.absolute().parent / file
 
 
 def _service(name: str, path: Path, given: object) -> NamedService:
