@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -68,6 +69,22 @@ def test_holder_on_another_machine_is_told_with_its_name(mirror):
     with held_by(mirror, json.dumps(signature).encode()):
         said = refusal(mirror)
     assert "a process on the machine night-job (pid 4321, since 2026-03-01 01:00:00 UTC)" in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has PID namespaces")
+@pytest.mark.parametrize("pid", [os.getpid(), 2**31 - 1], ids=["pid of this one", "pid of no one"])
+def test_holder_in_another_container_of_the_same_hostname_is_told_as_such(mirror, pid):
+    # Of older versions, which did not write it.
+    signature = {"pid": pid, "host": socket.gethostname(), "since": "2026-03-01T02:00:00+01:00"}
+    with held_by(mirror, json.dumps(signature).encode()):
+        assert "container" not in refusal(mirror)
+    signature["pid_namespace"] = str(lock.PID_NAMESPACE.readlink())
+    with held_by(mirror, json.dumps(signature).encode()):
+        assert "container" not in refusal(mirror)
+    signature["pid_namespace"] = "pid:[1]"
+    with held_by(mirror, json.dumps(signature).encode()):
+        said = refusal(mirror)
+    assert f"by a process in another container (pid {pid}, since 2026-03-01 01:00:00 UTC)" in said
 
 
 @posix_only

@@ -24,6 +24,7 @@ MOST_BYTES = 4096
 LONGEST_HOST = 255
 LOCK_TRIES = 3
 SECONDS_BETWEEN_TRIES = 0.05
+PID_NAMESPACE = Path("/proc/self/ns/pid")
 
 
 @contextmanager
@@ -94,7 +95,17 @@ def _lock_soon(file: IO[bytes]) -> bool:
 
 def _signature() -> dict[str, Any]:
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
+    namespace = _pid_namespace()
+    known = {} if namespace is None else {"pid_namespace": namespace}
+    return {"pid": os.getpid(), "host": socket.gethostname(), "since": since, **known}
+
+
+def _pid_namespace() -> str | None:
+    """Where this process's pid holds, as ``pid:[4026531836]``; None if the system does not say."""
+    try:
+        return str(PID_NAMESPACE.readlink())
+    except OSError:
+        return None
 
 
 def _holder(file: IO[bytes]) -> str:
@@ -104,12 +115,16 @@ def _holder(file: IO[bytes]) -> str:
         written = parse_json(file.read(MOST_BYTES))
         pid, host = int(written["pid"]), str(written["host"])[:LONGEST_HOST]
         since = datetime.fromisoformat(written["since"]).astimezone(UTC)
+        namespace = written.get("pid_namespace")
     # The content is untrusted: numbers may be too large, or brackets nested too deeply.
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return "another process"
     details = f"pid {pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
     if host != socket.gethostname():
         return f"a process on the machine {host} ({details})"
+    # Containers may share a hostname, and each has its own process with this pid.
+    if None not in (namespace, own := _pid_namespace()) and namespace != own:
+        return f"a process in another container ({details})"
     if pid == os.getpid():
         return f"this process ({details})"
     if not _exists(pid):
