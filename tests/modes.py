@@ -1,4 +1,4 @@
-"""Modes of files, and code that runs as another user."""
+"""Modes of files, a limit on their size, and code that runs as another user."""
 
 import os
 import stat
@@ -53,6 +53,19 @@ def umask(value: int) -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """In the block no file can grow beyond this size, as on a disk that is full."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 WARM = """

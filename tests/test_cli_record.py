@@ -11,6 +11,7 @@ import pytest
 from backread import Client, ServiceProfile
 from backread.testing import Dialect, MockServer, Record
 from command_line import COMMAND, SECONDS, Done, posix_only, wait_for
+from modes import largest_file
 from probing import branded
 from test_cli_mock import client, served
 
@@ -135,6 +136,15 @@ def test_a_folder_that_will_not_do_costs_no_probe(
     assert (done.code, problem in done.line) == (2, True), done.line
     assert sent(server) == before
     assert {each.name for each in tmp_path.iterdir()} == {"file", "held"}
+
+
+@posix_only
+def test_a_full_disk_is_told_with_the_folder(backread, tmp_path):
+    folder = tmp_path / "record"
+    with largest_file(1_000):
+        done = backread("mock", "record", folder, "--no-probe")
+    assert done.code == 2
+    assert f"{folder} cannot be written: File too large; free some space" in done.line
 
 
 def test_what_stands_before_the_name_is_refused(backread, tmp_path):

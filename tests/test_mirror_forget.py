@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +21,7 @@ from backread.testing import MockServer, World
 from command_line import posix_only
 from mirror_version1 import make_version1
 from mirrors import BatchSource, batch, cursor, rows, sync
+from modes import largest_file
 from traces import state, traces
 
 WHO = 42
@@ -59,19 +59,6 @@ def said(user_id: int, message_id: int, marks: list[str]) -> dict[str, Any]:
         "sender_extra": f'{{"c":"{marks[12]}"}}',
         "extra": f'{{"d":"{marks[13]}"}}',
     }
-
-
-@contextlib.contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """In the block no file can grow beyond this size, as on a disk that is full."""
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def others() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

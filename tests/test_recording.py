@@ -19,6 +19,7 @@ from backread import (
 )
 from backread.testing import MockServer, Record, World, record
 from canned import message, user
+from modes import largest_file, posix_only
 
 WORLD = {"seed": 5, "users": 25, "messages_per_user": (0, 130)}
 KEY = b"sixteen bytes or more of a key"
@@ -526,6 +527,16 @@ def test_a_failure_in_the_middle_keeps_the_record_of_before(tmp_path):
             recorded(server, tmp_path / "record", replace=True)
     assert world_text(made) == before
     assert [each.name for each in tmp_path.iterdir()] == ["record"]
+
+
+@posix_only
+def test_a_full_disk_is_told_with_the_folder(server, tmp_path):
+    folder = tmp_path / "record"
+    with largest_file(1_000), pytest.raises(OSError, match=r"too large") as raised:
+        recorded(server, folder)
+    assert raised.value.filename == str(folder)
+    assert str(folder) in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def refuse_renames(patch: pytest.MonkeyPatch, *endings: str) -> None:

@@ -360,7 +360,15 @@ def _replacing(folder: Path) -> Iterator[OpenNew]:
             file = create(unfinished / name, like=place / name)
             return io.TextIOWrapper(file, encoding="utf-8", newline="\n")
 
-        yield open_new
+        try:
+            yield open_new
+        except RefusedFileError:
+            raise
+        except OSError as error:
+            # Errors of writes, as on a full disk, name no file; those of the client have no number.
+            if error.errno is not None and error.filename is None:
+                error.filename = str(place)
+            raise
         former = _backup_name(place)
         try:
             if place.exists():
