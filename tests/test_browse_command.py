@@ -1,5 +1,6 @@
 """`backread browse` as a command: the address it prints, how it ends, and what it refuses."""
 
+import errno
 import http.client
 import os
 import re
@@ -119,6 +120,17 @@ def test_a_port_in_use_is_one_sentence(own):
         code, said = run(own, "--no-open", "--port", port)
     assert code == 2
     assert f"port {port} is in use; choose another with --port" in said
+
+
+def test_without_a_loopback_address_no_other_port_is_advised(own, backread, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    done = backread("browse", own, "--no-open")
+    assert done.code == 2
+    assert "no IPv4 loopback address 127.0.0.1; add it: ip addr add" in done.line
+    assert "--port" not in done.line
 
 
 def test_a_folder_that_is_no_mirror_is_one_sentence(tmp_path):

@@ -6,6 +6,8 @@ import shutil
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
@@ -13,7 +15,10 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 pytest.importorskip("duckdb")
 
+import duckdb
+
 from backread import Mirror
+from backread.mirror import engine
 from backread.mirror.lock import writer_lock
 from backread.mirror.pending_removal import mark_removal
 from backread.testing import MockServer
@@ -201,6 +206,23 @@ def test_a_folder_that_may_not_be_read(doctor, chats, monkeypatch):
     assert done.code == 7
     [(state, text)] = findings(done, "mirror")
     assert (state, f"{chats} cannot be read: Permission denied" in text) == ("problem", True)
+
+
+def out_of_memory(*_: object) -> NoReturn:
+    raise duckdb.OutOfMemoryException("Out of Memory Error: Allocation failure")
+
+
+@pytest.mark.parametrize("step", ["the files", "the last run"])
+def test_a_lack_of_memory_is_no_bug(doctor, chats, monkeypatch, step):
+    if step == "the files":
+        monkeypatch.setattr(engine, "connect", out_of_memory)
+        assert doctor("--json", chats).code == 0
+    else:
+        monkeypatch.setattr(Mirror, "sql", lambda *_: SimpleNamespace(fetchall=out_of_memory))
+        done = doctor("--json", chats)
+        assert done.code == 7
+        [text] = [text for state, text in findings(done, "mirror") if state == "problem"]
+        assert "free some memory" in text
 
 
 def test_a_run_that_ends_in_the_future(doctor, chats, monkeypatch):

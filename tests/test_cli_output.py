@@ -22,6 +22,7 @@ pytest.importorskip("rich")
 from rich.cells import cell_len
 
 from backread._files import unfinished
+from backread.cli.exits import say_failure
 from backread.cli.spool import Spool
 from backread.cli.table_output import print_table
 
@@ -167,6 +168,13 @@ def test_without_a_temporary_folder_it_says_so(
         "backread: no temporary file can be written: No usable temporary directory found in "
         "['/tmp']; set TMPDIR to a writable folder"
     )
+
+
+@pytest.mark.parametrize("file", ["schema.py", None])
+def test_too_few_file_descriptors_are_named_with_their_limit(capfd, file):
+    say_failure(OSError(errno.EMFILE, "Too many open files", file))
+    said = capfd.readouterr().err
+    assert said.startswith("backread: this process may open no more files; raise its limit (ulimit")
 
 
 def test_every_users_messages_are_written_in_every_format(backread, server):

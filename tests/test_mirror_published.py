@@ -244,6 +244,19 @@ def test_no_space_is_named_whatever_is_full(tmp_path, number):
         raise OSError(number, os.strerror(number))
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, "Too many open files", "snapshot.json"),
+        duckdb.IOException('IO Error: Cannot open file "/proc/self/cgroup": Too many open files'),
+    ],
+    ids=["of Python", "of DuckDB"],
+)
+def test_too_few_file_descriptors_are_named_with_their_limit(tmp_path, error):
+    with pytest.raises(MirrorError, match=r"raise its limit \(ulimit -n"), named_errors(tmp_path):
+        raise error
+
+
 @pytest.mark.parametrize("name", ["disk full", "corrupt files", "lock on file"])
 def test_names_of_folders_are_no_reason(tmp_path, name):
     folder = tmp_path / name

@@ -18,6 +18,7 @@ from typing import IO
 
 __all__ = [
     "NO_LINK",
+    "NO_MORE_FILES",
     "Access",
     "RefusedFileError",
     "access_of",
@@ -42,6 +43,11 @@ __all__ = [
 # Windows lacks these flags; O_NONBLOCK prevents a named pipe from blocking open().
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 BINARY = getattr(os, "O_BINARY", 0)
+
+NO_MORE_FILES = (
+    "this process may open no more files; raise its limit (ulimit -n, or LimitNOFILE= of a systemd "
+    "unit) and try again"
+)
 
 
 class RefusedFileError(PermissionError):

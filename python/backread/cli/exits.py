@@ -29,6 +29,7 @@ from pathlib import Path
 
 from backread._client.options import ARGUMENTS
 from backread._display.words import amount
+from backread._files.access import NO_MORE_FILES
 from backread._files.paths import shown
 from backread.cli.stderr import say, say_lines
 from backread.cli.usage import usage_text
@@ -178,6 +179,8 @@ def _text(error: BaseException, code: int) -> str:
             "or write elsewhere"
         )
     if isinstance(error, OSError) and not isinstance(error, BackreadError):
+        if error.errno == errno.EMFILE:
+            return NO_MORE_FILES
         if isinstance(error.filename, str):
             return f"{shown(error.filename)} cannot be used: {error.strerror}; {_remedy(error)}"
         if isinstance(error, FileNotFoundError) and not _is_somewhere():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from backread._client.frames import release
-from backread._files.access import RefusedFileError
+from backread._files.access import NO_MORE_FILES, RefusedFileError
 from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
 from backread.errors import ConfigurationError, MirrorError
@@ -191,6 +191,8 @@ def _advice(folder: Path, text: str) -> str:
         advice = DATABASE_IS_DAMAGED
     elif "lock on file" in lowered:
         advice = "another program has mirror.duckdb open; close it and try again"
+    elif "too many open files" in lowered:
+        advice = NO_MORE_FILES
     elif disk_is_full(text):
         advice = "the disk is full; free some space and try again"
     elif "out of memory" in lowered or "increasing the memory limit" in lowered:

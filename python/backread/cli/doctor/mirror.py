@@ -48,6 +48,7 @@ def check_mirror(findings: Findings, folder: Path) -> None:
 def _check_folder(findings: Findings, folder: Path) -> None:
     from backread.mirror import Mirror
     from backread.mirror.database import DATABASE_NAME, visible_damage
+    from backread.mirror.engine import named_errors
     from backread.mirror.lock import LOCK_NAME, lock_holder
     from backread.mirror.pending_removal import removal_is_pending
 
@@ -63,7 +64,8 @@ def _check_folder(findings: Findings, folder: Path) -> None:
         return
     try:
         relation = mirror.sql(LAST_RUN)
-        rows = relation.fetchall()
+        with named_errors(folder):
+            rows = relation.fetchall()
     except MirrorError as error:
         findings.problem(str(error), "", MIRROR)
         if not (folder / LOCK_NAME).exists():
@@ -103,7 +105,8 @@ def _check_files(findings: Findings, folder: Path) -> bool:
 
     try:
         manifest = read_manifest(folder)
-        connection = connect(None)
+        with named_errors(folder):
+            connection = connect(None)
     except MirrorError:
         # Named by who reads it next.
         return True
