@@ -175,7 +175,7 @@ def test_a_removal_that_is_not_complete(doctor, backread, chats, server, monkeyp
     assert incomplete not in backread("runs", chats).out
 
 
-@pytest.mark.parametrize("place", ["mirror.forget.delete_users", "mirror.purge.count_change"])
+@pytest.mark.parametrize("place", ["mirror.forgotten.delete_users", "mirror.purge.count_change"])
 def test_a_removal_that_was_rolled_back_is_not_incomplete(
     doctor, chats, server, monkeypatch, place
 ):

@@ -128,6 +128,23 @@ def test_without_it():
 
 
 @pytest.mark.skipif(not hasattr(pytest, "Subtests"), reason="pytest 9 was the first with subtests")
+def test_a_skipped_subtest_does_not_excuse_a_fault_that_never_happened(pytester):
+    outcome(
+        pytester,
+        """
+def test_it(backread_mock, backread_client, subtests):
+    backread_mock.fault("message: status(503)")
+    with subtests.test("skipped"):
+        pytest.skip("not here")
+    with subtests.test("passed"):
+        backread_client.users.get(backread_mock.world.user_ids()[0])
+""",
+        passed=1,
+        errors=1,
+    )
+
+
+@pytest.mark.skipif(not hasattr(pytest, "Subtests"), reason="pytest 9 was the first with subtests")
 def test_each_failing_subtest_shows_the_requests_since_the_failure_before(pytester):
     done = outcome(
         pytester,

@@ -81,6 +81,16 @@ def test_the_doctor_warns_of_a_run_that_read_nothing(mirror, lane, earlier, doct
     assert text.endswith("and run 2 read nothing -> the next sync continues it")
 
 
+def test_the_doctor_does_not_warn_of_a_run_of_given_users_which_none_continues(
+    mirror, lane, earlier, doctor
+):
+    for route in ("users", "messages", "user"):
+        lane.on(route).fail(Fault.status(503, retry_after=0))
+    with lane.client() as client:
+        mirror.sync(client, users=lane.world.user_ids()[:1], max_requests=2)
+    assert "read nothing" not in doctor("--json", mirror.folder).out
+
+
 def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane, doctor):
     with lane.client() as client:
         before = mirror.sync(client, max_requests=20)

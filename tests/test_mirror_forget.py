@@ -208,6 +208,18 @@ def test_a_first_run_that_was_broken_off_forgets_too(mirror):
     assert rows(mirror, "SELECT count(*) FROM users") == [(len(users),)]
 
 
+def test_a_first_run_that_was_published_in_part_and_resumed_in_vain_forgets_too(mirror):
+    """Its snapshot is published, though the run is unfinished again."""
+    users, messages = others()
+    first = batch([*users, person(WHO, MARKS)], [*messages, said(WHO, 1, MARKS)], swept="snapshot")
+    BatchSource(first, ended_early=True).sync_into(mirror.folder)
+    with pytest.raises(RuntimeError):
+        BatchSource(RuntimeError("refused")).sync_into(mirror.folder)
+    mirror.forget(WHO)
+    assert traces(mirror.folder, *MARKS) == []
+    assert rows(mirror, "SELECT count(*) FROM users") == [(len(users),)]
+
+
 def test_a_mirror_of_the_first_version_forgets(mirror):
     make_version1(mirror.folder)
     mirror.forget(1)
@@ -245,6 +257,19 @@ def test_a_restored_database_is_synced_though_the_published_list_of_forgotten_us
     path.unlink()
     BatchSource(batch(swept="linked")).sync_into(planted.folder)
     assert rows(planted, "SELECT * FROM forgotten") == []
+
+
+def test_a_restored_database_says_that_the_published_list_of_forgotten_users_is_damaged(
+    planted, tmp_path
+):
+    """Deleting it, as is advised of other files, would bring them back."""
+    shutil.copy(planted.folder / "mirror.duckdb", tmp_path / "backup")
+    planted.forget(WHO)
+    shutil.copy(tmp_path / "backup", planted.folder / "mirror.duckdb")
+    [path] = planted.folder.glob("published/0*/forgotten/*.parquet")
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(MirrorError, match=r"was restored from a backup.*forget them again"):
+        BatchSource(batch(swept="linked")).sync_into(planted.folder)
 
 
 # --- who is not there -----------------------------------------------------------------------------

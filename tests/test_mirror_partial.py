@@ -152,6 +152,13 @@ def test_a_run_says_what_it_could_not_wait_for(mirror):
     assert rows(mirror, "SELECT error FROM runs") == [(report.error,)]
 
 
+def test_a_run_that_its_budget_alone_ends_names_no_failure_of_before(mirror):
+    night(read(1, swept=True)).sync_into(mirror.folder)
+    with pytest.raises(ConnectError):
+        night(BROKEN).sync_into(mirror.folder)
+    assert night(read(2)).sync_into(mirror.folder).error is None
+
+
 def test_sync_that_ends_at_the_deadline_publishes_what_it_has(mirror):
     late = DeadlineExceededError("the deadline of 1 s has passed")
     with pytest.raises(DeadlineExceededError):

@@ -265,7 +265,8 @@ class Client(_BaseClient):
         TypeError: If an argument has another type, or there is no such argument.
 
     Use it in a ``with`` block, or call `close`. It pickles without the secret, which is read from
-    ``BACKREAD_API_SECRET`` on unpickling, and with the attributes that a subclass has added.
+    ``BACKREAD_API_SECRET`` on unpickling, and with the attributes that a subclass has added; a
+    subclass whose attributes do not pickle, such as a lock, defines ``__getstate__``.
 
     Example:
         >>> with Client() as client:  # BACKREAD_BASE_URL, BACKREAD_API_SECRET, BACKREAD_VENDOR

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from backread._display.words import IGNORABLE
+
 __all__ = ["HIDDEN", "hide_addresses"]
 
 HIDDEN = "[e-mail address hidden]"
 
-AT = "(?:[@＠﹫]|%40|&#64;|&#x40;|&commat;)"
+# What nobody sees after it is removed elsewhere, or stays unseen.
+AT = rf"(?:[@＠﹫]|%40|&#64;|&#x40;|&commat;)[{IGNORABLE}]*+"
 # Whatever does not end a word: also combining marks and invisible characters, which are not \w.
 LOCAL = r"""[^\s@＠﹫<>()\[\],;:"'/\\?=&#%]"""
 DOMAIN = r"(?:(?:[\w-]+[.．。])*[^\W\d][\w-]*|\[[\w.:]+\])"

@@ -94,7 +94,7 @@ def sync_report_html(report: SyncReport) -> str:
     if report.odd_values:
         rows.append(("odd values", odd_values(report.odd_values)))
     if report.error:
-        rows.append(("earlier error", report.error))
+        rows.append(("stopped by" if report.partial else "earlier error", report.error))
     return _drawn(
         f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{changed}</tbody></table>"

@@ -275,7 +275,7 @@ def summary(done: SyncReport) -> str:
         + (f", message lists {proved}" if proved else ""),
         f"{ends:,} of them read at their end alone" if ends else "",
         _left(done) if done.partial else "",
-        f"last stopped by {done.error}" if done.partial and done.error else "",
+        f"stopped by {done.error}" if done.partial and done.error else "",
         f"not known to the service: {_numbered(done.unknown_users)}" if done.unknown_users else "",
         "" if done.published else "not published",
         "read with another secret than before: if it is another account's, the two are mixed now"

@@ -74,7 +74,7 @@ def end_partial(
         run: The run.
         spent: The cost since its last commit.
         lists: How many lists are done, and how many there are; None for what the tables tell.
-        stopped_by: The failure whose retry would have come after the end, if there was one.
+        stopped_by: What stopped the run, if it was not the budget alone.
     """
     done, total = lists or _lists_of(store, run)
     deleted = 0
@@ -89,7 +89,7 @@ def end_partial(
             run,
             spent,
             f"""
-            state = 'partial', deleted = deleted + ?, error = coalesce(?, error),
+            state = 'partial', deleted = deleted + ?, error = ?,
             lists_done = ?, lists_left = ?,
             lists_never_read = (
                 SELECT count(*) FROM users WHERE deleted_at IS NULL

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from backread.mirror.engine import scan
+from backread.errors import MirrorError
+from backread.mirror.engine import DAMAGED_FILE, named_errors, scan
 from backread.mirror.layout import current_name
 from backread.mirror.manifest import Manifest, read_manifest
 from backread.mirror.publish import PUBLISHED_SEQUENCE
@@ -63,10 +64,22 @@ def forget_again(store: Store) -> None:
     if not paths or not all(each.is_file() for each in paths):
         return
     published = scan(paths[0].parent, [each.name for each in paths])
-    lost = store.rows(
-        f"SELECT DISTINCT user_id FROM {published} "
-        "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id"
-    )
+    try:
+        with named_errors(store.folder):
+            lost = store.rows(
+                f"SELECT DISTINCT user_id FROM {published} "
+                "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id"
+            )
+    except MirrorError as error:
+        if DAMAGED_FILE not in str(error):
+            raise
+        # The general advice would let them come back.
+        files = ", ".join(map(str, paths))
+        raise MirrorError(
+            f"the mirror in {store.folder}: its database was restored from a backup, and the list "
+            f"of those who were forgotten since cannot be read; delete {files}, then forget them "
+            "again (backread forget) before the next sync"
+        ) from error
     if lost:
         check_removal(store)
         forget_users(store, [user_id for (user_id,) in lost], store.now())

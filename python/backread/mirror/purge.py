@@ -17,7 +17,7 @@ from backread._files.unfinished import remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.database import database_bytes, open_database, rewrite_database
 from backread.mirror.finish_run import count_change
-from backread.mirror.layout import PUBLISHED
+from backread.mirror.layout import PUBLISHED, current_name
 from backread.mirror.pending_removal import mark_removal, unmark_removal
 from backread.mirror.publish import publish
 from backread.mirror.runs import never_finished
@@ -60,7 +60,7 @@ def open_store(
 def check_removal(store: Store) -> None:
     """Raises `MirrorError` if a removal could not be completed."""
     _check_space(store.folder)
-    if not never_finished(store):
+    if _is_published(store):
         refuse_foreign_views(store)
 
 
@@ -119,8 +119,13 @@ def delete_rows(store: Store, table: Table, condition: str) -> int:
     return int(count)
 
 
+def _is_published(store: Store) -> bool:
+    # A first run that was published in part is unfinished again once a sync has resumed it.
+    return current_name(store.folder) is not None or not never_finished(store)
+
+
 def _publish_what_remains(store: Store) -> None:
-    if not never_finished(store):
+    if _is_published(store):
         clear_views_database(store)
         publish(store, keep_retired=False)
     else:

@@ -145,11 +145,14 @@ def _publish_earlier(store: Store) -> bool:
     """
     killed = never_finished(store)
     if killed:
-        first = store.rows("SELECT run_id, mode FROM runs WHERE committed_at IS NOT NULL LIMIT 1")
+        first = store.rows(
+            "SELECT run_id, mode, error FROM runs WHERE committed_at IS NOT NULL LIMIT 1"
+        )
         if not first:
             return False
-        [(run_id, mode)] = first
-        end_partial(store, Run(run_id, mode, resumed=True, alone=False), Spent(0, 0.0, 0.0))
+        [(run_id, mode, error)] = first
+        run = Run(run_id, mode, resumed=True, alone=False)
+        end_partial(store, run, Spent(0, 0.0, 0.0), stopped_by=error)
     if published_behind(store):
         publish(store)
     return killed
@@ -216,6 +219,7 @@ class _Sync:
                 self._count(spent)
             self._tell_others(self._progress_of(self._phase), error_text(error))
             if isinstance(error, DeadlineExceededError):
+                self._stopped_by = error
                 with suppress(MirrorError):
                     self._end(True)
                     self._publish()

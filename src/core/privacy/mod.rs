@@ -7,7 +7,8 @@ mod pseudonyms;
 mod redaction;
 
 use std::borrow::Cow;
-use std::fmt;
+use std::collections::HashSet;
+use std::{fmt, iter};
 
 use self::pseudonyms::{Pseudonyms, What};
 use self::redaction::redact;
@@ -127,9 +128,16 @@ fn replace_sender(pseudonyms: &Pseudonyms, sender: &mut Sender<'_>) {
 }
 
 fn redact_extra(extra: &mut Unknown<'_>) {
+    let mut names: HashSet<String> = extra.iter().map(|(name, _)| name.to_string()).collect();
     for (name, value) in extra {
         if let Cow::Owned(redacted) = redact(name) {
-            *name = Cow::Owned(redacted);
+            // Two addresses look alike then, and one of two equal names would be lost.
+            let numbered = (2_u32..).map(|number| format!("{redacted} {number}"));
+            let mut unused = iter::once(redacted.clone()).chain(numbered);
+            if let Some(unused) = unused.find(|each| !names.contains(each)) {
+                names.insert(unused.clone());
+                *name = Cow::Owned(unused);
+            }
         }
         *value = Cow::Owned(json::redacted(value));
     }

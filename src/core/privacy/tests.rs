@@ -161,6 +161,19 @@ fn bodies_are_redacted_wherever_they_are() {
 }
 
 #[test]
+fn fields_whose_names_are_redacted_alike_are_kept_apart() {
+    let privacy = Privacy::new(None, false, true);
+    let message = json!({"id": 1, "jane@example.com": "one", "joe@example.com": "two"});
+    let message = row(&message, Resource::Messages);
+    let extra = privacy.message(&message).unwrap().extra;
+    let [(first, one), (second, two)] = extra.as_slice() else {
+        panic!("{extra:?}");
+    };
+    assert_eq!((one.as_ref(), two.as_ref()), (r#""one""#, r#""two""#));
+    assert_eq!(format!("{first} 2"), second.as_ref());
+}
+
+#[test]
 fn rejects_say_nothing_either() {
     let page = |rows: &str| {
         let json = format!(r#"{{"limit":9,"offset":0,"total":3,"messages":[{rows}]}}"#);

@@ -15,6 +15,7 @@ from backread.cli.doctor.findings import Findings
 from backread.cli.exits import MIRROR
 from backread.cli.waiting import waiting
 from backread.errors import MirrorError
+from backread.mirror.schema import ALL_USERS
 from backread.mirror.summary import HAS_READ, LAST_READ
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ SELECT run_id, mode, state, as_of, certificate, certificate_reason, lists_by_cer
     (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM messages) AS messages,
     (SELECT count(*) FROM lists WHERE certificate = 'uncertified') AS uncertified,
     (SELECT count(*) FROM rejects) AS rejects,
-    (SELECT max(run_id) FROM runs WHERE NOT {HAS_READ}) AS read_nothing
+    (SELECT max(run_id) FROM runs WHERE NOT {HAS_READ} AND {ALL_USERS}) AS read_nothing
 FROM ({LAST_READ})
 """
 
