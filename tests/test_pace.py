@@ -141,7 +141,7 @@ def test_a_call_that_is_given_up_gives_its_place_back(scripted):
         lambda request: answer(200, user(42)) if request.path.endswith("42") else server.stall()
     )
     with server.client(max_concurrency=1, timeout=0.4, max_retries=0) as client:
-        for _ in range(3):
+        for _ in range(5):
             with pytest.raises(TimeoutError):
                 client.users.get(1)
         assert client.users.get(42).id == 42
