@@ -152,7 +152,7 @@ def test_each_failing_subtest_shows_the_requests_since_the_failure_before(pytest
 import unittest
 
 def test_fixture(backread_mock, backread_client, subtests):
-    # What a failed subtest kept from happening is no error of its own.
+    # A fault that a failed subtest prevented is not reported as another error.
     backread_mock.fault("message: status(503)")
     users = backread_mock.world.user_ids()
     for number in range(3):

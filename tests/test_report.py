@@ -242,7 +242,7 @@ def test_an_address_in_a_name_is_hidden_in_the_page_and_the_terminal(backread, t
          "sender_type": kind, "sender_id": each, "sender_forename": "bob%40mail.example"}
         for each, kind in enumerate(("user", "operator"))
     ]  # fmt: skip
-    # Within an address, what nobody sees hides nothing.
+    # The page drops the control character, which would complete the address.
     messages[1]["sender_surname"] = "ada@\u202email.example"
     user = {"id": 1, "name": "Zoë zoe@mail.example"}
     chats = tmp_path / "chats"

@@ -10,7 +10,7 @@ __all__ = ["HIDDEN", "hide_addresses"]
 
 HIDDEN = "[e-mail address hidden]"
 
-# What nobody sees after it is removed elsewhere, or stays unseen.
+# Invisible characters may follow it; where they are removed later, the address would be whole.
 AT = rf"(?:[@＠﹫]|%40|&#64;|&#x40;|&commat;)[{IGNORABLE}]*+"
 # Whatever does not end a word: also combining marks and invisible characters, which are not \w.
 LOCAL = r"""[^\s@＠﹫<>()\[\],;:"'/\\?=&#%]"""
