@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -228,11 +229,16 @@ def test_a_mirror_of_the_first_version_forgets(mirror):
     assert traces(mirror.folder, "Grace")
 
 
+def forget_and_restore(mirror: Mirror, backup: Path) -> None:
+    """Forgets WHO, and restores the database of before."""
+    shutil.copy(mirror.folder / "mirror.duckdb", backup)
+    mirror.forget(WHO)
+    shutil.copy(backup, mirror.folder / "mirror.duckdb")
+
+
 @pytest.mark.parametrize("forgets", [False, True])
 def test_who_was_forgotten_stays_so_if_the_database_is_restored(planted, tmp_path, forgets):
-    shutil.copy(planted.folder / "mirror.duckdb", tmp_path / "backup")
-    planted.forget(WHO)
-    shutil.copy(tmp_path / "backup", planted.folder / "mirror.duckdb")
+    forget_and_restore(planted, tmp_path / "backup")
     if forgets:
         planted.forget(OTHER)
     users, messages = others()
@@ -250,9 +256,7 @@ def test_who_was_forgotten_stays_so_if_the_database_is_restored(planted, tmp_pat
 def test_a_restored_database_is_synced_though_the_published_list_of_forgotten_users_is_lost(
     planted, tmp_path
 ):
-    shutil.copy(planted.folder / "mirror.duckdb", tmp_path / "backup")
-    planted.forget(WHO)
-    shutil.copy(tmp_path / "backup", planted.folder / "mirror.duckdb")
+    forget_and_restore(planted, tmp_path / "backup")
     [path] = planted.folder.glob("published/0*/forgotten/*.parquet")
     path.unlink()
     BatchSource(batch(swept="linked")).sync_into(planted.folder)
@@ -263,9 +267,7 @@ def test_a_restored_database_says_that_the_published_list_of_forgotten_users_is_
     planted, tmp_path
 ):
     """Deleting it, as is advised of other files, would bring them back."""
-    shutil.copy(planted.folder / "mirror.duckdb", tmp_path / "backup")
-    planted.forget(WHO)
-    shutil.copy(tmp_path / "backup", planted.folder / "mirror.duckdb")
+    forget_and_restore(planted, tmp_path / "backup")
     [path] = planted.folder.glob("published/0*/forgotten/*.parquet")
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(MirrorError, match=r"was restored from a backup.*forget them again"):

@@ -244,7 +244,7 @@ def _may_be_key(path: Path) -> bool:
     while not os.path.exists(existing) and existing != existing.parent:  # noqa: PTH110
         existing = existing.parent
     text = path.relative_to(existing).as_posix()
-    # Other bytes are a raw key, which nobody passes as text.
+    # A raw key has other bytes, and is not passed as text.
     return set(text) <= {*string.printable} and len(_decoded(text.encode()) or b"") >= LEAST_BYTES
 
 

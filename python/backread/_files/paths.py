@@ -31,7 +31,7 @@ def local_path(path: str | os.PathLike[str], instead: str) -> Path:
         raise ValueError(f"{shown(text)} is not a local path; {instead}")
     if not text.startswith("~"):
         plain = Path(text)
-        # pathlib drops the "./" of "./~", and whoever parses the path again would expand the rest.
+        # pathlib drops the "./" of "./~", and the rest would be expanded if it is parsed again.
         return plain.absolute() if str(plain).startswith("~") else plain
     try:
         return Path(text).expanduser()

@@ -1,7 +1,7 @@
 """Runs work of DuckDB so that a signal ends it, and what the signal's handler raises comes out.
 
 Python runs handlers in the main thread. If that is in DuckDB, their exception is lost: DuckDB
-raises an error of its own instead. So the work runs in another thread, while the main one waits.
+raises a different error. So the work runs in another thread, while the main one waits.
 """
 
 from __future__ import annotations

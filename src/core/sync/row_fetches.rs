@@ -25,7 +25,7 @@ pub async fn fetch_rows(
     let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
     let budget = client.budget().within(Arc::clone(&run));
     let unread = UnreadLists::default();
-    // After so many failures in a row, this service does not tell which rows are gone.
+    // After that many failures in a row, the service does not say which rows are gone.
     let failed_in_a_row = AtomicU64::new(0);
     let begun = keys.into_iter().take_while(|_| {
         run.has_room(client.clock()) && failed_in_a_row.load(Ordering::Relaxed) < MOST_IN_A_ROW
