@@ -94,7 +94,8 @@ class SyncReport:
       sent. Of all rows that the mirror holds and that are not deleted, whenever they were read.
     - ``published``: false if the sync was told not to publish.
     - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
-      nothing did, or its budget alone. ``outage_seconds``: how long the service was down during the run.
+      nothing did, or its budget alone. ``outage_seconds``: how long the service was down during
+      the run.
     """
 
     run_id: int
