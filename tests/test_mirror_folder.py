@@ -175,12 +175,14 @@ def test_duckdb_that_is_too_old_is_named(mirror, server, monkeypatch):
     sync(mirror, server)
 
 
-def test_database_of_another_kind_is_refused(mirror, server):
+@pytest.mark.parametrize("tables", [("users",), ("users", "messages", "meta")])
+def test_database_of_another_kind_is_refused(mirror, server, tables):
     import duckdb
 
     mirror.folder.mkdir()
     with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-        connection.execute("CREATE TABLE users (id BIGINT)").fetchall()
+        for table in tables:
+            connection.execute(f"CREATE TABLE {table} (id BIGINT)").fetchall()
     with pytest.raises(MirrorError, match="backread did not create"):
         sync(mirror, server)
 

@@ -115,7 +115,7 @@ def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[Duc
             _create(path, spill, memory_limit)
         connection = _connect(path, spill, memory_limit)
         try:
-            _upgrade(folder, connection, _schema_version(folder, connection))
+            _upgrade(folder, connection)
             yield connection
         finally:
             connection.close()
@@ -277,10 +277,12 @@ def _create(path: Path, spill: Path, memory_limit: int | None) -> None:
         flush_directory(path.parent)
 
 
-def _schema_version(folder: Path, connection: DuckDBPyConnection) -> int:
-    tables = {name for (name,) in rows_of(connection, "SELECT table_name FROM duckdb_tables()")}
+def _schema_version(
+    folder: Path, connection: DuckDBPyConnection, stored: dict[str, set[str]]
+) -> int:
     version = None
-    if {"meta", *(table.name for table in CONTENT_TABLES)} <= tables:
+    content = {table.name for table in CONTENT_TABLES}
+    if content <= stored.keys() and {"key", "value"} <= stored.get("meta", set()):
         found = rows_of(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
         version = found[0][0] if found else None
     if version is None or not version.isdecimal():
@@ -296,11 +298,12 @@ def _schema_version(folder: Path, connection: DuckDBPyConnection) -> int:
     return int(version)
 
 
-def _upgrade(folder: Path, connection: DuckDBPyConnection, version: int) -> None:
+def _upgrade(folder: Path, connection: DuckDBPyConnection) -> None:
     stored: dict[str, set[str]] = {}
     query = "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal"
     for table, column in rows_of(connection, query):
         stored.setdefault(table, set()).add(column)
+    version = _schema_version(folder, connection, stored)
     if statements := upgrade_statements(version, stored):
         make_log(folder)
         with transaction(connection):

@@ -195,6 +195,11 @@ impl RowOrder {
                 self.is_same(id, place, row).then_some(place.rank)
             })
             .collect();
+        if self.line.is_empty() {
+            // Growing them took 1.5 % of the CPU of lists of 250 messages.
+            self.newest.reserve_exact(NEWEST);
+            self.line.reserve_exact(NEWEST);
+        }
         self.line.reserve(rows.len());
         let shared = ranks.iter().rposition(Option::is_some);
         let after = shared.map_or(0, |last| last + 1);
