@@ -14,6 +14,9 @@ const LARGEST_ZSTD_WINDOW: u32 = 23;
 const PIECE: usize = 32 * 1024;
 // The most memory reserved before a body arrives, in bytes.
 const MOST_RESERVED: u64 = 1 << 20;
+// A body that becomes longer than this gets room for the longest at once; what it does not fill is not
+// memory yet.
+const LARGE: usize = 16 * 1024 * 1024;
 
 /// The content encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +141,11 @@ impl Body {
 
     /// Takes the bytes decoded so far.
     pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.unpacked().bytes)
+        let mut bytes = std::mem::take(&mut self.unpacked().bytes);
+        if bytes.len() >= LARGE {
+            bytes.shrink_to_fit();
+        }
+        bytes
     }
 
     /// The same for a body that could not be decoded: if there are none, those kept as they came.
@@ -180,6 +187,13 @@ impl Write for Unpacked {
         if piece.len() as u64 > room {
             self.overflown = true;
             return Err(io::ErrorKind::StorageFull.into());
+        }
+        let full = self.bytes.capacity() - self.bytes.len() < piece.len();
+        if full && self.bytes.len() >= LARGE {
+            // Growing it step by step would hold it twice. If there is not so much, it grows anyway.
+            let _ = self
+                .bytes
+                .try_reserve_exact(usize::try_from(room).unwrap_or(0));
         }
         self.bytes.extend_from_slice(piece);
         Ok(piece.len())
