@@ -190,7 +190,8 @@ impl Write for Unpacked {
         }
         let full = self.bytes.capacity() - self.bytes.len() < piece.len();
         if full && self.bytes.len() >= LARGE {
-            // Growing it step by step would hold it twice. If there is not so much, it grows anyway.
+            // Growth in steps copies, and both copies take memory for a while. If so much cannot be
+            // reserved, it grows in steps.
             let _ = self
                 .bytes
                 .try_reserve_exact(usize::try_from(room).unwrap_or(0));
