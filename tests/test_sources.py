@@ -19,6 +19,7 @@ UNSAFE = {
     "src/core/decode/json/cursor/special.rs",
     "src/core/decode/json/utf8.rs",
     "src/core/process/id.rs",
+    "src/py/capsule.rs",
     "src/py/convert/c_interface.rs",
 }
 BUILT = {"target", ".venv", "fuzz-found"}

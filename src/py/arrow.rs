@@ -8,8 +8,8 @@ use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
+use super::capsule::{export_schema, export_stream, import_stream};
 use super::convert;
 use super::runtime::block_anywhere;
 use super::telemetry::CallObserver;
@@ -26,12 +26,10 @@ const ALREADY_READ: &str = "this Arrow stream was already read, and can be read 
      new stream from its source, for example with polars.LazyFrame(x) or pyarrow.table(x)";
 
 /// Makes what streams need; see `super::prepare`.
-pub fn prepare(py: Python<'_>) {
+pub fn prepare() {
     for schema in [&USERS, &MESSAGES, &LISTS, &REJECTS, &CURSORS, &GONE] {
         LazyLock::force(schema);
     }
-    py.get_type::<PyRecordBatchReader>();
-    py.get_type::<PySchema>();
 }
 
 /// Exports a reader of batches as an Arrow C stream; reading that a second time is an error.
@@ -46,9 +44,7 @@ pub fn stream<'py>(
         batches,
         ended: false,
     };
-    let reader = Bound::new(py, PyRecordBatchReader::new(Box::new(batches)))?;
-    let capsule = reader.call_method0("__arrow_c_stream__")?;
-    Ok(capsule.cast_into::<PyCapsule>()?)
+    export_stream(py, batches)
 }
 
 /// Wraps another producer's stream so that reading it a second time is an error.
@@ -57,8 +53,7 @@ pub fn one_shot_stream<'py>(
     py: Python<'py>,
     capsule: &Bound<'py, PyCapsule>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    let reader = PyRecordBatchReader::from_arrow_pycapsule(capsule)?;
-    stream(py, reader.into_reader()?)
+    stream(py, import_stream(capsule)?)
 }
 
 /// A reader that fails when it is read after its end. An Arrow stream is otherwise empty then, which
@@ -85,11 +80,6 @@ impl<R: RecordBatchReader> RecordBatchReader for OneShot<R> {
     fn schema(&self) -> SchemaRef {
         self.batches.schema()
     }
-}
-
-/// Exports a schema as an Arrow C schema.
-pub fn schema_capsule(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
-    Bound::new(py, PySchema::new(schema))?.call_method0("__arrow_c_schema__")
 }
 
 /// A walk as record batches; it waits for them without the GIL.
@@ -167,7 +157,7 @@ impl Batches {
     /// Keeps what ended the stream for `take_error`, and sets Ctrl-C again for the consumer's caller.
     fn fail(&self, py: Python<'_>, error: PyErr) -> ArrowError {
         // Before the interrupt, which the first Python code to run would raise.
-        // A text with a NUL is none in C, and pyo3-arrow would panic.
+        // A text with a NUL is none in C, and arrow-rs would panic.
         let text = error.to_string().replace('\0', "\u{2400}");
         if error.is_instance_of::<PyKeyboardInterrupt>(py) {
             let module = py.import("_thread");
@@ -231,8 +221,8 @@ impl ArrowTable {
         stream(py, batches)
     }
 
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        schema_capsule(py, self.batch.schema())
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &self.batch.schema())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arrow;
+mod capsule;
 mod client;
 mod convert;
 mod fork_safe_once;
@@ -60,7 +61,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Imports and creates whatever the first calls need, when the first client is made. Otherwise a child
 /// forked while another thread is doing so would wait for a thread that it does not have.
 fn prepare(py: Python<'_>) -> PyResult<()> {
-    arrow::prepare(py);
+    arrow::prepare();
     runtime::prepare(py);
     convert::errors::prepare(py)?;
     convert::prepare(py)?;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_arrow::PyRecordBatchReader;
 use pythonize::depythonize;
 use roaring::RoaringTreemap;
 
 use super::arrow::ArrowTable;
+use super::capsule::stream_of;
 use super::convert;
 use super::privacy::NativePrivacy;
 use super::runtime::run_beside_database;
@@ -138,10 +138,12 @@ fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     if table.is_none() {
         return Ok(Vec::new());
     }
-    let reader = table.extract::<PyRecordBatchReader>()?.into_reader()?;
-    let read = |reader: Box<dyn RecordBatchReader + Send>| reader.collect::<Result<Vec<_>, _>>();
+    let batches = stream_of(table)?;
     // The producer of the stream may need the GIL in another thread.
-    table.py().detach(|| read(reader)).map_err(misfit)
+    table
+        .py()
+        .detach(|| batches.collect::<Result<_, _>>())
+        .map_err(misfit)
 }
 
 fn misfit(error: ArrowError) -> PyErr {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::arrow::{Batches, schema_capsule, stream};
+use super::arrow::{Batches, stream};
+use super::capsule::export_schema;
 use super::convert::errors::to_python;
 use super::convert::{self, items, walked_page};
 use super::privacy::NativePrivacy;
@@ -189,8 +190,8 @@ impl NativeWalk {
         take(&self.failed)
     }
 
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        schema_capsule(py, schema(self.resource))
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &schema(self.resource))
     }
 
     /// The rest of the walk, without what `privacy` keeps out; `read_ahead` reads the first part of

@@ -8,9 +8,9 @@ use arrow_array::{
     Array, ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
 };
 use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
 
-use super::column::{id_item, instant};
+use super::column::id_item;
 use crate::core::api::{Natural, Resource};
 use crate::core::list_state::{Grows, Hints, Kind, ListState, ListedUser};
 use crate::core::page_digest::Digest;
@@ -41,7 +41,9 @@ impl Rows<'_> {
     }
 
     fn instants(&self, name: &str) -> Result<Instants, ArrowError> {
-        let column = self.column(name, &instant())?;
+        // Whatever the column's time zone, the numbers count from the epoch in UTC; a time zone here
+        // would have arrow-rs look for it.
+        let column = self.column(name, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
         Ok(Instants(
             column.as_primitive::<TimestampMicrosecondType>().clone(),
         ))
@@ -271,6 +273,27 @@ mod tests {
             Rows(&batch).cursors().unwrap(),
             [(Some(7), "{}".to_owned()), (None, "[]".to_owned())]
         );
+    }
+
+    #[test]
+    fn an_instant_is_the_same_in_any_time_zone() {
+        let at = TimestampMicrosecondArray::from(vec![1_700_000_000_000_000]);
+        for zone in [None, Some("UTC"), Some("+02:00"), Some("Europe/Berlin")] {
+            let at = Arc::new(at.clone().with_timezone_opt(zone)) as ArrayRef;
+            let id = Arc::new(Int64Array::from(vec![7])) as ArrayRef;
+            let columns = [
+                ("id", id),
+                ("updated_at", Arc::clone(&at)),
+                ("online_at", at),
+            ];
+            let batch = RecordBatch::try_from_iter(columns).unwrap();
+            let users = Rows(&batch).users().unwrap();
+            let hints = users.first().and_then(|user| user.hints.clone()).unwrap();
+            assert_eq!(
+                hints.updated_at,
+                Timestamp::from_microseconds(1_700_000_000_000_000)
+            );
+        }
     }
 
     #[test]

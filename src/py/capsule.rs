@@ -1,0 +1,58 @@
+//! The Arrow PyCapsule interface: how record batches and schemas pass from one library to another.
+//!
+//! It is written for arrow-rs directly: the classes of pyo3-arrow brought their methods along, and
+//! with them a tenth of the wheel.
+
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+
+use arrow_array::RecordBatchReader;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_schema::{ArrowError, Schema};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
+use pyo3::types::PyCapsule;
+
+const SCHEMA: &CStr = c"arrow_schema";
+const STREAM: &CStr = c"arrow_array_stream";
+
+/// Exports a reader. The error of a batch must have no NUL, because it becomes a text of C.
+pub fn export_stream<'py>(
+    py: Python<'py>,
+    batches: impl RecordBatchReader + Send + 'static,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+    PyCapsule::new_with_value(py, stream, STREAM)
+}
+
+/// Exports a schema.
+pub fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(schema).map_err(unusable)?;
+    PyCapsule::new_with_value(py, schema, SCHEMA)
+}
+
+/// Takes the stream out of a capsule, which is empty then. Raises ValueError for a capsule of
+/// something else, or of a stream that was taken.
+pub fn import_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<ArrowArrayStreamReader> {
+    let pointer = capsule.pointer_checked(Some(STREAM))?;
+    let stream = with_critical_section(capsule, || {
+        // SAFETY: by its name, the capsule points to a stream of the Arrow C stream interface, and
+        // no other thread of ours moves it meanwhile.
+        unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) }
+    });
+    ArrowArrayStreamReader::try_new(stream).map_err(unusable)
+}
+
+/// The stream of any object that exports one.
+pub fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
+    let exported = source.call_method0(intern!(source.py(), "__arrow_c_stream__"))?;
+    import_stream(exported.cast()?)
+}
+
+fn unusable(error: ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
