@@ -12,10 +12,13 @@ pub fn unescape(text: &str) -> Option<String> {
     let mut rest = text;
     while let Some(at) = memchr(b'\\', rest.as_bytes()) {
         plain.push_str(rest.get(..at)?);
-        let escape = rest.get(at..)?;
-        let (character, length) = escaped(escape.as_bytes())?;
-        plain.push(character);
-        rest = escape.get(length..)?;
+        rest = rest.get(at..)?;
+        // In many scripts one escape follows another.
+        while let [b'\\', ..] = rest.as_bytes() {
+            let (character, length) = escaped(rest.as_bytes())?;
+            plain.push(character);
+            rest = rest.get(length..)?;
+        }
     }
     plain.push_str(rest);
     Some(plain)
