@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 WHEELS := target/wheels
+OPTIMISED := target/optimised-wheels
 # What is compiled stays where cargo keeps it: CI does so between runs.
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 CARGO_DENY_VERSION := 0.20.2
@@ -23,7 +24,7 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop docs lint lint-rust lint-python lint-types bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
+.PHONY: help demo test build develop optimised docs lint lint-rust lint-python lint-types bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
 	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-warehouses test-workers test-long notebook fuzz sanitize audit release-check
 
 help:
@@ -35,6 +36,7 @@ help:
 	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
+	@echo "make optimised  the wheel for Linux as it is released: built twice, the second time for what the first one ran; needs llvm-profdata"
 	@echo "make docs     the documentation site, in target/site: checks links, the reference and what it would load"
 	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest, zizmor"
 	@echo "make audit    what is known against the crates and the extras; asks GitHub and PyPI"
@@ -61,6 +63,8 @@ test: $(STAMPS)/tools
 	$(BIN)/python tools/run_steps.py build+lint-rust+test-rust lint-python+lint-types+docs test-python test-wheel
 
 build: $(STAMPS)/wheel
+
+optimised: $(OPTIMISED)/stamp
 
 # The next `make build` or `make test` puts the release build back.
 develop: $(STAMPS)/tools
@@ -198,9 +202,9 @@ bench-mirror: $(STAMPS)/wheel target/mirror-peers/dlt/stamp target/mirror-peers/
 	$(BIN)/python benches/mirror_peers.py $(foreach peer,dlt airbyte,target/mirror-peers/$(peer)/bin/python) $(WRITE)
 
 MIRROR_PEERS := target/mirror-peers/dlt/stamp target/mirror-peers/airbyte/stamp
-bench-speed: $(STAMPS)/wheel $(STAMPS)/bench $(MIRROR_PEERS) target/speed-peers/stamp
+bench-speed: target/speed/stamp $(MIRROR_PEERS) target/speed-peers/stamp
 	cargo build --release --locked --manifest-path benches/peers/responder/Cargo.toml --target-dir target/peers
-	$(BIN)/python benches/speed.py $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(WRITE)
+	target/speed/bin/python benches/speed.py $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(WRITE)
 
 bench-pace: $(STAMPS)/wheel
 	$(BIN)/python benches/service_limits.py $(WRITE)
@@ -254,6 +258,14 @@ target/mirror-peers/%/stamp: benches/peers/mirror/%.txt
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<
 	@touch $@
 
+# Without pandas: pyarrow imports it where it is installed.
+target/speed/stamp: $(OPTIMISED)/stamp constraints.txt pyproject.toml
+	@rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --group bench
+	for wheel in $(OPTIMISED)/backread-*.whl; do $(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt "$$wheel[cli,mirror]" || exit 1; done
+	@touch $@
+
 target/speed-peers/stamp: benches/peers/speed/peers.txt
 target/reliability-peers/stamp: benches/peers/reliability/peers.txt
 target/speed-peers/stamp target/reliability-peers/stamp:
@@ -265,6 +277,17 @@ target/speed-peers/stamp target/reliability-peers/stamp:
 $(WHEELS)/stamp: $(STAMPS)/maturin $(SOURCES)
 	@mkdir -p $(WHEELS) && rm -f $(WHEELS)/backread-*.whl
 	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(WHEELS)
+	@touch $@
+
+# As the release workflow builds it for Linux with glibc on x86-64: what tools/train_build.py runs
+# decides what is optimised for speed. Two builds from nothing, so tests have the one above.
+LLVM = $(shell rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+$(OPTIMISED)/stamp: $(STAMPS)/maturin $(SOURCES) tools/train_build.py constraints.txt
+	@PATH="/usr/lib/llvm-$(LLVM)/bin:$$PATH" llvm-profdata --version 2>/dev/null | grep --quiet 'LLVM version $(LLVM)' || test -e "$$(dirname "$$(rustc --print target-libdir)")/bin/llvm-profdata" || \
+		{ echo "llvm-profdata is missing; run: rustup component add llvm-tools; Debian: apt install llvm-$(LLVM)" >&2; exit 1; }
+	@mkdir -p $(OPTIMISED) && rm -f $(OPTIMISED)/backread-*.whl
+	PATH="/usr/lib/llvm-$(LLVM)/bin:$$PATH" PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin build --release --pgo --locked \
+		--interpreter $(BIN)/python --target-dir $(BUILT)/optimised --out $(OPTIMISED)
 	@touch $@
 
 # Without a group named, maturin installs all tools of development.

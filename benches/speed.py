@@ -26,7 +26,7 @@ from speed_programs import HERE, KINDS, PROGRAMS, PYTHONS, SCRIPTS, Program
 from speed_runs import Responders, in_turns
 
 PAGE = HERE.parent / "docs/compared/speed.md"
-WHEELS = HERE.parent / "target" / "wheels"
+WHEELS = HERE.parent / "target" / "optimised-wheels"
 ROUNDS = {"read": 5, "kinds": 3, "get": 5, "gather": 5, "rows": 3, "mirror": 3, "import": 15}
 PLACES = ("setting", *ROUNDS, "ahead", "goals")
 COMPARED = {"read", "kinds", "get", "gather"}

@@ -1,10 +1,12 @@
 """What the release workflow builds is what is tried, published, audited and documented."""
 
+import runpy
 import tomllib
 from typing import Any
 
 import pytest
 
+from backread.testing import World
 from documents import IN_CHECKOUT, ROOT, Document
 
 if not IN_CHECKOUT:
@@ -50,3 +52,24 @@ def test_the_page_on_installing_has_a_row_for_each_platform():
         machine = "x86-64" if machine == "x86_64" else "arm64"
         assert len([row for row in rows if words[system] in row and machine in row]) == 1
     assert len(rows) == len(names("wheels", "platform"))
+
+
+def test_the_wheel_that_is_measured_is_built_as_it_is_released():
+    trained = {
+        each["name"]: each["trained"] for each in matrix("wheels")["platform"] if "trained" in each
+    }
+    assert list(trained) == ["manylinux-x86_64"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "--pgo" in trained["manylinux-x86_64"]
+    assert "maturin build --release --pgo --locked" in makefile
+    assert "bench-speed: target/speed/stamp" in makefile
+
+
+def test_the_training_of_an_optimised_build_runs():
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("duckdb")
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    script = package["tool"]["maturin"]["pgo-command"].split()[-1]
+    training = runpy.run_path(str(ROOT / script))
+    training["train"](World(users=3, messages_per_user=2))
+    training["train"](World.from_jsonl(training["escaped"](2, 3, 5)))
