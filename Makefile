@@ -262,6 +262,7 @@ target/mirror-peers/%/stamp: benches/peers/mirror/%.txt
 target/speed/stamp: $(OPTIMISED)/stamp constraints.txt pyproject.toml
 	@rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt pip
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --group bench
 	for wheel in $(OPTIMISED)/backread-*.whl; do $(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt "$$wheel[cli,mirror]" || exit 1; done
 	@touch $@
