@@ -16,6 +16,13 @@ pub trait Form: Debug + Clone + Default + PartialEq {
     type Source: ?Sized;
 
     fn text<'a>(source: &'a Self::Source, text: &'a Self::Text) -> Cow<'a, str>;
+
+    /// The same, in memory that serves one text after the other.
+    fn text_in<'a>(
+        source: &'a Self::Source,
+        text: &'a Self::Text,
+        scratch: &'a mut String,
+    ) -> &'a str;
 }
 
 /// Positions in the text of the page.
@@ -26,8 +33,14 @@ impl Form for Spans {
     type Text = Span;
     type Source = str;
 
+    #[inline]
     fn text<'a>(page: &'a str, span: &'a Span) -> Cow<'a, str> {
         span.text(page)
+    }
+
+    #[inline]
+    fn text_in<'a>(page: &'a str, span: &'a Span, scratch: &'a mut String) -> &'a str {
+        span.text_in(page, scratch)
     }
 }
 
@@ -41,6 +54,10 @@ impl<'t> Form for Texts<'t> {
 
     fn text<'a>(&(): &'a (), text: &'a Cow<'t, str>) -> Cow<'a, str> {
         Cow::Borrowed(text)
+    }
+
+    fn text_in<'a>(&(): &'a (), text: &'a Cow<'t, str>, _: &'a mut String) -> &'a str {
+        text
     }
 }
 

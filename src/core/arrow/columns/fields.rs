@@ -58,10 +58,13 @@ columns_of! {
     Integer: Int64Builder, |column, _source, numbers| extend_numbers(column, numbers.copied());
     Text: StringBuilder, |column, source, texts| extend_texts::<F>(column, source, texts);
     Label: StringBuilder, |column, source, texts| extend_texts::<F>(column, source, texts);
-    Category: Categories, |column, source, texts| for text in texts {
-        match text {
-            Some(text) => column.append(&F::text(source, text)),
-            None => column.append_null(),
+    Category: Categories, |column, source, texts| {
+        let mut scratch = String::new();
+        for text in texts {
+            match text {
+                Some(text) => column.append(F::text_in(source, text, &mut scratch)),
+                None => column.append_null(),
+            }
         }
     };
     Boolean: BooleanBuilder, |column, _source, held| {
@@ -126,9 +129,10 @@ fn extend_texts<'r, F: Form + 'r>(
     if texts.clone().all(Option::is_none) {
         return column.append_nulls(texts.len());
     }
+    let mut scratch = String::new();
     for text in texts {
         match text {
-            Some(text) => column.append_value(F::text(source, text)),
+            Some(text) => column.append_value(F::text_in(source, text, &mut scratch)),
             None => column.append_null(),
         }
     }

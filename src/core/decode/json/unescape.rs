@@ -8,7 +8,15 @@ use super::{ESCAPE_LENGTH, escaped_unit};
 
 /// The text without its escapes; `None` if one of them is not valid.
 pub fn unescape(text: &str) -> Option<String> {
-    let mut plain = String::with_capacity(text.len());
+    let mut plain = String::new();
+    unescape_into(&mut plain, text)?;
+    Some(plain)
+}
+
+/// Replaces what `plain` holds with the text without its escapes.
+pub fn unescape_into(plain: &mut String, text: &str) -> Option<()> {
+    plain.clear();
+    plain.reserve(text.len());
     let mut rest = text;
     while let Some(at) = memchr(b'\\', rest.as_bytes()) {
         plain.push_str(rest.get(..at)?);
@@ -21,7 +29,7 @@ pub fn unescape(text: &str) -> Option<String> {
         }
     }
     plain.push_str(rest);
-    Some(plain)
+    Some(())
 }
 
 /// The character of the escape that a text begins with, and the escape's length.

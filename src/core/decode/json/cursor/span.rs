@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-use super::super::unescape::unescape;
+use super::super::unescape::{unescape, unescape_into};
 
 /// A range of bytes in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,17 @@ impl Span {
             self.unescaped(json)
         } else {
             Cow::Borrowed(self.of(json))
+        }
+    }
+
+    /// The same, in memory that serves one string after the other.
+    #[inline]
+    pub fn text_in<'a>(self, json: &'a str, scratch: &'a mut String) -> &'a str {
+        let text = self.of(json);
+        if self.is_escaped() && unescape_into(scratch, text).is_some() {
+            scratch
+        } else {
+            text
         }
     }
 
