@@ -235,7 +235,9 @@ def test_sql_is_one_select_over_the_snapshot(folder):
     server = create_server(folder, sql=True)
     answer = call(server, "run_sql", query="SELECT id, body FROM messages ORDER BY id", limit=2)
     assert rows(answer)[:2] == [["id", "body"], [1, "one"]]
-    assert "2 rows.\nThere are more rows" in answer
+    assert "2 rows.\nThere are more rows; a larger limit or" in answer
+    most = call(server, "run_sql", query="FROM range(501)", limit=500)
+    assert "500 rows.\nThere are more rows; OFFSET or" in most
     for query in (
         "DROP TABLE users",
         "SELECT 1; SELECT 2",

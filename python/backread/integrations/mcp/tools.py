@@ -61,6 +61,9 @@ HIDDEN_COLUMNS = (
 SECONDS = 30.0
 """How long a query may take."""
 
+MOST_ROWS = 500
+"""How many rows a query may return."""
+
 LONGEST_QUERY = 20_000
 DEEPEST_QUERY = 100
 """The most nested brackets: DuckDB needs quadratic time for unclosed ones, uninterrupted."""
@@ -316,7 +319,7 @@ class Tools:
     def run_sql(
         self,
         query: Annotated[str, Field(description="One SELECT in DuckDB's SQL.")],
-        limit: Annotated[int, Field(ge=1, le=500, description="The most rows.")] = 100,
+        limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="The most rows.")] = 100,
     ) -> str:
         """Runs one SELECT over the tables users, messages, conversations, lists, rejects and runs.
 
@@ -351,7 +354,8 @@ class Tools:
             shown = fitting(rows, beside=head)
             facts = [*self._age(), f"{amount(len(shown), 'row')}.", *_shortened(shown, rows)]
             if len(found) > limit:
-                facts.append("There are more rows; a larger limit or a narrower query shows them.")
+                more = "a larger limit" if limit < MOST_ROWS else "OFFSET"
+                facts.append(f"There are more rows; {more} or a narrower query shows them.")
             if not self.shows_emails:
                 facts.append(HIDDEN_COLUMNS)
             return answer(facts, [head, *rows[: shown.stop]])
