@@ -6,6 +6,7 @@ in one run, so that the machine's mood falls on each. Isolated mode (-I): only w
 installed counts.
 """
 
+import random
 import statistics
 import subprocess
 import sys
@@ -33,8 +34,9 @@ def import_costs(programs: Sequence[tuple[str, str]], rounds: int) -> dict[tuple
     for python, code in samples:
         milliseconds(python, code)  # the first start reads the files from disk
     for _ in range(rounds):
-        for (python, code), times in samples.items():
-            times.append(milliseconds(python, code))
+        # What ran just before is still in the caches, or has emptied them.
+        for python, code in random.sample([*samples], len(samples)):
+            samples[python, code].append(milliseconds(python, code))
     medians = {each: statistics.median(times) for each, times in samples.items()}
     return {each: medians[each] - medians[each[0], "pass"] for each in programs}
 
