@@ -288,7 +288,7 @@ mod tests {
             ];
             let batch = RecordBatch::try_from_iter(columns).unwrap();
             let users = Rows(&batch).users().unwrap();
-            let hints = users.first().and_then(|user| user.hints.clone()).unwrap();
+            let hints = users.first().and_then(|user| user.hints).unwrap();
             assert_eq!(
                 hints.updated_at,
                 Timestamp::from_microseconds(1_700_000_000_000_000)
