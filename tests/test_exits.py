@@ -198,3 +198,35 @@ def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted, name):
         complaint = ""  # DuckDB's, wherever a daemon thread holds a connection
     assert (done.returncode, complaint) == (0, "")
     assert done.stdout.startswith("left\n")
+
+
+@pytest.mark.parametrize(
+    ("messages", "last_words"),
+    [(1, ""), (250, "the interpreter is exiting; read before its exit handlers run")],
+)
+def test_a_stream_that_is_read_while_the_interpreter_ends_ends_in_rows_or_an_error(
+    scripted, messages, last_words
+):
+    """The rows of small lists are there already, as in a report that is written at the end."""
+    pytest.importorskip("pyarrow")
+    code = f"""
+    import pyarrow
+    from backread.testing import MockServer, World
+    server = MockServer(World(users=900, messages_per_user={messages}))
+    client = server.client()
+
+    class Report:
+        def __init__(self):
+            self.stream = pyarrow.RecordBatchReader.from_stream(client.messages.all())
+        def __del__(self):
+            try:
+                print(self.stream.read_all().num_rows)
+            except Exception as error:
+                print(error)
+
+    report = Report()
+    """
+    done = run(code, scripted(paged([])))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert last_words in done.stdout
+    assert last_words or done.stdout.strip() == str(900 * messages)

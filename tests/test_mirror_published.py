@@ -238,6 +238,25 @@ def test_whatever_is_damaged_in_a_file_the_error_says_what_to_do(mirror):
     assert len(said) > 10
 
 
+def test_what_is_damaged_past_the_first_rows_is_named_whichever_frame_reads_it(tmp_path):
+    """Arrow's consumers raise errors of their own, with the text of the stream's."""
+    for package in ("pyarrow", "pandas", "polars"):
+        pytest.importorskip(package)
+    mirror = Mirror(tmp_path / "chats")
+    with MockServer(World(seed=7, users=600, messages_per_user=140)) as service:
+        sync(mirror, service)
+    [file] = (current(mirror) / "messages").iterdir()
+    content = bytearray(file.read_bytes())
+    middle = slice(len(content) // 2, len(content) // 2 + 2_000)
+    content[middle] = bytes(each ^ 0x5A for each in content[middle])
+    file.write_bytes(content)
+    messages = mirror.table("messages")
+    for read in (messages.to_arrow, messages.to_polars, messages.to_pandas):
+        with pytest.raises(MirrorError, match="a published file is damaged; delete it") as raised:
+            read()
+        assert str(tmp_path) in str(raised.value)
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
 def test_no_space_is_named_whatever_is_full(tmp_path, number):
     with pytest.raises(MirrorError, match="the disk is full"), named_errors(tmp_path):

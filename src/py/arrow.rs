@@ -11,6 +11,7 @@ use pyo3::types::PyCapsule;
 
 use super::capsule::{export_schema, export_stream, import_stream};
 use super::convert;
+use super::convert::errors::EXITING;
 use super::runtime::block_anywhere;
 use super::telemetry::CallObserver;
 use crate::core::api::Resource;
@@ -177,10 +178,22 @@ impl Iterator for Batches {
         if let Some(batch) = self.read_ahead.pop_front() {
             return Some(Ok(batch));
         }
-        Python::attach(|py| {
-            let received = self.receive(py).map_err(|error| self.fail(py, error));
-            received.transpose()
-        })
+        if self.ended {
+            return None;
+        }
+        // A consumer may still read while the interpreter ends, where nothing can attach any more.
+        let received = Python::try_attach(|py| {
+            let received = self.receive(py);
+            received.map_err(|error| self.fail(py, error))
+        });
+        received
+            .unwrap_or_else(|| {
+                self.ended = true;
+                Err(ArrowError::ExternalError(
+                    format!("BackreadError: {EXITING}").into(),
+                ))
+            })
+            .transpose()
     }
 }
 

@@ -90,6 +90,9 @@ _ODD_SNAPSHOT = re.compile(
     re.DOTALL,
 )
 
+# How arrow-rs names an error of a stream that it passes on.
+_OF_STREAM = "C Data interface error: "
+
 
 def load_duckdb() -> ModuleType:
     """The module ``duckdb``; if it is missing or too old, `MirrorError` says how to install it."""
@@ -171,6 +174,18 @@ def named_errors(folder: Path) -> Iterator[None]:
         if isinstance(error, TimeoutError) and error.errno is None:
             raise
         raise MirrorError(_advice(folder, str(error))) from error
+
+
+@contextmanager
+def stream_errors(folder: Path) -> Iterator[None]:
+    """The same for an error of DuckDB's Arrow stream, of which a consumer passes on the text."""
+    try:
+        yield
+    except Exception as error:
+        _, is_of_stream, text = str(error).partition(_OF_STREAM)
+        if not is_of_stream:
+            raise
+        raise MirrorError(_advice(folder, text)) from error
 
 
 def disk_is_full(text: str) -> bool:

@@ -15,7 +15,7 @@ from backread._client.frames import (
     polars_frame,
     require,
 )
-from backread.mirror.engine import named_errors, stream_of
+from backread.mirror.engine import named_errors, stream_errors, stream_of
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -83,12 +83,14 @@ class RowStream:
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``; ImportError if pyarrow is not installed."""
-        return arrow_table(self)
+        with stream_errors(self._folder):
+            return arrow_table(self)
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a ``polars.DataFrame``; ImportError without polars 1.33 or later."""
         require("polars", "to_polars", LEAST_POLARS)
-        return polars_frame(self)
+        with stream_errors(self._folder):
+            return polars_frame(self)
 
     def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
         """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
@@ -96,4 +98,5 @@ class RowStream:
         ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
         it, numbers and flags with nulls become floats and objects. ValueError for anything else.
         """
-        return pandas_frame(self, dtype_backend)
+        with stream_errors(self._folder):
+            return pandas_frame(self, dtype_backend)

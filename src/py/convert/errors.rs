@@ -12,6 +12,9 @@ use crate::py::fork_safe_once::once;
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
+/// What a call is told that comes while the interpreter ends.
+pub const EXITING: &str = "the interpreter is exiting; read before its exit handlers run";
+
 /// Imports the errors; see `super::prepare`.
 pub fn prepare(py: Python<'_>) -> PyResult<()> {
     errors(py).map(|_| ())
@@ -29,8 +32,7 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
 
 /// Raised for calls in exit handlers, which run after the runtime has ended.
 pub fn exiting(py: Python<'_>) -> PyErr {
-    let text = "the interpreter is exiting; read before its exit handlers run";
-    let raised = errors(py).and_then(|errors| errors.getattr("BackreadError")?.call1((text,)));
+    let raised = errors(py).and_then(|errors| errors.getattr("BackreadError")?.call1((EXITING,)));
     raised.map_or_else(|failure| failure, PyErr::from_value)
 }
 
