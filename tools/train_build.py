@@ -25,7 +25,7 @@ AT_ONCE = 64
 
 
 def escaped(users: int, messages: int, words: int) -> Iterator[str]:
-    """Users with so many messages of so many words, where `\\u` escapes stand for all but ASCII."""
+    """Users as JSON lines, each with their messages; all but ASCII is written as `\\u` escapes."""
     draw = random.Random(7)
     at = "2024-01-01T10:00:00.000Z"
     for user in range(1, users + 1):
