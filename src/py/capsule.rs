@@ -1,7 +1,7 @@
 //! The Arrow PyCapsule interface: how record batches and schemas pass from one library to another.
 //!
-//! It is written for arrow-rs directly: the classes of pyo3-arrow brought their methods along, and
-//! with them a tenth of the wheel.
+//! It calls arrow-rs directly: pyo3-arrow's classes come with methods that nothing here uses, and made
+//! the native module 2 MB larger.
 
 #![allow(unsafe_code)]
 
