@@ -16,6 +16,7 @@ if not IN_CHECKOUT:
 # and a symbol that jemalloc reads.
 UNSAFE = {
     "src/allocator.rs",
+    "src/core/arrow/columns/texts.rs",
     "src/core/decode/json/cursor/special.rs",
     "src/core/decode/json/utf8.rs",
     "src/core/process/id.rs",

@@ -65,12 +65,11 @@ impl Timestamp {
         let date = digits(date, *b"0000-00-")?;
         let time = digits(time, *b"00T00:00")?;
         let fraction = digits(fraction, *b":00.000Z")?;
-        let two = |tens: u8, ones: u8| u32::from(tens) * 10 + u32::from(ones);
-        let [y0, y1, y2, y3, _, m0, m1, _] = date;
-        let [d0, d1, _, h0, h1, _, n0, n1] = time;
-        let [_, s0, s1, _, f0, f1, f2, _] = fraction;
-        let (year, month, day) = (two(y0, y1) * 100 + two(y2, y3), two(m0, m1), two(d0, d1));
-        let (hour, minute, second) = (two(h0, h1), two(n0, n1), two(s0, s1));
+        // A number stands where its first digit is.
+        let [y0, _, y2, _, _, month, _, _] = date.map(u32::from);
+        let [day, _, _, hour, _, _, minute, _] = time.map(u32::from);
+        let [_, second, _, f0, _, f1, _, _] = fraction.map(u32::from);
+        let year = y0 * 100 + y2;
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let days = match month {
             2 => 28 + u32::from(leap),
@@ -89,7 +88,7 @@ impl Timestamp {
         let days = 365 * shifted + shifted / 4 - centuries + centuries / 4 + since_march + day;
         let days = i64::from(days) - 719_469;
         let seconds = days * 86_400 + i64::from((hour * 60 + minute) * 60 + second);
-        let milliseconds = seconds * 1_000 + i64::from(u32::from(f0) * 100 + two(f1, f2));
+        let milliseconds = seconds * 1_000 + i64::from(f0 * 100 + f1);
         Self::from_microseconds(milliseconds * 1_000)
     }
 
@@ -146,8 +145,8 @@ fn by_calendar(text: &str) -> Option<i128> {
     Some(instant.as_nanos())
 }
 
-/// The digits in a text, where `shape` has zeros; all else must be as in `shape`. Eight bytes are
-/// compared at once.
+/// Each digit times ten and the next one, where `shape` has zeros; all else counts as zero and must be
+/// as in `shape`. Eight bytes are compared, and multiplied, at once.
 #[inline(always)]
 fn digits(text: [u8; 8], shape: [u8; 8]) -> Option<[u8; 8]> {
     const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -155,7 +154,7 @@ fn digits(text: [u8; 8], shape: [u8; 8]) -> Option<[u8; 8]> {
     let largest = shape.map(|byte| if byte == b'0' { 0x80 - 10 } else { 0x80 - 1 });
     let found = u64::from_le_bytes(text) ^ u64::from_le_bytes(shape);
     let sums = found.wrapping_add(u64::from_le_bytes(largest));
-    ((found | sums) & HIGHS == 0).then(|| found.to_le_bytes())
+    ((found | sums) & HIGHS == 0).then(|| (found * 10 + (found >> 8)).to_le_bytes())
 }
 
 impl<'de> Deserialize<'de> for Timestamp {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
+use crate::core::decode::json::Joined;
 use crate::core::decode::json::cursor::Span;
 use crate::core::schema::schema;
 use crate::core::timestamp::Timestamp;
@@ -17,12 +18,8 @@ pub trait Form: Debug + Clone + Default + PartialEq {
 
     fn text<'a>(source: &'a Self::Source, text: &'a Self::Text) -> Cow<'a, str>;
 
-    /// The same, in memory that serves one text after the other.
-    fn text_in<'a>(
-        source: &'a Self::Source,
-        text: &'a Self::Text,
-        scratch: &'a mut String,
-    ) -> &'a str;
+    /// Appends it to other texts.
+    fn append_to(texts: &mut Joined, source: &Self::Source, text: &Self::Text);
 }
 
 /// Positions in the text of the page.
@@ -38,9 +35,9 @@ impl Form for Spans {
         span.text(page)
     }
 
-    #[inline]
-    fn text_in<'a>(page: &'a str, span: &'a Span, scratch: &'a mut String) -> &'a str {
-        span.text_in(page, scratch)
+    #[inline(always)]
+    fn append_to(texts: &mut Joined, page: &str, span: &Span) {
+        span.append_to(texts, page);
     }
 }
 
@@ -56,8 +53,8 @@ impl<'t> Form for Texts<'t> {
         Cow::Borrowed(text)
     }
 
-    fn text_in<'a>(&(): &'a (), text: &'a Cow<'t, str>, _: &'a mut String) -> &'a str {
-        text
+    fn append_to(texts: &mut Joined, &(): &(), text: &Cow<'t, str>) {
+        texts.push(text);
     }
 }
 

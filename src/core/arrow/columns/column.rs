@@ -63,7 +63,7 @@ columns! {
 }
 
 /// Bytes for texts that are somewhat longer.
-fn with_margin(bytes: usize) -> usize {
+pub(super) fn with_margin(bytes: usize) -> usize {
     bytes + bytes / 8
 }
 

@@ -10,6 +10,7 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
 use super::column::{Categories, Column};
+use super::texts::Texts;
 use crate::core::decode::json;
 use crate::core::decode::rows::{self, Extra, Form, Kind, kind};
 use crate::core::schema::schema;
@@ -31,7 +32,7 @@ trait KindColumn: Kind {
 }
 
 /// Values that can be gone through more than once.
-trait Several<T>: ExactSizeIterator<Item = T> + Clone {}
+pub(super) trait Several<T>: ExactSizeIterator<Item = T> + Clone {}
 
 impl<T, I: ExactSizeIterator<Item = T> + Clone> Several<T> for I {}
 
@@ -56,23 +57,24 @@ macro_rules! columns_of {
 
 columns_of! {
     Integer: Int64Builder, |column, _source, numbers| extend_numbers(column, numbers.copied());
-    Text: StringBuilder, |column, source, texts| extend_texts::<F>(column, source, texts);
-    Label: StringBuilder, |column, source, texts| extend_texts::<F>(column, source, texts);
+    Text: Texts, |column, source, texts| column.extend::<F>(source, texts);
+    Label: Texts, |column, source, texts| column.extend::<F>(source, texts);
     Category: Categories, |column, source, texts| {
-        let mut scratch = String::new();
         for text in texts {
             match text {
-                Some(text) => column.append(F::text_in(source, text, &mut scratch)),
+                Some(text) => column.append(&F::text(source, text)),
                 None => column.append_null(),
             }
         }
     };
     Boolean: BooleanBuilder, |column, _source, held| {
-        let values: Vec<bool> = held.clone().map(|truth| truth.unwrap_or_default()).collect();
-        if held.clone().all(Option::is_some) {
-            column.append_slice(&values);
-        } else {
-            held.for_each(|truth| column.append_option(*truth));
+        // Most pages have one value, or two in long runs.
+        let held: Vec<Option<bool>> = held.copied().collect();
+        for run in held.chunk_by(PartialEq::eq) {
+            match run.first() {
+                Some(Some(truth)) => column.append_n(run.len(), *truth),
+                _ => column.append_nulls(run.len()),
+            }
         }
     };
     Timestamp: TimestampMicrosecondBuilder, |column, _source, instants| {
@@ -115,26 +117,6 @@ fn extend_numbers<T: ArrowPrimitiveType>(
         column.append_slice(&values);
     } else {
         numbers.for_each(|number| column.append_option(number));
-    }
-}
-
-#[inline]
-fn extend_texts<'r, F: Form + 'r>(
-    column: &mut StringBuilder,
-    source: &F::Source,
-    texts: impl Several<&'r Option<F::Text>>,
-) where
-    F::Text: 'r,
-{
-    if texts.clone().all(Option::is_none) {
-        return column.append_nulls(texts.len());
-    }
-    let mut scratch = String::new();
-    for text in texts {
-        match text {
-            Some(text) => column.append_value(F::text_in(source, text, &mut scratch)),
-            None => column.append_null(),
-        }
     }
 }
 

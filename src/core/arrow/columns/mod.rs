@@ -6,6 +6,7 @@ mod lists;
 mod read_back;
 mod rows;
 mod state;
+mod texts;
 
 use arrow_schema::ArrowError;
 

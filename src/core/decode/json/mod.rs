@@ -10,10 +10,12 @@ use serde_json::value::RawValue;
 use crate::core::error::Misfit;
 
 pub mod cursor;
+mod joined;
 mod rewritten;
 mod unescape;
 mod utf8;
 
+pub use self::joined::Joined;
 pub use self::rewritten::{object, rewritten};
 
 // What precedes the secret in every request.

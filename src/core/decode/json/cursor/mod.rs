@@ -1,6 +1,7 @@
 //! A cursor over JSON text that accepts at most what serde_json accepts, and allocates nothing:
 //! strings and values are spans of the text. `None` means that serde_json must decide.
 
+mod number;
 mod span;
 mod special;
 
@@ -75,7 +76,7 @@ impl<'a> Cursor<'a> {
     /// Consumes a null, if it is next.
     #[inline(always)]
     pub fn null(&mut self) -> bool {
-        self.word(b"null").is_some()
+        self.peek() == b'n' && self.word(b"null").is_some()
     }
 
     #[inline(always)]
@@ -89,7 +90,7 @@ impl<'a> Cursor<'a> {
     /// A whole number as serde_json reads it; minus zero is not one.
     #[inline(always)]
     pub fn integer(&mut self) -> Option<i64> {
-        let (number, rest) = integer(self.rest)?;
+        let (number, rest) = number::integer(self.rest)?;
         self.rest = rest;
         Some(number)
     }
@@ -194,10 +195,8 @@ impl<'a> Cursor<'a> {
     pub fn closes_object(&mut self) -> Option<bool> {
         // Most services send no white space: without looking for it here and at the colon, a message
         // takes 63 instructions less.
-        if let [b',', rest @ ..] = self.rest
-            && let [b'"', ..] = rest
-        {
-            self.rest = rest;
+        if self.chunk() == Some(b",\"") {
+            self.take(b',')?;
             return Some(false);
         }
         self.space();
@@ -217,6 +216,31 @@ impl<'a> Cursor<'a> {
         }
         self.space();
         Some(())
+    }
+
+    /// Consumes this key, which ends with its colon, and what is before its value, if it is next.
+    #[inline(always)]
+    pub fn passes_key(&mut self, key: &[u8]) -> bool {
+        let passes = self.passes(key) || self.passes_key_before_space(key);
+        if passes {
+            self.space();
+        }
+        passes
+    }
+
+    /// Few services send white space before a colon.
+    fn passes_key_before_space(&mut self, key: &[u8]) -> bool {
+        let mut next = *self;
+        let passes = key.strip_suffix(b":").is_some_and(|quoted| {
+            next.passes(quoted) && {
+                next.space();
+                next.take(b':').is_some()
+            }
+        });
+        if passes {
+            *self = next;
+        }
+        passes
     }
 
     /// A key without escapes, and its colon.
@@ -344,37 +368,6 @@ impl<'a> Cursor<'a> {
             self.rest = rest;
         }
         (self.rest.len() < first).then_some(())
-    }
-}
-
-/// The whole number that a text begins with, and what follows it.
-#[inline]
-fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
-    // Any number with at most this many digits fits.
-    const SURE: usize = 18;
-    let (negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    let (mut number, mut rest): (i64, _) = (0, digits);
-    while let [digit @ b'0'..=b'9', after @ ..] = rest {
-        let digit = i64::from(digit - b'0');
-        number = if digits.len() - rest.len() < SURE {
-            number * 10 + digit
-        } else {
-            number.checked_mul(10)?.checked_add(digit)?
-        };
-        rest = after;
-    }
-    let length = digits.len() - rest.len();
-    let leading_zero = length > 1 && digits.first() == Some(&b'0');
-    if length == 0 || leading_zero || matches!(rest, [b'.' | b'e' | b'E', ..]) {
-        return None;
-    }
-    match (negative, number) {
-        (false, _) => Some((number, rest)),
-        (true, 0) => None,
-        (true, _) => Some((-number, rest)),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-use super::super::unescape::{unescape, unescape_into};
+use super::super::Joined;
+use super::super::unescape::unescape;
 
 /// A range of bytes in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,14 +53,13 @@ impl Span {
         }
     }
 
-    /// The same, in memory that serves one string after the other.
-    #[inline]
-    pub fn text_in<'a>(self, json: &'a str, scratch: &'a mut String) -> &'a str {
-        let text = self.of(json);
-        if self.is_escaped() && unescape_into(scratch, text).is_some() {
-            scratch
+    /// Appends the string without its escapes.
+    #[inline(always)]
+    pub fn append_to(self, texts: &mut Joined, json: &str) {
+        if self.is_escaped() {
+            texts.push_unescaped(self.of(json));
         } else {
-            text
+            texts.push_part(json, self.from(), self.to());
         }
     }
 

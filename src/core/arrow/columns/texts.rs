@@ -1,0 +1,135 @@
+//! A column of texts, appended a page at a time.
+
+#![allow(unsafe_code)]
+
+use std::iter;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray};
+use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field};
+
+use super::column::{Column, with_margin};
+use super::fields::Several;
+use crate::core::decode::json::Joined;
+use crate::core::decode::rows::Form;
+
+/// Does what arrow's `StringBuilder` does, which takes texts one by one.
+pub struct Texts {
+    /// The texts, one after the other.
+    texts: Joined,
+    /// A zero, and where each text ends.
+    ends: Vec<i32>,
+    present: NullBufferBuilder,
+}
+
+impl Texts {
+    fn with_room(rows: usize, bytes: usize) -> Self {
+        let mut ends = Vec::with_capacity(rows + 1);
+        ends.push(0);
+        Self {
+            texts: Joined::with_capacity(bytes),
+            ends,
+            present: NullBufferBuilder::new(rows),
+        }
+    }
+
+    #[inline]
+    pub fn extend<'r, F: Form + 'r>(
+        &mut self,
+        source: &F::Source,
+        texts: impl Several<&'r Option<F::Text>>,
+    ) where
+        F::Text: 'r,
+    {
+        let rows = texts.len();
+        // Most columns have no null, or nothing else, in the rows of a page.
+        let present = texts.clone().filter(|text| text.is_some()).count();
+        if present == 0 {
+            self.present.append_n_nulls(rows);
+            let end = self.texts.end() as i32;
+            return self.ends.extend(iter::repeat_n(end, rows));
+        }
+        if present == rows {
+            self.present.append_n_non_nulls(rows);
+        } else {
+            let present: Vec<bool> = texts.clone().map(Option::is_some).collect();
+            self.present.append_slice(&present);
+        }
+        let all = &mut self.texts;
+        self.ends.extend(texts.map(|text| {
+            if let Some(text) = text {
+                F::append_to(all, source, text);
+            }
+            // `finish_into` refuses texts that are longer.
+            all.end() as i32
+        }));
+    }
+}
+
+impl Column for Texts {
+    fn empty() -> Self {
+        Self::with_room(0, 0)
+    }
+
+    fn describe(name: &str, nullable: bool, fields: &mut Vec<Field>) {
+        fields.push(Field::new(name, DataType::Utf8, nullable));
+    }
+
+    fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
+        let (rows, bytes) = (self.ends.len() - 1, self.texts.end());
+        let room = Self::with_room(rows, with_margin(bytes));
+        let Self {
+            texts,
+            ends,
+            present,
+        } = std::mem::replace(self, room);
+        if i32::try_from(bytes).is_err() {
+            return Err(ArrowError::OffsetOverflowError(bytes));
+        }
+        // SAFETY: the ends begin with 0 and never decrease, because texts are only appended, and
+        // their total was found to be within their type.
+        let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(ends)) };
+        let values = Buffer::from_vec(texts.into_bytes());
+        // SAFETY: `Joined` is valid UTF-8 up to the end of each text, and each row has one null bit.
+        let array = unsafe { StringArray::new_unchecked(offsets, values, present.build()) };
+        arrays.push(Arc::new(array));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use arrow_array::Array;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::core::decode::rows;
+
+    proptest! {
+        #[test]
+        fn a_column_holds_the_texts_of_all_pages(
+            pages in proptest::collection::vec(
+                proptest::collection::vec(proptest::option::of("(?s).{0,40}"), 0..6),
+                0..6,
+            )
+        ) {
+            let mut column = Texts::empty();
+            // The second column begins with the room that the first one needed.
+            for _ in 0..2 {
+                for page in &pages {
+                    let page: Vec<_> = page.iter().map(|text| text.clone().map(Cow::Owned)).collect();
+                    column.extend::<rows::Texts<'_>>(&(), page.iter());
+                }
+                let mut arrays = Vec::new();
+                column.finish_into(&mut arrays).unwrap();
+                let expected: StringArray = pages.iter().flatten().cloned().collect();
+                let array = arrays.pop().unwrap();
+                array.to_data().validate_full().unwrap();
+                prop_assert_eq!(array.as_any().downcast_ref(), Some(&expected));
+            }
+        }
+    }
+}
