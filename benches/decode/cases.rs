@@ -5,7 +5,6 @@ use std::hint::black_box;
 
 use backread::core::api::Resource;
 use backread::core::arrow::columns::{MessageColumns, UserColumns};
-use backread::core::decode::json::Text;
 use backread::core::decode::page::Page;
 use bytes::Bytes;
 
@@ -41,7 +40,7 @@ impl Case {
     pub fn round(&self, bodies: Vec<Bytes>) {
         let pages = bodies
             .into_iter()
-            .map(|body| Page::read(Text::repair(body), self.resource).expect("a page"));
+            .map(|body| Page::of_body(body, self.resource).expect("a page"));
         (self.decode)(pages.collect());
     }
 }
@@ -61,6 +60,12 @@ pub fn cases() -> Vec<Case> {
             "messages to columns",
             Resource::Messages,
             message,
+            messages_to_columns,
+        ),
+        case(
+            "escaped messages to columns",
+            Resource::Messages,
+            escaped_message,
             messages_to_columns,
         ),
         case(
@@ -180,6 +185,21 @@ fn message(number: usize) -> String {
         !number.is_multiple_of(5),
         instant(number),
     )
+}
+
+/// As services send it that escape all but ASCII.
+fn escaped_message(number: usize) -> String {
+    let mut escaped = String::new();
+    for character in message(number).chars() {
+        let mut units = [0; 2];
+        match character {
+            ' '..='~' => escaped.push(character),
+            _ => character.encode_utf16(&mut units).iter().for_each(|unit| {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }),
+        }
+    }
+    escaped
 }
 
 /// A row that serde_json reads: its sender is of a type that the interface does not show.

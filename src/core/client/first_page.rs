@@ -3,7 +3,6 @@
 use super::{Client, Read};
 use crate::core::api::{Limit, List};
 use crate::core::budget::Budget;
-use crate::core::decode::json::Text;
 use crate::core::decode::page::Page;
 use crate::core::error::Error;
 use crate::core::page_digest::{Digest, DigestKey};
@@ -33,7 +32,7 @@ impl Client {
                 if known == Some(digest) {
                     return Ok(FirstPage::Unchanged);
                 }
-                let page = Page::read(Text::repair(body), list.resource())?;
+                let page = Page::of_body(body, list.resource())?;
                 Ok(FirstPage::Changed(page, digest))
             })
             .await?;

@@ -294,7 +294,9 @@ impl Client {
         budget: &Budget,
     ) -> Result<Read<Page>, Error> {
         let endpoint = list.page(offset, limit);
-        let read = self.read(endpoint, budget, |text| Page::read(text, list.resource()));
+        let read = self.read_body(endpoint, budget, |body| {
+            Page::of_body(body, list.resource())
+        });
         let mut read = read.await?;
         read.value.stored_at = read.sent.stored_at;
         Ok(read)

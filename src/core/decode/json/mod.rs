@@ -65,13 +65,25 @@ pub struct Text {
 
 impl Text {
     /// Replaces bad UTF-8 and lone surrogate escapes, and drops a byte order mark (RFC 8259, 8.1).
-    pub fn repair(mut body: Bytes) -> Self {
-        if body.starts_with(BYTE_ORDER_MARK) {
-            body.advance(BYTE_ORDER_MARK.len());
-        }
-        // Does not copy bytes that are not shared.
-        let mut bytes: Vec<u8> = body.into();
-        let mut repaired = repair_surrogates(&mut bytes);
+    pub fn repair(body: Bytes) -> Self {
+        let mut bytes = without_mark(body);
+        let repaired = repair_surrogates(&mut bytes);
+        Self::of(bytes, repaired)
+    }
+
+    /// The same, but lone surrogate escapes stay.
+    pub fn unicode(body: Bytes) -> Self {
+        Self::of(without_mark(body), 0)
+    }
+
+    /// Replaces lone surrogate escapes.
+    pub fn repair_escapes(self) -> Self {
+        let mut bytes = Arc::unwrap_or_clone(self.json).into_bytes();
+        let repaired = self.repaired + repair_surrogates(&mut bytes);
+        Self::of(bytes, repaired)
+    }
+
+    fn of(bytes: Vec<u8>, mut repaired: u64) -> Self {
         let json = match utf8::text(bytes) {
             Ok(valid) => valid,
             Err(bytes) => {
@@ -87,6 +99,14 @@ impl Text {
             repaired,
         }
     }
+}
+
+fn without_mark(mut body: Bytes) -> Vec<u8> {
+    if body.starts_with(BYTE_ORDER_MARK) {
+        body.advance(BYTE_ORDER_MARK.len());
+    }
+    // Does not copy bytes that are not shared.
+    body.into()
 }
 
 const ESCAPE_LENGTH: usize = REPLACEMENT.len();

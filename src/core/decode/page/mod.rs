@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use self::scan::{Envelope, Place, Plain, Scanned};
@@ -214,6 +215,17 @@ pub struct Page {
 }
 
 impl Page {
+    /// The page in a response's body.
+    pub fn of_body(body: Bytes, resource: Resource) -> Result<Self, Fault> {
+        let text = Text::unicode(body);
+        match scan::scan(&text.json, resource) {
+            // The scan lets no lone surrogate pass, and to look for them first takes a search for each
+            // escape.
+            Some(scanned) => Ok(Self::of(scanned, text, resource)),
+            None => Self::read(text.repair_escapes(), resource),
+        }
+    }
+
     pub fn read(text: Text, resource: Resource) -> Result<Self, Fault> {
         match scan::scan(&text.json, resource) {
             Some(scanned) => Ok(Self::of(scanned, text, resource)),
