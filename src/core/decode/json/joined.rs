@@ -63,6 +63,16 @@ impl fmt::Write for Joined {
         self.push(text);
         Ok(())
     }
+
+    #[inline]
+    fn write_char(&mut self, character: char) -> fmt::Result {
+        let mut bytes = [0; 4];
+        let length = self.0.len() + character.encode_utf8(&mut bytes).len();
+        // All four, as in `push_part`.
+        self.0.extend_from_slice(&bytes);
+        self.0.truncate(length);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -156,17 +156,27 @@ fn escaped_unit(json: &[u8], position: usize) -> Option<u16> {
     let [b'\\', b'u', digits @ ..] = json.get(position..)?.first_chunk::<ESCAPE_LENGTH>()? else {
         return None;
     };
-    let mut unit = 0;
-    for digit in digits {
-        let value = match digit {
-            b'0'..=b'9' => digit - b'0',
-            b'a'..=b'f' => digit - b'a' + 10,
-            b'A'..=b'F' => digit - b'A' + 10,
-            _ => return None,
-        };
-        unit = unit << 4 | u16::from(value);
-    }
-    Some(unit)
+    let [first, second, third, fourth] = digits.map(hexadecimal);
+    u16::try_from(first << 12 | second << 8 | third << 4 | fourth).ok()
+}
+
+/// The value of a digit, from a table: branches that nothing predicts take longer. Of another byte,
+/// more than two bytes hold.
+#[inline]
+fn hexadecimal(digit: u8) -> u32 {
+    const NONE: u32 = 1 << u16::BITS;
+    #[allow(clippy::indexing_slicing)] // the compiler evaluates it
+    const VALUES: [u32; 256] = {
+        let mut values = [NONE; 256];
+        let mut value = 0;
+        while value < 16 {
+            values[b"0123456789abcdef"[value as usize] as usize] = value;
+            values[b"0123456789ABCDEF"[value as usize] as usize] = value;
+            value += 1;
+        }
+        values
+    };
+    *VALUES.get(usize::from(digit)).unwrap_or(&NONE)
 }
 
 /// A 64-bit whole number, parsed from its text because serde_json treats minus zero as a fraction.

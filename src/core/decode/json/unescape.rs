@@ -18,22 +18,27 @@ pub fn unescape(text: &str) -> Option<String> {
 /// Appends the text without its escapes; `None`, and a part of it, if one of them is not valid.
 #[inline]
 pub fn append_unescaped(plain: &mut impl Write, text: &str) -> Option<()> {
-    let mut rest = text;
-    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
-        plain.write_str(rest.get(..at)?).ok()?;
-        rest = rest.get(at..)?;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(step) = memchr(b'\\', bytes.get(at..)?) {
+        plain.write_str(text.get(at..at + step)?).ok()?;
+        at += step;
         // In many scripts one escape follows another.
-        while let [b'\\', ..] = rest.as_bytes() {
-            let (character, length) = escaped(rest.as_bytes())?;
+        while let Some(rest @ [b'\\', ..]) = bytes.get(at..) {
+            let unit = escaped_unit(rest, 0).map(u32::from);
+            let (character, length) = match unit.and_then(char::from_u32) {
+                Some(character) => (character, ESCAPE_LENGTH),
+                None => escaped(rest)?,
+            };
             plain.write_char(character).ok()?;
-            rest = rest.get(length..)?;
+            at += length;
         }
     }
-    plain.write_str(rest).ok()
+    plain.write_str(text.get(at..)?).ok()
 }
 
-/// The character of the escape that a text begins with, and the escape's length.
-#[inline]
+/// The character of the escape that a text begins with, which is none of a single unit, and the
+/// escape's length.
 fn escaped(text: &[u8]) -> Option<(char, usize)> {
     let character = match text.get(1)? {
         b'"' => '"',
@@ -44,19 +49,16 @@ fn escaped(text: &[u8]) -> Option<(char, usize)> {
         b'n' => '\n',
         b'r' => '\r',
         b't' => '\t',
-        b'u' => return unicode(text),
+        b'u' => return surrogates(text),
         _ => return None,
     };
     Some((character, 2))
 }
 
-fn unicode(text: &[u8]) -> Option<(char, usize)> {
-    let unit = escaped_unit(text, 0)?;
-    if let Some(character) = char::from_u32(unit.into()) {
-        return Some((character, ESCAPE_LENGTH));
-    }
-    let low = escaped_unit(text, ESCAPE_LENGTH)?;
-    let mut pair = char::decode_utf16([unit, low]);
+/// The character of two escapes.
+fn surrogates(text: &[u8]) -> Option<(char, usize)> {
+    let (high, low) = (escaped_unit(text, 0)?, escaped_unit(text, ESCAPE_LENGTH)?);
+    let mut pair = char::decode_utf16([high, low]);
     Some((pair.next()?.ok()?, 2 * ESCAPE_LENGTH))
 }
 
