@@ -332,3 +332,34 @@ def test_reading_works_in_a_forked_child(mirror, server):
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     pytest.fail("the child hangs")
+
+
+@posix_only
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "sys.exit()",
+        "mirror = None; gc.collect(); os._exit(0)",
+        "mirror = Mirror(mirror.folder); os._exit(int(mirror.users() != expected))",
+        "mirror.users(); sys.exit()",
+    ],
+)
+def test_a_forked_child_ends_well_whatever_it_does_with_the_mirror(mirror, server, ends):
+    sync(mirror, server)
+    script = f"""if True:
+        import gc, os, sys
+        from backread.mirror import Mirror as Folder
+        class Mirror(Folder):
+            def users(self):
+                return self.sql("SELECT count(*) FROM users").fetchall()
+        mirror = Mirror({str(mirror.folder)!r})
+        expected = mirror.users()
+        pid = os.fork()
+        if pid == 0:
+            {ends}
+        print(os.waitpid(pid, 0)[1])
+        """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")

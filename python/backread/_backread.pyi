@@ -7,14 +7,17 @@ Ctrl-C interrupts it. False needs a running event loop, and returns an awaitable
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from os import PathLike
+from types import GenericAlias
 from typing import (
     Any,
     ClassVar,
+    Generic,
     Literal,
     Protocol,
     Self,
     TypeAlias,
     TypedDict,
+    TypeVar,
     final,
     overload,
     type_check_only,
@@ -32,6 +35,7 @@ __all__ = [
     "NativeLane",
     "NativeMockServer",
     "NativePrivacy",
+    "OfProcess",
     "SyncBatch",
     "SyncPace",
     "SyncRun",
@@ -49,6 +53,8 @@ __all__ = [
     "reveal",
     "users_table",
 ]
+
+_T = TypeVar("_T")
 
 __version__: str
 OPENAPI: str
@@ -152,6 +158,17 @@ class NativePrivacy:
     """What is replaced in rows before they become columns; holds the key and does not show it."""
 
     def __new__(cls, key: bytes | None, drop_bodies: bool, redact: bool) -> Self: ...
+
+@final
+class OfProcess(Generic[_T]):
+    """Holds an object that ends threads when it is freed, which would crash a forked child.
+
+    ``get`` returns None in such a child, and the child never frees the object.
+    """
+
+    def __new__(cls, value: _T) -> Self: ...
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    def get(self) -> _T | None: ...
 
 @final
 class Walk:

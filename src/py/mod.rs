@@ -6,6 +6,7 @@ mod capsule;
 mod client;
 mod convert;
 mod fork_safe_once;
+mod of_process;
 mod privacy;
 mod probe;
 mod rows_table;
@@ -48,6 +49,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sync::SyncPace>()?;
     module.add_class::<arrow::ArrowTable>()?;
     module.add_class::<privacy::NativePrivacy>()?;
+    module.add_class::<of_process::OfProcess>()?;
     module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
     module.add_function(wrap_pyfunction!(convert::reveal, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;

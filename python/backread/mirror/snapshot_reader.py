@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from backread._backread import OfProcess
 from backread.errors import MirrorError
 from backread.mirror.engine import check_path, connect, named_errors, rows_of, scan, timestamp
 from backread.mirror.former_layout import FormerManifest, former_columns, former_sources
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = ["OpenSnapshot", "SnapshotReader"]
-
-# DuckDB's threads do not survive a fork, so closing such a connection in the child would hang.
-_left_by_fork: list[object] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,9 @@ class SnapshotReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = Lock()
-        self._pid = os.getpid()
-        # Keyed by whether the connection is restricted.
-        self._open: dict[bool, OpenSnapshot] = {}
+        # Keyed by whether the connection is restricted. DuckDB's threads do not survive a fork, and
+        # freeing such a connection in the child would crash it.
+        self._open: dict[bool, OfProcess[OpenSnapshot]] = {}
 
     def cursor(self, *, restricted: bool = False) -> DuckDBPyConnection:
         """A cursor over the newest snapshot; earlier cursors stay on theirs.
@@ -95,13 +92,11 @@ class SnapshotReader:
                 f"{self._folder}` first"
             )
         with self._lock:
-            if self._pid != os.getpid():
-                _left_by_fork.append(self._open)
-                self._open, self._pid = {}, os.getpid()
-            opened = self._open.get(restricted)
+            held = self._open.get(restricted)
+            opened = None if held is None else held.get()
             if opened is None or opened.manifest != manifest:
                 opened = self._connect_newest(manifest, restricted)
-                self._open[restricted] = opened
+                self._open[restricted] = OfProcess(opened)
             return OpenSnapshot(
                 opened.manifest,
                 opened.cursor.cursor(),
