@@ -33,7 +33,8 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
         // Names are the same in any case (RFC 9110, 5.1), but some services look for `Authorization`.
         .http1_title_case_headers()
         .redirect(Policy::none())
-        .retry(reqwest::retry::never())
+        // Without the limit, each request is cloned in case of a retry.
+        .retry(reqwest::retry::never().max_retries_per_request(0))
         .referer(false)
         .pool_idle_timeout(POOL_IDLE);
     if let Some(proxy) = &origin.proxy {
