@@ -15,6 +15,7 @@ import anyio.to_thread
 from mcp import Client
 
 import mcp_calls
+from backread import Mirror
 from backread.errors import MirrorError
 from backread.integrations.mcp import answers, create_server, server, tools
 from mcp_calls import ADA, FENCE, HUGE, MOMENT, READING, Refused, call, fill, rows, said, used
@@ -114,6 +115,24 @@ def test_a_sync_is_seen_by_the_next_call(folder):
     assert "0 messages found" in call(server, "search_messages", words="later")
     BatchSource(batch([], [said(10, "later")], swept="linked")).sync_into(folder)
     assert "1 message found" in call(server, "search_messages", words="later")
+
+
+def test_people_are_those_of_the_newest_snapshot(folder):
+    server = create_server(folder)
+
+    def found(run_id: int, **query: Any) -> list[int]:
+        answer = call(server, "find_users", order="id", **query)
+        assert f"run {run_id})." in answer.splitlines()[0]
+        return [each["user_id"] for each in rows(answer)]
+
+    assert found(1) == [42, 43]
+    BatchSource(batch([{"id": 44, "name": "Eva"}], swept="linked")).sync_into(folder)
+    assert found(2) == [42, 43, 44]
+    Mirror(folder).forget(43)
+    assert found(2) == [42, 44]
+    Mirror(folder).forget(44)
+    # The files of earlier snapshots are gone.
+    assert found(2, since="2024-03-01") == [42]
 
 
 # --- size -----------------------------------------------------------------------------------------

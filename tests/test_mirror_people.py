@@ -1,8 +1,10 @@
 """Finding people of a mirror, and reading parts of their conversations."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from time import sleep
 from typing import Any
 
@@ -220,6 +222,63 @@ def test_a_new_snapshot_is_counted(folder):
     while not people.counted:
         pass
     assert found(people, words="ada", unread="operator") == [1, 5]
+
+
+@pytest.fixture
+def held(folder, monkeypatch) -> Iterator[tuple[People, Event, Event]]:
+    """People whose next count, once ``begun``, waits until ``go`` is set."""
+    reader = SnapshotReader(folder)
+    people = People(reader)
+    execute, begun, go = reader.rows, Event(), Event()
+
+    def slow(cursor: Any, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        if statement.startswith("CREATE OR REPLACE TABLE people_known"):
+            begun.set()
+            go.wait(20)
+        return execute(cursor, statement, values)
+
+    people.find()
+    monkeypatch.setattr(reader, "rows", slow)
+    yield people, begun, go
+    go.set()
+    people.close()
+
+
+def test_people_of_the_snapshot_before_are_there_while_the_newest_is_counted(folder, held):
+    people, begun, _ = held
+    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
+    assert people.find(wait=False).total == 4
+    assert begun.wait(20)
+    assert people.find(wait=False).total == 4
+
+
+def test_who_asks_for_the_newest_people_gets_them_though_earlier_ones_are_being_counted(
+    folder, held
+):
+    people, begun, go = held
+    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
+    assert people.find().total == 4
+    assert begun.wait(20)
+    source([{"id": 6, "name": "Ada Lamb"}], []).sync_into(folder)
+    with ThreadPoolExecutor() as pool:
+        newest = pool.submit(people.find, newest=True)
+        go.set()
+        assert newest.result(20).total == 6
+
+
+def test_a_forgotten_person_is_not_found_while_the_rest_is_counted(folder, held):
+    people, begun, go = held
+    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
+    assert people.find().total == 4
+    assert begun.wait(20)
+    # The count that runs is of a snapshot in which the person is, too.
+    Mirror(folder).forget(42)
+    go.set()
+    while True:
+        page = people.find(PeopleQuery("ada", since="2024-03-01"))
+        assert 42 not in [each.user_id for each in page.people]
+        if people.counted:
+            break
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,8 @@ class People:
     The figures of all conversations are counted once per snapshot, in a thread, and kept in memory
     (about 300 bytes per user), so that finding people takes milliseconds. With 5,000,000 messages,
     names and times of last messages are there after less than a second, all figures after some
-    seconds. While those of a new snapshot are counted, the earlier ones are used.
+    seconds. While those of a new snapshot are counted, the earlier ones are used as long as their
+    files are there.
 
     Thread-safe. Methods raise `MirrorError` if nothing is published, or the snapshot cannot be
     read.
@@ -210,6 +211,7 @@ class People:
         offset: int = 0,
         limit: int = 50,
         wait: bool = True,
+        newest: bool = False,
     ) -> PeoplePage:
         """The people that a query finds.
 
@@ -219,6 +221,8 @@ class People:
             limit: The most to return.
             wait: Whether to wait for the figures and last messages. Without, they may be None,
                 unless the query needs them.
+            newest: Whether to wait for the newest snapshot's people rather than return earlier
+                ones.
         """
         query = PeopleQuery() if query is None else query
         offset = whole("offset", offset, 0, LARGEST, then="")
@@ -226,7 +230,7 @@ class People:
         # First, because it refuses words that cannot be searched for.
         where = " AND ".join(query.conditions()) or "true"
         waited_for = [COUNTED, LAST_BODIES] if wait else []
-        counted = self._tables.get(KNOWN, *query.tables(), *waited_for)
+        counted = self._tables.get(KNOWN, *query.tables(), *waited_for, newest=newest)
         cursor = counted.cursor.cursor()
         source = f"FROM {counted.people} WHERE {where}"
         [(total,)] = self._reader.rows(cursor, f"SELECT count(*) {source}", [])

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from backread.errors import MirrorError
 from backread.mirror.folding import fold
+from backread.mirror.layout import snapshot_name
+from backread.mirror.manifest import Manifest
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from backread.mirror.former_layout import FormerManifest
-    from backread.mirror.manifest import Manifest
     from backread.mirror.snapshot_reader import OpenSnapshot, SnapshotReader
 
 __all__ = [
@@ -123,12 +124,16 @@ class PeopleTables:
         """The newest tables that can be used: those of the snapshot, or of the one before it."""
         self._counting: CountedPeople | None = None
         self._thread: Thread | None = None
-        self._error: str | None = None
+        self._error: tuple[Manifest | FormerManifest, str] | None = None
+        """Why the tables of a snapshot could not be made."""
         self._closed = False
         self._all_wanted = False
 
-    def get(self, *needed: str) -> CountedPeople:
-        """The tables of the newest snapshot, or an earlier one; waits for the ``needed`` ones."""
+    def get(self, *needed: str, newest: bool = False) -> CountedPeople:
+        """The tables of the newest snapshot, or an earlier one; waits for the ``needed`` ones.
+
+        With ``newest``, never those of an earlier one.
+        """
         opened = self._reader.snapshot()
         with self._changed:
             self._begin(opened)
@@ -136,12 +141,35 @@ class PeopleTables:
             while True:
                 if self._closed:
                     raise MirrorError("counting was stopped")
+                self._drop_removed(opened)
                 made = self._made
-                if made is not None and made.ready.issuperset(needed):
+                if (
+                    made is not None
+                    and made.ready.issuperset(needed)
+                    and (not newest or made.manifest == opened.manifest)
+                ):
                     return made
-                if self._error is not None:
-                    raise MirrorError(self._error)
-                self._changed.wait()
+                if self._counting is None:
+                    if self._error is not None and self._error[0] == opened.manifest:
+                        raise MirrorError(self._error[1])
+                    # The count that ended was of another snapshot, perhaps of a newer one.
+                    opened = self._reader.snapshot()
+                    self._begin(opened)
+                else:
+                    self._changed.wait()
+
+    def _drop_removed(self, opened: OpenSnapshot) -> None:
+        """Drops the tables of an earlier snapshot whose files are removed, as by a ``forget``."""
+        made = self._made
+        if made is None or made.manifest.sequence >= opened.manifest.sequence:
+            return
+        stays = (
+            isinstance(opened.manifest, Manifest)
+            and snapshot_name(made.manifest.sequence) in opened.manifest.retired
+            and made.manifest.folder(opened.mirror).exists()
+        )
+        if not stays:
+            self._made = None
 
     def prepare(self) -> None:
         """Begins with the table of people; the others follow when anything is asked for."""
@@ -209,7 +237,8 @@ class PeopleTables:
         except BaseException as error:
             # Raised where somebody waits; the next request begins anew.
             with self._changed:
-                self._error = "counting was stopped" if self._closed else str(error)
+                said = "counting was stopped" if self._closed else str(error)
+                self._error = counting.manifest, said
         finally:
             with self._changed:
                 self._counting = None

@@ -191,8 +191,10 @@ class Tools:
                 files=files,
                 order=order,
             )
-            page = self._people.find(query, offset=offset, limit=limit)
-            facts = [*self._age(), f"{amount(page.total, 'user')} found."]
+            # First: a sync may publish while people are counted, and no age is to be of later data.
+            age = self._age()
+            page = self._people.find(query, offset=offset, limit=limit, newest=True)
+            facts = [*age, f"{amount(page.total, 'user')} found."]
             rows = [person_row(each, self._texts) for each in page.people]
             shown = fitting(rows)
             if shown:
