@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from backread.testing import MockServer, World
+from canned import paged
 from mirrors import data_files, rows, sync
 from scripted_server import answer
 
@@ -122,6 +123,25 @@ def test_nothing_that_came_is_dropped_in_silence(mirror, scripted):
     assert held[0].sender is not None
     assert held[0].sender.id == 9
     assert held[0].sender.extra == {"model": "R2"}
+
+
+def test_a_record_that_does_not_fit_is_stored_once_wherever_it_is_in_its_page(mirror, scripted):
+    sent: list[Any] = [{"id": "six"}, "seven"]
+    server = scripted(
+        lambda request: (
+            paged(sent)(request)
+            if request.path.endswith("/users")
+            else paged([], key="messages")(request)
+        )
+    )
+    for number in range(3):
+        sent.insert(0, {"id": number})
+        assert sync(mirror, server).rejects == 2
+    kept = "SELECT json, reason, run_id, first_seen_at < last_seen_at FROM rejects ORDER BY json"
+    assert rows(mirror, kept) == [
+        ('"seven"', '$: invalid type: string "seven", expected an object', 3, True),
+        ('{"id": "six"}', "$.id: the id is not a 64-bit integer", 3, True),
+    ]
 
 
 def test_conversations_count_what_was_said(mirror, scripted):

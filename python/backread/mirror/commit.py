@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from backread.mirror.deletions import mark_answered, mark_messages_of_deleted
+from backread.mirror.engine import quoted
 from backread.mirror.merge import add_rows, merge_rows, note_rejected, stage
 from backread.mirror.rejects import RejectsOf
 from backread.mirror.schema import (
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from backread.mirror.store import Store
 
 __all__ = ["commit"]
+
+PLACE = r"^\$\.\w+\[\d+\]"
+"""The JSON path of a record in its page, at the beginning of the core's reasons."""
 
 
 def commit(
@@ -186,6 +190,8 @@ def _merge_rejects(
 ) -> list[tuple[Table, int]]:
     """Stores the rejects; returns how many rows of each table reappeared as rejects."""
     stage(store, "rejects", rows, REJECT_NAMES)
+    # `$` is the record then, not its page, in which it moves with every new row.
+    store.rows(f"UPDATE staged SET reason = regexp_replace(reason, {quoted(PLACE)}, '$')")
     # The core drops the rows of forgotten users, but an id of another type is no id to it.
     forgotten = [user_id for (user_id,) in store.rows("SELECT user_id FROM forgotten")]
     RejectsOf(store, "staged", forgotten).remove()
