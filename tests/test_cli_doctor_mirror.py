@@ -69,6 +69,21 @@ def test_a_full_disk_is_told_beforehand(doctor, chats, monkeypatch):
     assert "its disk has 1 kB free -> free some space" in warnings[0]
 
 
+def test_files_that_snapshots_share_are_counted_once(doctor, chats, server):
+    def used() -> str:
+        texts = [text for _, text in findings(doctor("--json", chats), "mirror")]
+        return next(text for text in texts if "its disk has" in text).split(",")[0]
+
+    with server.client() as client:
+        Mirror(chats).sync(client)
+    # Links as those of the files that a sync does not write again.
+    before = used()
+    for number in range(20):
+        for file in (chats / "published" / "current").glob("*/*.parquet"):
+            file.with_name(f"{file.name}.{number}").hardlink_to(file)
+    assert used() == before
+
+
 def test_a_sync_of_given_users_says_nothing_of_the_list_of_users(doctor, chats, server):
     with server.client() as client:
         Mirror(chats).sync(client, users=server.world.user_ids()[:1])

@@ -11,7 +11,7 @@ from mirrors import BatchSource, batch, rows
 pytest.importorskip("duckdb")
 
 from backread import MirrorError
-from backread.mirror import Mirror, publish
+from backread.mirror import Mirror, manifest
 from mirror_format2 import make_format2
 from mirror_version1 import make_version1
 
@@ -61,7 +61,7 @@ def test_the_next_sync_publishes_anew_and_removes_its_files_in_time(mirror, monk
     assert int(snapshot) > max(int(each.split(".")[1]) for each in before)
     fill(mirror)
     assert before <= published(mirror)
-    monkeypatch.setattr(publish, "RETIRED_FOR", timedelta(0))
+    monkeypatch.setattr(manifest, "RETIRED_FOR", timedelta(0))
     fill(mirror)
     assert not before & published(mirror)
     assert rows(mirror, "SELECT count(*) FROM messages WHERE body LIKE 'text%'") == [(12,)]

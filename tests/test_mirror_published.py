@@ -20,7 +20,7 @@ pytest.importorskip("duckdb")
 
 import duckdb
 
-from backread.mirror import Mirror, publish, ranges
+from backread.mirror import Mirror, manifest, publish, ranges
 from backread.mirror.database import open_database
 from backread.mirror.engine import named_errors
 from backread.mirror.store import Store
@@ -56,14 +56,27 @@ def test_replaced_snapshots_stay_for_their_readers_and_go_in_time(mirror, server
     assert snapshots(mirror) == {"00000001", "00000002", "00000003"}
     retired = json.loads((current(mirror) / "snapshot.json").read_bytes())["retired"]
     assert retired.keys() == {"00000001", "00000002"}
-    monkeypatch.setattr(publish, "RETIRED_FOR", timedelta(0))
+    monkeypatch.setattr(manifest, "RETIRED_FOR", timedelta(0))
     sync(mirror, server)
     # The newest of them was replaced just now.
     assert snapshots(mirror) == {"00000003", "00000004"}
 
 
+def test_replaced_snapshots_go_before_the_next_sync_reads(mirror, server, monkeypatch):
+    for _ in range(3):
+        sync(mirror, server)
+    there: list[set[str]] = []
+    with server.client() as client:
+        mirror.sync(client, on_progress=lambda _: there.append(snapshots(mirror)))
+        assert there[0] == {"00000001", "00000002", "00000003"}
+        there.clear()
+        monkeypatch.setattr(manifest, "RETIRED_FOR", timedelta(0))
+        mirror.sync(client, on_progress=lambda _: there.append(snapshots(mirror)))
+    assert there[0] == {"00000004"}
+
+
 def test_readers_are_given_a_quarter_of_an_hour():
-    assert timedelta(minutes=15) <= publish.RETIRED_FOR
+    assert timedelta(minutes=15) <= manifest.RETIRED_FOR
 
 
 def test_earlier_snapshots_are_removed_at_once_where_that_is_asked_for(mirror, server):

@@ -32,7 +32,7 @@ from backread.mirror.engine import (
 )
 from backread.mirror.layout import PUBLISHED
 from backread.mirror.lock import LOCK_NAME
-from backread.mirror.manifest import read_manifest, remove_unpublished
+from backread.mirror.manifest import read_manifest, remove_unneeded
 from backread.mirror.memory import default_memory_limit
 from backread.mirror.migrate import upgrade_statements
 from backread.mirror.pending_removal import REMOVAL_NAME
@@ -108,8 +108,8 @@ def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[Duc
     for each in (path, folder / LOG_NAME):
         check_file(each)
     remove_leftovers(folder)
-    # A publication that was killed may have left gigabytes there.
-    remove_unpublished(folder)
+    # A killed publication, or many short syncs, may have left gigabytes there.
+    remove_unneeded(folder)
     with _spill_folder(folder) as spill:
         if not path.exists():
             _create(path, spill, memory_limit)

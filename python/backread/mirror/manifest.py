@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from backread._files.access import create, flush_file, give_like_folder, read_file
@@ -37,7 +37,8 @@ __all__ = [
     "file_name",
     "read_manifest",
     "refuse_older_readers",
-    "remove_unpublished",
+    "remove_unneeded",
+    "still_read",
     "write_manifest",
 ]
 
@@ -48,6 +49,9 @@ SNAPSHOT_FILE = "snapshot.json"
 
 FORMER = "former"
 """In ``Manifest.retired``: the files of the layout before format 3."""
+
+RETIRED_FOR = timedelta(minutes=15)
+"""How long a replaced snapshot stays, for readers that have its files open."""
 
 DATA_FILE = re.compile(r"[a-z_]+-\d+\.\d{8}\.parquet", re.ASCII)
 TABLE = re.compile(r"[a-z_]+", re.ASCII)
@@ -287,8 +291,20 @@ def refuse_older_readers(folder: Path) -> None:
         fresh.file.write(json.dumps(document).encode())
 
 
-def remove_unpublished(folder: Path) -> None:
-    """Removes the snapshots that a killed publication left before ``current`` named them."""
+def still_read(retired: dict[str, str], now: datetime) -> dict[str, str]:
+    """Those of ``Manifest.retired`` that were replaced so recently that their files stay."""
+    return {
+        name: moment
+        for name, moment in retired.items()
+        if datetime.fromisoformat(moment) > now - RETIRED_FOR
+    }
+
+
+def remove_unneeded(folder: Path) -> None:
+    """Removes the snapshots that a killed publication left before ``current`` named them.
+
+    Also replaced ones whose readers had their time.
+    """
     if not (folder / PUBLISHED).is_symlink():
         remove_leftovers(folder / PUBLISHED)
         remove_unfinished_links(folder)
@@ -299,7 +315,8 @@ def remove_unpublished(folder: Path) -> None:
         # What is damaged is reported by who reads or publishes it.
         return
     if isinstance(manifest, Manifest) and current is not None:
-        for name in snapshot_names(folder) - {current} - manifest.retired.keys():
+        stay = {current, *still_read(manifest.retired, datetime.now(UTC))}
+        for name in snapshot_names(folder) - stay:
             remove_snapshot(folder, name)
     elif current is None:
         for name in snapshot_names(folder):

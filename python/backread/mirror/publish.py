@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,8 @@ from backread.mirror.manifest import (
     file_name,
     read_manifest,
     refuse_older_readers,
-    remove_unpublished,
+    remove_unneeded,
+    still_read,
     write_manifest,
 )
 from backread.mirror.parquet_files import (
@@ -83,9 +84,6 @@ MOMENTS = "published_moments"
 MOST_MOMENTS = 1_000
 """Of these snapshots a cursor is known; an older one is taken as it is."""
 
-RETIRED_FOR = timedelta(minutes=15)
-"""How long a replaced snapshot stays, for readers that have its files open."""
-
 
 def published_behind(store: Store) -> bool:
     """True if the newest finished work is not published, because the process was killed between."""
@@ -120,7 +118,7 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
     Args:
         store: The database.
         keep_retired: False removes all earlier snapshots at once, which readers may still have
-            open; otherwise they stay for `RETIRED_FOR`.
+            open; otherwise they stay for 15 minutes.
     """
     folder = store.folder
     directory = folder / PUBLISHED
@@ -133,7 +131,7 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
             *former_files(folder).values(),
         ]
     )
-    remove_unpublished(folder)
+    remove_unneeded(folder)
     name = snapshot_name(sequence)
     with private_folder(directory, name) as aside:
         snapshot = _Snapshot(store, aside, directory, sequence, before)
@@ -312,12 +310,7 @@ def _retired(before: Manifest | FormerManifest | None, now: datetime) -> dict[st
         return {}
     if isinstance(before, FormerManifest):
         return {FORMER: now.isoformat()}
-    retired = {
-        name: moment
-        for name, moment in before.retired.items()
-        if datetime.fromisoformat(moment) > now - RETIRED_FOR
-    }
-    return retired | {snapshot_name(before.sequence): now.isoformat()}
+    return still_read(before.retired, now) | {snapshot_name(before.sequence): now.isoformat()}
 
 
 def _remove_retired(folder: Path, manifest: Manifest) -> None:

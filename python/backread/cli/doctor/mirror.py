@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
@@ -204,11 +205,15 @@ def _check_unfinished(findings: Findings, mirror: Mirror, holder: str | None) ->
 
 
 def _check_space(findings: Findings, folder: Path) -> None:
-    used = 0
+    # Snapshots share the files that did not change.
+    sizes: dict[tuple[int, int], int] = {}
     for each in folder.rglob("*"):
         # A sync may replace files meanwhile.
         with suppress(OSError):
-            used += 0 if each.is_symlink() or each.is_dir() else each.stat().st_size
+            found = each.lstat()
+            if stat.S_ISREG(found.st_mode):
+                sizes[found.st_dev, found.st_ino] = found.st_size
+    used = sum(sizes.values())
     free = shutil.disk_usage(folder).free
     text = f"it takes {size(used)}, and its disk has {size(free)} free"
     if free < used:
