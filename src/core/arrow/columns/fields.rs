@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
-use super::column::{Categories, Column};
+use super::column::{Categories, Column, Several};
 use super::texts::Texts;
 use crate::core::decode::json;
 use crate::core::decode::rows::{self, Extra, Form, Kind, kind};
@@ -30,11 +30,6 @@ trait KindColumn: Kind {
     ) where
         Self::Of<F>: 'r;
 }
-
-/// Values that can be gone through more than once.
-pub(super) trait Several<T>: ExactSizeIterator<Item = T> + Clone {}
-
-impl<T, I: ExactSizeIterator<Item = T> + Clone> Several<T> for I {}
 
 macro_rules! columns_of {
     ($($kind:ident: $column:ty, |$to:ident, $source:ident, $held:ident| $extend:expr;)*) => { $(

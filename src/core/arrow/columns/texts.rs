@@ -9,8 +9,7 @@ use arrow_array::{ArrayRef, StringArray};
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field};
 
-use super::column::{Column, with_margin};
-use super::fields::Several;
+use super::column::{Column, Several, with_margin};
 use crate::core::decode::json::Joined;
 use crate::core::decode::rows::Form;
 
