@@ -1,5 +1,6 @@
 """Listings as Arrow streams: who takes them as they are, their columns, and how they fail."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
@@ -115,3 +116,20 @@ def test_a_conversion_that_fails_raises_the_errors_of_backread(face, scripted, m
     with pytest.raises(IncompleteError) as uncertified:
         face.call(getattr(client.users.list(strict=True), method))
     assert uncertified.value.report.distinct == 99
+
+
+@pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
+def test_a_conversion_in_any_thread_gives_all_rows_or_raises_the_errors_of_backread(
+    scripted, method
+):
+    pytest.importorskip(method.removeprefix("to_").replace("arrow", "pyarrow"))
+    pytest.importorskip("pyarrow")
+    page = answer(200, envelope(users(99), total=150))
+    whole = scripted(paged(users(150))).client()
+    failing = scripted(page, answer(403, b"no more")).client(max_retries=0)
+    with whole, failing, ThreadPoolExecutor(1) as pool:
+        frame = pool.submit(getattr(whole.users.list(), method)).result()
+        assert list(map(int, frame["id"])) == list(range(1, 151))
+        with pytest.raises(PermissionDeniedError) as caught:
+            pool.submit(getattr(failing.users.list(), method)).result()
+    assert caught.value.body == b"no more"

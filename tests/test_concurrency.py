@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import ctypes
 import gc
 import os
 import signal
@@ -108,6 +109,34 @@ def test_a_call_that_took_too_long_ends_its_request(scripted, end):
         client.users.get(42)
     assert gone.wait(PATIENCE)
     assert len(server.requests) == 1
+    client.close()
+
+
+@pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
+def test_an_exception_set_for_a_thread_ends_its_conversion_and_the_requests(scripted, method):
+    """As task runners end a task at its timeout, while no Python code runs."""
+    pytest.importorskip(method.removeprefix("to_").replace("arrow", "pyarrow"))
+    pytest.importorskip("pyarrow")
+    server, asked, gone = dripping(scripted)
+    client = server.client(timeout=None, max_retries=0)
+    raised = threading.Event()
+
+    class Stopped(BaseException):
+        pass
+
+    def convert() -> None:
+        try:
+            getattr(client.users.list(), method)()
+        except Stopped:
+            raised.set()
+
+    thread = threading.Thread(target=convert, daemon=True)
+    thread.start()
+    assert asked.wait(PATIENCE)
+    stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    stop(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stopped))
+    assert raised.wait(PATIENCE)
+    assert gone.wait(PATIENCE)
     client.close()
 
 

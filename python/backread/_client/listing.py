@@ -166,11 +166,11 @@ class Listing(_BaseListing[T_co]):
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``. Raises ImportError if pyarrow is not installed."""
-        return ArrowSource(self).read(arrow_table)
+        return ArrowSource(self).read_stoppably(arrow_table)
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a ``polars.DataFrame``. Raises ImportError if polars is not installed."""
-        return ArrowSource(self).read(polars_frame)
+        return ArrowSource(self).read_stoppably(polars_frame)
 
     def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
         """All rows as a ``pandas.DataFrame``.
@@ -185,7 +185,7 @@ class Listing(_BaseListing[T_co]):
         """
         check_dtype_backend(dtype_backend)
         convert = partial(pandas_frame, dtype_backend=dtype_backend)
-        return ArrowSource(self).read(convert)
+        return ArrowSource(self).read_stoppably(convert)
 
 
 class AsyncListing(_BaseListing[T_co]):
@@ -293,6 +293,38 @@ class ArrowSource:
             self.stop()
         raise error
 
+    def read_stoppably(self, convert: Callable[[ArrowSource], Frame]) -> Frame:
+        """Like `read`, but an exception that another thread sets for this one ends it at once.
+
+        Task runners set one at a timeout. Python raises it only where Python code runs, and a
+        consumer runs none until it has the whole list; so a separate thread reads the list.
+        """
+        from contextvars import copy_context
+        from threading import Thread, get_ident, main_thread
+
+        if get_ident() == main_thread().ident:
+            return self.read(convert)
+        frames: list[Frame] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                frames.append(self.read(convert))
+            except BaseException as error:
+                errors.append(error)
+
+        # In the caller's context, for log filters and traces.
+        reader = Thread(target=copy_context().run, args=(work,), name="backread-arrow")
+        try:
+            reader.start()
+            while reader.is_alive():
+                reader.join(SECONDS_BETWEEN)
+        finally:
+            self.stop()
+        if errors:
+            raise errors.pop()
+        return frames.pop()
+
     async def read_in_thread(self, convert: Callable[[ArrowSource], Frame]) -> Frame:
         import asyncio
 
@@ -306,6 +338,9 @@ class ArrowSource:
         if self._walk is not None:
             self._walk.stop()
 
+
+SECONDS_BETWEEN = 0.1
+"""How long an exception set by another thread may take to be noticed."""
 
 NAMED = 20
 """The most users that a warning about unread lists names."""
