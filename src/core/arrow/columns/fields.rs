@@ -21,7 +21,7 @@ trait KindColumn: Kind {
     type Column: Column;
     const NULLABLE: bool = true;
 
-    /// Appends what several rows hold. A page's rows at once take 690 instructions a message for its
+    /// Appends what several rows hold. A page's rows at once took 690 instructions a message for its
     /// columns; one row after the other took 1,050.
     fn extend<'r, F: Form + 'r>(
         column: &mut Self::Column,

@@ -13,7 +13,8 @@ use super::column::{Column, Several, with_margin};
 use crate::core::decode::json::Joined;
 use crate::core::decode::rows::Form;
 
-/// Does what arrow's `StringBuilder` does, which takes texts one by one.
+/// Does what arrow's `StringBuilder` does, which takes texts one by one: that took 150 instructions a
+/// message more (`make bench-decode`).
 pub struct Texts {
     /// The texts, one after the other.
     texts: Joined,

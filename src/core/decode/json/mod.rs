@@ -160,8 +160,8 @@ fn escaped_unit(json: &[u8], position: usize) -> Option<u16> {
     u16::try_from(first << 12 | second << 8 | third << 4 | fourth).ok()
 }
 
-/// The value of a digit, from a table: branches that nothing predicts take longer. Of another byte,
-/// more than two bytes hold.
+/// The value of a digit, from a table: branches that nothing predicts take longer. It is more than
+/// two bytes hold for what is no digit.
 #[inline]
 fn hexadecimal(digit: u8) -> u32 {
     const NONE: u32 = 1 << u16::BITS;
