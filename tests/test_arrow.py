@@ -1,5 +1,6 @@
 """Listings as Arrow streams: who takes them as they are, their columns, and how they fail."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
@@ -133,3 +134,21 @@ def test_a_conversion_in_any_thread_gives_all_rows_or_raises_the_errors_of_backr
         with pytest.raises(PermissionDeniedError) as caught:
             pool.submit(getattr(failing.users.list(), method)).result()
     assert caught.value.body == b"no more"
+
+
+def test_a_conversion_works_where_no_thread_can_be_started(scripted, monkeypatch):
+    """As in a pool's last tasks while CPython 3.12 ends."""
+    pytest.importorskip("pyarrow")
+    client = scripted(paged(users(150))).client()
+    with client, ThreadPoolExecutor(1) as pool:
+        pool.submit(len, "").result()
+
+        start = threading.Thread.start
+
+        def refuse(thread: threading.Thread) -> None:
+            if thread.name == "backread-arrow":
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        assert pool.submit(client.users.list().to_arrow).result().num_rows == 150

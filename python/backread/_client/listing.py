@@ -317,6 +317,10 @@ class ArrowSource:
         reader = Thread(target=copy_context().run, args=(work,), name="backread-arrow")
         try:
             reader.start()
+        except RuntimeError:
+            # There may be no more threads, or the interpreter ends and waits for this one.
+            return self.read(convert)
+        try:
             while reader.is_alive():
                 reader.join(SECONDS_BETWEEN)
         finally:
