@@ -12,7 +12,7 @@ use pyo3::types::PyCapsule;
 use super::capsule::{export_schema, export_stream, import_stream};
 use super::convert;
 use super::convert::errors::EXITING;
-use super::runtime::block_anywhere;
+use super::runtime::block_for_columns;
 use super::telemetry::CallObserver;
 use crate::core::api::Resource;
 use crate::core::arrow::batches::{batches, schema};
@@ -133,7 +133,7 @@ impl Batches {
             return Ok(None);
         }
         let prefetch = Arc::clone(&self.prefetch);
-        let received = block_anywhere(&self.observer, async move { prefetch.next().await });
+        let received = block_for_columns(&self.observer, async move { prefetch.next().await });
         self.ended = !matches!(received, Ok(Some(_)));
         if self.ended {
             self.observer.end(py, None);

@@ -34,25 +34,41 @@ pub fn block<T: Send>(
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
     let runtimes = running_runtimes(py, on_shutdown)?;
+    block_on(
+        py,
+        &runtimes,
+        &runtimes.handle,
+        on_shutdown,
+        observer,
+        operation,
+    )
+}
+
+fn block_on<T: Send>(
+    py: Python<'_>,
+    runtimes: &Runtimes,
+    workers: &Handle,
+    on_shutdown: OnShutdown,
+    observer: &CallObserver,
+    operation: impl Future<Output = Result<T, Error>> + Send,
+) -> PyResult<T> {
     let operation = Box::pin(operation);
-    wait(py, &runtimes, on_shutdown, || {
-        runtimes.watch(
-            &Driver::Workers(&runtimes.handle),
-            on_shutdown,
-            observer,
-            operation,
-        )
+    wait(py, runtimes, on_shutdown, || {
+        runtimes.watch(&Driver::Workers(workers), on_shutdown, observer, operation)
     })
 }
 
-/// Like `block`, for a caller that may or may not hold the GIL, such as a reader of an Arrow stream.
-pub fn block_anywhere<T: Send>(
+/// Like `block`, for a reader of an Arrow stream: a caller that may or may not hold the GIL.
+pub fn block_for_columns<T: Send>(
     observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
     Python::attach(|py| {
-        let _guard = ShutdownGuard::enter(py, OnShutdown::SystemExit)?;
-        let outcome = block(py, OnShutdown::SystemExit, observer, operation);
+        let on_shutdown = OnShutdown::SystemExit;
+        let _guard = ShutdownGuard::enter(py, on_shutdown)?;
+        let runtimes = running_runtimes(py, on_shutdown)?;
+        let workers = runtimes.for_columns()?;
+        let outcome = block_on(py, &runtimes, &workers, on_shutdown, observer, operation);
         observer.deliver(py, outcome, |_, value| Ok(value))
     })
 }

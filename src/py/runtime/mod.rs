@@ -8,7 +8,7 @@ mod event_loop_future;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCFunction;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-pub use self::blocking::block_anywhere;
+pub use self::blocking::block_for_columns;
 use self::blocking::{block, block_on_caller};
 use self::caller_runtime::CallerRuntime;
 use super::convert::errors::exiting;
@@ -26,7 +26,11 @@ use crate::core::client::Client;
 use crate::core::error::Error;
 use crate::core::process::{self, PerProcess};
 
-const WORKERS: usize = 2;
+// Threads that share all tasks wake each other for each response. While the caller makes objects, two
+// took 1.07 times as long as one, and 1.3 times the CPU time for lists of one message (benches/speed.py).
+const WORKERS: usize = 1;
+// Who reads columns does nothing meanwhile, and one thread took 1.4 times as long.
+const WORKERS_FOR_COLUMNS: usize = 2;
 // How long the interpreter's exit waits for work in flight.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 const EXIT_LOOK: Duration = Duration::from_millis(2);
@@ -36,7 +40,7 @@ const EXIT_LOOK: Duration = Duration::from_millis(2);
 struct Runtimes {
     process: u32,
     handle: Handle,
-    runtime: Mutex<Option<Runtime>>,
+    running: Mutex<Running>,
     caller_runtime: CallerRuntime,
     /// The interpreter has begun to exit: daemon threads must leave.
     ended: AtomicBool,
@@ -48,7 +52,33 @@ struct Runtimes {
     in_flight: AtomicUsize,
 }
 
+/// The runtimes that have threads.
+struct Running {
+    usual: Option<Runtime>,
+    /// Made by the first call that reads columns.
+    columns: Option<Runtime>,
+}
+
 impl Runtimes {
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where columns are read and built; if the exit has ended the runtimes, where nothing runs any more.
+    fn for_columns(&self) -> std::io::Result<Handle> {
+        let mut running = self.running();
+        if running.usual.is_none() {
+            return Ok(self.handle.clone());
+        }
+        let columns = match running.columns.take() {
+            Some(columns) => columns,
+            None => start(WORKERS_FOR_COLUMNS)?,
+        };
+        let handle = columns.handle().clone();
+        running.columns = Some(columns);
+        Ok(handle)
+    }
+
     /// Whether they belong to the process that this one was forked from.
     fn is_inherited(&self) -> bool {
         self.process != process::id()
@@ -59,16 +89,14 @@ static RUNTIME: PerProcess<Arc<Runtimes>> = PerProcess::empty();
 
 fn runtimes() -> PyResult<Arc<Runtimes>> {
     let make = || {
-        check_threads()?;
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(WORKERS)
-            .thread_name("backread")
-            .enable_all()
-            .build()?;
+        let usual = start(WORKERS)?;
         Ok::<_, std::io::Error>(Arc::new(Runtimes {
             process: process::id(),
-            handle: runtime.handle().clone(),
-            runtime: Mutex::new(Some(runtime)),
+            handle: usual.handle().clone(),
+            running: Mutex::new(Running {
+                usual: Some(usual),
+                columns: None,
+            }),
             caller_runtime: CallerRuntime::new()?,
             ended: AtomicBool::new(false),
             sealed: AtomicBool::new(false),
@@ -79,15 +107,24 @@ fn runtimes() -> PyResult<Arc<Runtimes>> {
     Ok(RUNTIME.with(make, Arc::clone)?)
 }
 
+fn start(workers: usize) -> std::io::Result<Runtime> {
+    check_threads(workers)?;
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_name("backread")
+        .enable_all()
+        .build()
+}
+
 /// Checks that this process may start as many threads as a runtime needs: tokio's own start of them
 /// panics where it may not, or never returns.
-fn check_threads() -> std::io::Result<()> {
+fn check_threads(workers: usize) -> std::io::Result<()> {
     let all = RwLock::new(());
     let failed = thread::scope(|scope| {
         // Each lives until all were started.
         let starting = all.write();
         let wait = || drop(all.read());
-        let threads: Vec<_> = (0..=WORKERS)
+        let threads: Vec<_> = (0..=workers)
             .map(|_| thread::Builder::new().spawn_scoped(scope, wait))
             .collect();
         drop(starting);
@@ -320,11 +357,11 @@ fn end() {
         thread::sleep(EXIT_LOOK);
     }
     runtimes.sealed.store(true, Ordering::SeqCst);
-    let mut runtime = runtimes
-        .runtime
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if let Some(runtime) = runtime.take() {
+    let (usual, columns) = {
+        let mut running = runtimes.running();
+        (running.usual.take(), running.columns.take())
+    };
+    for runtime in [usual, columns].into_iter().flatten() {
         runtime.shutdown_timeout(EXIT_WAIT);
     }
 }

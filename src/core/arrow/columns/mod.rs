@@ -5,6 +5,7 @@ mod fields;
 mod lists;
 mod read_back;
 mod rows;
+mod spare;
 mod state;
 mod texts;
 

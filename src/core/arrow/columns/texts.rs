@@ -6,10 +6,11 @@ use std::iter;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StringArray};
-use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field};
 
-use super::column::{Column, Several, with_margin};
+use super::column::{Column, Several};
+use super::spare::Spare;
 use crate::core::decode::json::Joined;
 use crate::core::decode::rows::Form;
 
@@ -21,16 +22,18 @@ pub struct Texts {
     /// A zero, and where each text ends.
     ends: Vec<i32>,
     present: NullBufferBuilder,
+    spare: Spare,
 }
 
 impl Texts {
-    fn with_room(rows: usize, bytes: usize) -> Self {
+    fn with_room(rows: usize, bytes: usize, spare: Spare) -> Self {
         let mut ends = Vec::with_capacity(rows + 1);
         ends.push(0);
         Self {
-            texts: Joined::with_capacity(bytes),
+            texts: Joined::within(spare.with_room(bytes)),
             ends,
             present: NullBufferBuilder::new(rows),
+            spare,
         }
     }
 
@@ -69,7 +72,7 @@ impl Texts {
 
 impl Column for Texts {
     fn empty() -> Self {
-        Self::with_room(0, 0)
+        Self::with_room(0, 0, Spare::default())
     }
 
     fn describe(name: &str, nullable: bool, fields: &mut Vec<Field>) {
@@ -78,11 +81,13 @@ impl Column for Texts {
 
     fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
         let (rows, bytes) = (self.ends.len() - 1, self.texts.end());
-        let room = Self::with_room(rows, with_margin(bytes));
+        let spare = std::mem::take(&mut self.spare);
+        let room = Self::with_room(rows, bytes, spare);
         let Self {
             texts,
             ends,
             present,
+            ..
         } = std::mem::replace(self, room);
         if i32::try_from(bytes).is_err() {
             return Err(ArrowError::OffsetOverflowError(bytes));
@@ -90,7 +95,7 @@ impl Column for Texts {
         // SAFETY: the ends begin with 0 and never decrease, because texts are only appended, and
         // their total was found to be within their type.
         let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(ends)) };
-        let values = Buffer::from_vec(texts.into_bytes());
+        let values = self.spare.lend(texts.into_bytes());
         // SAFETY: `Joined` is valid UTF-8 up to the end of each text, and each row has one null bit.
         let array = unsafe { StringArray::new_unchecked(offsets, values, present.build()) };
         arrays.push(Arc::new(array));

@@ -13,8 +13,9 @@ pub struct Joined(Vec<u8>);
 const SHORT: usize = 32;
 
 impl Joined {
-    pub fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
+    /// In this memory, which is empty.
+    pub fn within(memory: Vec<u8>) -> Self {
+        Self(memory)
     }
 
     /// Where the next text begins.
