@@ -47,6 +47,28 @@ def test_the_docstrings_may_be_stripped(backread_server):
     check_silent(run(code, backread_server, "-OO"), "42")
 
 
+@pytest.mark.skipif(
+    getattr(os, "getuid", lambda: 1)() != 0, reason="only root can become another user"
+)
+def test_columns_are_read_where_no_more_threads_may_be_started(backread_server):
+    pytest.importorskip("pyarrow")
+    done = run(
+        """
+        import encodings.idna, os, resource
+        import pyarrow as pa
+        import backread, backread.errors, backread.models
+        client = backread.Client()
+        client.users.get(42)
+        # The limit counts the threads of a user, and not those of root.
+        os.setuid(40_000 + os.getpid() % 20_000)
+        resource.setrlimit(resource.RLIMIT_NPROC, (4, 4))
+        print(len(client.users.list().to_list()) == pa.table(client.users.list()).num_rows)
+        """,
+        backread_server,
+    )
+    check_silent(done, "True")
+
+
 def in_child(work: Any) -> tuple[int, str]:
     """Forks; the child works and ends at once. Gives its exit code and what it said."""
     read, write = os.pipe()

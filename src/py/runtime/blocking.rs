@@ -67,7 +67,7 @@ pub fn block_for_columns<T: Send>(
         let on_shutdown = OnShutdown::SystemExit;
         let _guard = ShutdownGuard::enter(py, on_shutdown)?;
         let runtimes = running_runtimes(py, on_shutdown)?;
-        let workers = runtimes.for_columns()?;
+        let workers = runtimes.for_columns();
         let outcome = block_on(py, &runtimes, &workers, on_shutdown, observer, operation);
         observer.deliver(py, outcome, |_, value| Ok(value))
     })

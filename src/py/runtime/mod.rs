@@ -64,19 +64,15 @@ impl Runtimes {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where columns are read and built; if the exit has ended the runtimes, where nothing runs any more.
-    fn for_columns(&self) -> std::io::Result<Handle> {
+    /// Where columns are read and built. That is the usual runtime if the process may start no more
+    /// threads, or if its exit has begun.
+    fn for_columns(&self) -> Handle {
         let mut running = self.running();
-        if running.usual.is_none() {
-            return Ok(self.handle.clone());
+        if running.usual.is_some() && running.columns.is_none() {
+            running.columns = start(WORKERS_FOR_COLUMNS).ok();
         }
-        let columns = match running.columns.take() {
-            Some(columns) => columns,
-            None => start(WORKERS_FOR_COLUMNS)?,
-        };
-        let handle = columns.handle().clone();
-        running.columns = Some(columns);
-        Ok(handle)
+        let columns = running.columns.as_ref();
+        columns.map_or(&self.handle, Runtime::handle).clone()
     }
 
     /// Whether they belong to the process that this one was forked from.
