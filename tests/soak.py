@@ -220,9 +220,10 @@ def left(before: Sample, after: Sample) -> list[str]:
 
 
 async def warm_up(server: MockServer) -> None:
-    """Makes what a process has once: the runtime's threads stay until it ends."""
+    """Makes what a process has once: the runtimes' threads stay until it ends."""
     with server.client() as client:
         client.users.page()
+        client.users.list().to_arrow()
     async with server.async_client() as other:
         await other.users.page()
 

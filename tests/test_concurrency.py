@@ -140,6 +140,28 @@ def test_an_exception_set_for_a_thread_ends_its_conversion_and_the_requests(scri
     client.close()
 
 
+def test_an_exception_while_the_reading_thread_starts_ends_the_requests(scripted, monkeypatch):
+    pytest.importorskip("pyarrow")
+    server, asked, gone = dripping(scripted)
+    client = server.client(timeout=None, max_retries=0)
+    start = threading.Thread.start
+
+    class Stopped(BaseException):
+        pass
+
+    def start_late(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name == "backread-arrow":
+            assert asked.wait(PATIENCE)
+            raise Stopped
+
+    monkeypatch.setattr(threading.Thread, "start", start_late)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, pytest.raises(Stopped):
+        pool.submit(client.users.list().to_arrow).result(PATIENCE)
+    assert gone.wait(PATIENCE)
+    client.close()
+
+
 def test_a_client_of_one_thread_is_closed_by_another(scripted):
     server = scripted(paged(users(10_000)))
     client = server.client()

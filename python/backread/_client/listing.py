@@ -315,12 +315,13 @@ class ArrowSource:
 
         # In the caller's context, for log filters and traces.
         reader = Thread(target=copy_context().run, args=(work,), name="backread-arrow")
+        # The exception may come while the thread starts, and that has sent requests by then.
         try:
-            reader.start()
-        except RuntimeError:
-            # There may be no more threads, or the interpreter ends and waits for this one.
-            return self.read(convert)
-        try:
+            try:
+                reader.start()
+            except RuntimeError:
+                # There may be no more threads, or the interpreter ends and waits for this one.
+                return self.read(convert)
             while reader.is_alive():
                 reader.join(SECONDS_BETWEEN)
         finally:
