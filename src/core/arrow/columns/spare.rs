@@ -30,7 +30,11 @@ impl Spare {
     }
 
     /// A buffer whose memory comes back when it is dropped.
-    pub fn lend(&self, memory: Memory) -> Buffer {
+    pub fn lend(&self, mut memory: Memory) -> Buffer {
+        // A small batch in the memory of a large one would keep all of that.
+        if memory.capacity() / 2 > memory.len() {
+            memory.shrink_to(with_margin(memory.len()));
+        }
         if memory.capacity() < LARGE {
             return Buffer::from_vec(memory);
         }
@@ -107,6 +111,15 @@ mod tests {
         assert_eq!(spare.0.lock().unwrap().len(), MOST);
         drop(spare.lend(Memory::with_capacity(LARGE - 1)));
         assert_eq!(spare.0.lock().unwrap().len(), MOST);
+    }
+
+    #[test]
+    fn a_small_batch_does_not_keep_the_memory_of_a_large_one() {
+        let spare = Spare::default();
+        let mut memory = filled(&spare);
+        memory.reserve(8 * LARGE);
+        drop(spare.lend(memory));
+        assert!(spare.with_room(0).capacity() < 2 * LARGE);
     }
 
     #[test]
