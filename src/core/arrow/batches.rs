@@ -14,9 +14,7 @@ use crate::core::walk::{Walk, WalkedPage};
 
 // Pages are combined up to this many rows, so that readers get no tiny batches.
 const BATCH_ROWS: usize = 8_192;
-// Or this much JSON, because message bodies have no documented maximum size. Allocators return larger
-// buffers to the system each time, and touching fresh memory took 29 % of the CPU time of bodies of
-// 4 KB.
+// Or this much JSON, because message bodies have no documented maximum size.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// The schema of a resource's batches.
