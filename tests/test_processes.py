@@ -54,9 +54,9 @@ def test_columns_are_read_where_no_more_threads_may_be_started(backread_server):
     pytest.importorskip("pyarrow")
     done = run(
         """
-        import encodings.idna, os, resource
+        import os, resource
         import pyarrow as pa
-        import backread, backread.errors, backread.models
+        import backread
         client = backread.Client()
         client.users.get(42)
         # The limit counts the threads of a user, and not those of root.
