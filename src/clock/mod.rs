@@ -119,6 +119,13 @@ impl Clock {
         self.sleep_until(self.after(length)).await;
     }
 
+    /// Sleeps outside any call. It counts as a call of its own, or time could leap while another
+    /// call runs code.
+    pub async fn sleep_between_calls(&self, length: Duration) {
+        let _call = self.call();
+        self.sleep(length).await;
+    }
+
     /// The same as `sleep`, but not recorded: many calls may share the wait that one of them caused.
     pub async fn sleep_until(&self, end: Instant) {
         match self.switch() {

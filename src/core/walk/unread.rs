@@ -104,7 +104,9 @@ async fn others_are_answered(
             Ok(_) => return Ok(true),
             Err(probe) if is_answered(&probe, error) => return Ok(true),
             Err(probe) if probe.status().is_none() && ends_search(&probe) => return Err(probe),
-            Err(_) if attempt < PROBES => client.clock().sleep(BETWEEN_PROBES).await,
+            Err(_) if attempt < PROBES => {
+                client.clock().sleep_between_calls(BETWEEN_PROBES).await;
+            }
             Err(_) => {}
         }
     }
