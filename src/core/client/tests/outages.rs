@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::*;
+use crate::core::process::chance;
 
 const DOWN: &str = "502 Bad Gateway";
 const BUSY: &str = "503 Service Unavailable";
@@ -235,16 +236,22 @@ async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_
 
 #[tokio::test]
 async fn one_request_that_fails_among_others_that_are_answered_spends_its_own_retries() {
-    let service = Service::failing_at("/13", BUSY).await;
-    let client = service.client_that_was_answered(patience(60)).await;
-    let others = async {
-        // Longer than all retries of a single call take.
+    // The random waits of its retries: 0.15, 0.16, 0.14, 1.14 and 2.5 seconds. With others it could
+    // fail twice in a row half a second apart, ahead of all calls that the same 503 holds back.
+    chance();
+    fastrand::seed(116);
+    let service = &Service::failing_at("/13", BUSY).await;
+    let client = &service.client_that_was_answered(patience(60)).await;
+    // Longer than all retries of a single call take. There are two, because time may leap between a
+    // call and a sleep, to the end of the other's sleep.
+    let others = |first| async move {
+        service.sleep(first).await;
         for _ in 0..150 {
-            user(&client).await.unwrap();
+            user(client).await.unwrap();
             service.sleep(0.1).await;
         }
     };
-    let (failed, ()) = tokio::join!(client.user(Natural::from(13)), others);
+    let (failed, (), ()) = tokio::join!(client.user(Natural::from(13)), others(0.0), others(0.05));
     let error = failed.unwrap_err();
     assert_eq!(error.attempts.len(), 6, "{error}");
     assert!(client.outage_time() < Duration::from_secs(1));
@@ -341,14 +348,16 @@ async fn probes_go_out_one_at_a_time_however_many_wait() {
 
 #[tokio::test]
 async fn one_address_that_always_fails_ends_though_others_are_answered() {
-    let service = Service::failing_at("/7", DOWN).await;
-    let client = service.client_that_was_answered(patience(60)).await;
+    let service = &Service::failing_at("/7", DOWN).await;
+    let client = &service.client_that_was_answered(patience(60)).await;
     let broken = client.user(Natural::from(7));
-    let good = async {
+    // Two, as above.
+    let good = |first| async move {
+        service.sleep(first).await;
         let mut slowest = Duration::ZERO;
         loop {
             let began = client.clock().now();
-            user(&client).await.unwrap();
+            user(client).await.unwrap();
             slowest = slowest.max(client.clock().now() - began);
             service.sleep(1.0).await;
             if service.seconds() > 70.0 {
@@ -356,7 +365,8 @@ async fn one_address_that_always_fails_ends_though_others_are_answered() {
             }
         }
     };
-    let (broken, slowest) = tokio::join!(broken, good);
+    let (broken, slowest, other) = tokio::join!(broken, good(0.0), good(0.5));
+    let slowest = slowest.max(other);
     let attempts = broken.err().unwrap().attempts.len();
     assert!(attempts <= 4 * 7, "{attempts}");
     assert!(slowest < Duration::from_secs(3), "{slowest:?}");
@@ -442,8 +452,12 @@ async fn a_service_that_is_down_for_a_moment_and_then_longer_is_waited_for() {
         ..patience(60)
     });
     let between = async {
-        service.sleep(0.1).await;
-        hurried.user(Natural::from(42)).await
+        let running = service.clock.call();
+        service.clock.sleep(Duration::from_millis(100)).await;
+        // Time does not leap before this call has begun.
+        let begun = async { drop(running) };
+        let call = hurried.user(Natural::from(42));
+        futures_util::future::join(call, begun).await.0
     };
     let (one, other, between) = tokio::join!(user(&client), user(&client), between);
     between.unwrap();
