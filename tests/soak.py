@@ -263,7 +263,8 @@ def run(requests: int) -> int:
     wrong = [*soak.wrong, *grown(samples), *remains]
     if requests >= EACH_FAULT_COMES:
         wrong += [f"never came: {rule}" for rule in unfired]
-    certificates = ", ".join(f"{name} {count}" for name, count in soak.certificates.items())
+    counts = sorted(soak.certificates.items())
+    certificates = ", ".join(f"{name} {count}" for name, count in counts)
     print(f"{sent} requests, {soak.rows} rows, {seconds:.0f} s; listings: {certificates}")
     print(f"first {samples[1]}, last {samples[-1]}, {threading.active_count()} Python threads")
     for line in wrong:
