@@ -20,7 +20,10 @@ from backread.testing import MockServer, World
 
 pytest.importorskip("duckdb")
 
+import duckdb
+
 from backread.mirror import Mirror, SyncProgress
+from backread.mirror.engine import transaction
 from command_line import settings_of
 from mirrors import rows, sync
 from waiting import AT_ONCE, wait_for
@@ -363,3 +366,28 @@ def test_a_forked_child_ends_well_whatever_it_does_with_the_mirror(mirror, serve
         [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+class InterruptedOnce:
+    """A connection in which a signal meets the first rollback."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.interrupt = connection.interrupt
+        self.rollbacks = 0
+
+    def execute(self, statement: str, values: list[Any]) -> Any:
+        self.rollbacks += statement == "ROLLBACK"
+        if statement == "ROLLBACK" and self.rollbacks == 1:
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+        return self.connection.execute(statement, values)
+
+
+def test_a_rollback_that_is_interrupted_is_done_all_the_same():
+    with duckdb.connect() as real:
+        connection: Any = InterruptedOnce(real)
+        with pytest.raises(duckdb.CatalogException), transaction(connection):
+            real.execute("CREATE TABLE held (id INTEGER); CREATE TABLE held (id INTEGER)")
+        assert connection.rollbacks == 2
+        real.execute("BEGIN TRANSACTION")
+        assert real.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]

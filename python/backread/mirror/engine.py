@@ -6,7 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from glob import iglob
@@ -54,6 +54,9 @@ FULL_DISK = (
     "no space left", "enospc", "file too large", "disk is full", "disk full", "quota exceeded",
     "max_temp_directory_size",
 )  # fmt: skip
+
+MOST_ROLLBACKS = 10
+"""A signal interrupts what runs every 20 ms; a rollback takes less."""
 
 LEAST_DUCKDB = re.compile(r"duckdb *>= *([\d.]+)", re.ASCII)
 """As in ``duckdb>=2.0; extra == "mirror"``."""
@@ -279,10 +282,22 @@ def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
         yield
         rows_of(connection, "COMMIT")
     except BaseException:
-        # A failed COMMIT has already rolled back.
-        with suppress(Exception):
-            rows_of(connection, "ROLLBACK")
+        _roll_back(connection)
         raise
+
+
+def _roll_back(connection: DuckDBPyConnection) -> None:
+    """Ends a transaction that failed; again if it is what a signal interrupted."""
+    interrupted = load_duckdb().InterruptException
+    for _ in range(MOST_ROLLBACKS):
+        try:
+            rows_of(connection, "ROLLBACK")
+        except interrupted:
+            continue
+        except Exception:
+            # A failed COMMIT has already rolled back.
+            return
+        return
 
 
 def quoted(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from backread.mirror.engine import check_path, load_duckdb, named_errors
 from backread.mirror.finish_run import end_partial, finish
 from backread.mirror.forgotten import forget_again
 from backread.mirror.given_users import given_users
+from backread.mirror.interruptible import run_interruptibly
 from backread.mirror.lock import writer_lock
 from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind
@@ -298,14 +300,9 @@ class _Sync:
             self._tell(phase)
             while (batch := reading.next_batch(True)) is not None:
                 self._progress[phase] = reading.progress()
-                asked, spent = phase == "checking", self._spent()
-                with named_errors(self._store.folder):
-                    if service.is_mock and self._uncompared:
-                        self._refuse_other_world(batch)
-                    if not self._run.alone and _merges_many(batch):
-                        self._store.use_all_threads()
-                    commit(self._store, self._run, batch, service, asked=asked, spent=spent)
-                self._count(spent)
+                # In one go: changing threads for each statement took 4 % of an unchanged run's CPU.
+                work = partial(self._commit, batch, service, asked=phase == "checking")
+                run_interruptibly(work, self._store.connection.interrupt)
                 self._tell(phase)
             # Of a source that is no client, this is not asked for.
             self._stopped_by = getattr(reading, "stopped_by", None)
@@ -313,6 +310,16 @@ class _Sync:
         finally:
             self._progress[phase] = reading.progress()
             reading.stop()
+
+    def _commit(self, batch: Batch, service: Service, *, asked: bool) -> None:
+        spent = self._spent()
+        with named_errors(self._store.folder):
+            if service.is_mock and self._uncompared:
+                self._refuse_other_world(batch)
+            if not self._run.alone and _merges_many(batch):
+                self._store.use_all_threads()
+            commit(self._store, self._run, batch, service, asked=asked, spent=spent)
+        self._count(spent)
 
     def _refuse_other_world(self, batch: Batch) -> None:
         for table, given in ((USERS, batch.users), (MESSAGES, batch.messages)):
