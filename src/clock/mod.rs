@@ -119,8 +119,8 @@ impl Clock {
         self.sleep_until(self.after(length)).await;
     }
 
-    /// Sleeps outside any call. It counts as a call of its own, or time could leap while another
-    /// call runs code.
+    /// Sleeps while no call of the caller is running. The sleep itself counts as a call; otherwise
+    /// time could leap while another call runs code.
     pub async fn sleep_between_calls(&self, length: Duration) {
         let _call = self.call();
         self.sleep(length).await;

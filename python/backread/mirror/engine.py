@@ -287,7 +287,7 @@ def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
 
 
 def _roll_back(connection: DuckDBPyConnection) -> None:
-    """Ends a transaction that failed; again if it is what a signal interrupted."""
+    """Rolls back a failed transaction; tries again if a signal interrupts the rollback."""
     interrupted = load_duckdb().InterruptException
     for _ in range(MOST_ROLLBACKS):
         try:
