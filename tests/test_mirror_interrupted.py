@@ -1,5 +1,6 @@
 """Syncs that are killed, interrupted, broken off or met by others; the mirror stays whole."""
 
+import gc
 import json
 import os
 import shutil
@@ -24,6 +25,7 @@ import duckdb
 
 from backread.mirror import Mirror, SyncProgress
 from backread.mirror.engine import transaction
+from backread.mirror.interruptible import run_interruptibly
 from command_line import settings_of
 from mirrors import rows, sync
 from waiting import AT_ONCE, wait_for
@@ -391,3 +393,30 @@ def test_a_rollback_that_is_interrupted_is_done_all_the_same():
         assert connection.rollbacks == 2
         real.execute("BEGIN TRANSACTION")
         assert real.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+
+
+@posix_only
+def test_a_database_that_a_second_signal_left_open_is_closed_with_its_error(tmp_path):
+    path = tmp_path / "mirror.duckdb"
+
+    def stopped(*_: object) -> None:
+        raise InterruptedSyncError
+
+    def read_until_a_signal(connection: Any) -> None:
+        connection.execute(f"ATTACH '{path}'")
+
+        def endless() -> None:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+            connection.execute("SELECT count(*) FROM range(1 << 40) WHERE random() > 2").fetchall()
+
+        run_interruptibly(endless, connection.interrupt)
+
+    before = signal.signal(signal.SIGUSR1, stopped)
+    gc.disable()
+    try:
+        with pytest.raises(InterruptedSyncError):
+            read_until_a_signal(duckdb.connect())
+        duckdb.connect().execute(f"ATTACH '{path}'")
+    finally:
+        gc.enable()
+        signal.signal(signal.SIGUSR1, before)

@@ -54,10 +54,12 @@ def run_interruptibly(work: Callable[[], Result], interrupt: Callable[[], object
                     break
             except BaseException as later:
                 raised = later
+        # Without cycles, what the frames hold is freed at once: a connection that was not closed,
+        # because a second signal came just then, would keep its file from the next sync.
+        call.forget()
         try:
             raise raised
         finally:
-            # Its traceback has this frame: without a cycle, what both hold is freed at once.
             del raised
     return call.result()
 
@@ -100,7 +102,11 @@ class _Call(Generic[Result]):
                 raise self._error
             return self._results.pop()
         finally:
-            self._error = None
+            self.forget()
+
+    def forget(self) -> None:
+        """Lets go of its error, whose traceback has a frame that holds this call."""
+        self._error = None
 
 
 def _worker() -> Queue | None:
