@@ -23,9 +23,9 @@ pytest.importorskip("duckdb")
 
 import duckdb
 
+from backread._files.interruptible import run_interruptibly
 from backread.mirror import Mirror, SyncProgress
 from backread.mirror.engine import transaction
-from backread.mirror.interruptible import run_interruptibly
 from command_line import settings_of
 from mirrors import rows, sync
 from waiting import AT_ONCE, wait_for

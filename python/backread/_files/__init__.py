@@ -1,1 +1,1 @@
-"""Private, atomically written files, and checks of their paths."""
+"""Private, atomically written files, checks of their paths, and work that no signal cuts in two."""

@@ -10,7 +10,6 @@ import atexit
 import os
 import re
 import secrets
-import shutil
 import stat
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from backread._files.access import (
     give,
     keep_for_owner,
 )
+from backread._files.removal import remove_folder
 
 __all__ = [
     "Unfinished",
@@ -145,7 +145,7 @@ def private_folder(directory: Path, name: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
         if descriptor is not None:
             os.close(descriptor)
 
@@ -167,7 +167,7 @@ _scratch: dict[int, Path] = {}
 
 def _remove_scratch(process: int, folder: Path) -> None:
     if process == os.getpid():
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
 
 
 def _make_private(directory: Path, name: str) -> tuple[Path, int | None]:
@@ -219,7 +219,7 @@ def _remove_leftover(path: Path) -> None:
         if not _lock(descriptor, if_unsupported=False):
             return
         if is_folder:
-            shutil.rmtree(path, ignore_errors=True)
+            remove_folder(path)
         else:
             path.unlink()
     finally:

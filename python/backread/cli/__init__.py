@@ -6,7 +6,10 @@ Needs ``pip install "backread[cli]"``. The exit codes are in `backread.cli.exits
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+
+from backread._files.interruptible import run_to_its_end
 
 __all__ = ["main"]
 
@@ -34,8 +37,8 @@ def _run() -> int:
             sys.stdout.flush()
             return 0
     try:
-        import rich  # noqa: F401
-        import typer  # noqa: F401
+        # What Ctrl-C raises in an import may be lost.
+        run = run_to_its_end(_load)
     except ModuleNotFoundError as error:
         if error.name not in ("rich", "typer"):
             raise
@@ -46,6 +49,14 @@ def _run() -> int:
             'run: pip install "backread[cli]"'
         )
         return 1
+    return run()
+
+
+def _load() -> Callable[[], int]:
+    """The commands, with all that they import."""
+    import rich  # noqa: F401
+    import typer  # noqa: F401
+
     from backread.cli.app import run
 
-    return run()
+    return run

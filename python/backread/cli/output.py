@@ -254,8 +254,8 @@ def _write_table(
 
 def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
     from backread._client.listing import ArrowSource
+    from backread._files.interruptible import run_interruptibly
     from backread.mirror.engine import connect, quoted
-    from backread.mirror.interruptible import run_interruptibly
 
     path = scratch_file("parquet")
     with _duckdb_errors(path.parent):

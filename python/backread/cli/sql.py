@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from backread._files.interruptible import run_interruptibly
 from backread._files.paths import shown
 from backread._files.spreadsheet import guards_in_words
 from backread.cli.arguments import Folder
@@ -29,7 +30,6 @@ from backread.cli.text import plain_lines
 from backread.cli.waiting import waiting
 from backread.mirror.engine import connect, named_errors, rows_of
 from backread.mirror.export.cells import identifier
-from backread.mirror.interruptible import run_interruptibly
 from backread.mirror.queries import RefusedQueryError, check_reads_only, named_restriction
 from backread.mirror.table import TableName
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from backread._files.access import (
     give_like_folder,
     make_subfolder,
 )
+from backread._files.removal import remove_folder
 from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.engine import (
@@ -200,13 +200,13 @@ def make_log(folder: Path) -> None:
 def _spill_folder(folder: Path) -> Iterator[Path]:
     spill = folder / SPILL_NAME
     # A killed sync may have left gigabytes of messages there.
-    shutil.rmtree(spill, ignore_errors=True)
+    remove_folder(spill)
     # The folder protects DuckDB's files in it, whose mode is that of the umask.
     make_subfolder(spill, keep=0o2770)
     try:
         yield spill
     finally:
-        shutil.rmtree(spill, ignore_errors=True)
+        remove_folder(spill)
 
 
 def _connect(path: Path | None, spill: Path, memory_limit: int | None) -> DuckDBPyConnection:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from glob import iglob
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from backread._client.frames import release
 from backread._files.access import NO_MORE_FILES, RefusedFileError
+from backread._files.interruptible import run_interruptibly, run_to_its_end
 from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
 from backread.errors import ConfigurationError, MirrorError
-from backread.mirror.interruptible import run_interruptibly
 from backread.mirror.layout import PUBLISHED
 
 if TYPE_CHECKING:
@@ -105,6 +106,9 @@ _OF_STREAM = "C Data interface error: "
 def load_duckdb() -> ModuleType:
     """The module ``duckdb``; if it is missing or too old, `MirrorError` says how to install it."""
     try:
+        if "duckdb" not in sys.modules:
+            # What a signal's handler raises in an extension's import may be lost.
+            run_to_its_end(lambda: import_module("duckdb"))
         import duckdb
     except ModuleNotFoundError as error:
         if error.name != "duckdb":

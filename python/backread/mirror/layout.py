@@ -10,12 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
 
 from backread._files.access import RefusedFileError, flush_directory, read_file
+from backread._files.removal import remove_folder
 from backread._files.unfinished import Unfinished, is_unfinished, unfinished_name
 from backread.errors import MirrorError
 
@@ -156,4 +156,4 @@ def remove_snapshot(folder: Path, name: str) -> None:
     if path.is_symlink():
         with suppress(OSError):
             path.unlink()
-    shutil.rmtree(path, ignore_errors=True)
+    remove_folder(path)

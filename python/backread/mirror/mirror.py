@@ -301,10 +301,11 @@ class Mirror:
         """Queries the published snapshot; returns a lazy DuckDB relation.
 
         Read the relation with ``relation.df()``, ``.pl()``, ``.to_arrow_table()`` or
-        ``.fetchall()``; it renders in a notebook. It stays on the snapshot that was newest when it
-        was created, whose files remain for at least 15 minutes after they are replaced. All times
-        are UTC (convert with ``AT TIME ZONE 'Europe/Berlin'``), ids are those of the service. The
-        tables:
+        ``.fetchall()``; it renders in a notebook. DuckDB then runs the query: Ctrl-C ends it, often
+        as DuckDB's ``RuntimeError: Query interrupted``. It stays on the snapshot that was newest
+        when it was created, whose files remain for at least 15 minutes after they are replaced. All
+        times are UTC (convert with ``AT TIME ZONE 'Europe/Berlin'``), ids are those of the service.
+        The tables:
 
         - ``users``, ``messages`` (key: ``user_id, id``): the fields of the service, a message's
           sender in the columns ``sender_…``, undocumented fields as JSON in ``extra`` and

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backread._files.interruptible import run_interruptibly
 from backread.mirror.database import make_log
 from backread.mirror.engine import from_microseconds, rows_of, timestamp, transaction
-from backread.mirror.interruptible import run_interruptibly
 from backread.mirror.schema import PRIVACY, SECRET_MARK
 from backread.mirror.service import Service
 

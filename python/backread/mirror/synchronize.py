@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from backread._files.access import RefusedFileError, make_folder
+from backread._files.interruptible import run_interruptibly
 from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.commit import commit
 from backread.mirror.database import refuse_foreign
@@ -21,7 +22,6 @@ from backread.mirror.engine import check_path, load_duckdb, named_errors
 from backread.mirror.finish_run import end_partial, finish
 from backread.mirror.forgotten import forget_again
 from backread.mirror.given_users import given_users
-from backread.mirror.interruptible import run_interruptibly
 from backread.mirror.lock import writer_lock
 from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backread._files.access import access_of, flush_directory, flush_file, give_access
+from backread._files.removal import remove_folder
 from backread._files.unfinished import private_folder
 from backread.errors import MirrorError
 from backread.mirror.engine import connect, pattern, quoted, rows_of
@@ -81,7 +81,7 @@ def refuse_foreign_views(store: Store) -> None:
 def clear_views_database(store: Store) -> None:
     """Has the next publication write the file anew, without what other programs put into it."""
     # A DuckDB shell that was killed may have left rows here.
-    shutil.rmtree(store.folder / f"{VIEWS_NAME}.tmp", ignore_errors=True)
+    remove_folder(store.folder / f"{VIEWS_NAME}.tmp")
     if store.meta(WRITTEN) is not None:
         with store.transaction():
             store.set_meta(WRITTEN, "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import secrets
-import shutil
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator
@@ -26,6 +25,7 @@ from backread._files.access import (
     make_folder_above,
 )
 from backread._files.paths import local_path
+from backread._files.removal import remove_folder
 from backread._files.unfinished import private_folder
 from backread._profile.vendor import without_vendor
 from backread.testing.recording.draws import Key
@@ -378,7 +378,7 @@ def _replacing(folder: Path) -> Iterator[OpenNew]:
             if former.exists() and not place.exists():
                 _restore(former, place)
             else:
-                shutil.rmtree(former, ignore_errors=True)
+                remove_folder(former)
 
 
 @contextmanager
@@ -413,7 +413,7 @@ def _restore_interrupted(place: Path) -> None:
     name = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{16}}\.former", re.DOTALL)
     for former in [each for each in place.parent.iterdir() if name.fullmatch(each.name)]:
         if place.exists():
-            shutil.rmtree(former, ignore_errors=True)
+            remove_folder(former)
         else:
             former.rename(place)
 

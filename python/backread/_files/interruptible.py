@@ -1,7 +1,8 @@
-"""Runs work of DuckDB so that a signal ends it, and what the signal's handler raises comes out.
+"""Runs work that a signal's handler must not meet, so that what the handler raises comes out.
 
-Python runs handlers in the main thread. If that is in DuckDB, their exception is lost: DuckDB
-raises a different error. So the work runs in another thread, while the main one waits.
+Python runs handlers in the main thread. If that is in DuckDB, in the import of a module or in the
+removal of a folder, their exception may be lost. So the work runs in another thread, while the main
+one waits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from queue import SimpleQueue
 from threading import get_ident, main_thread
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ["run_interruptibly"]
+__all__ = ["run_interruptibly", "run_to_its_end"]
 
 Result = TypeVar("Result")
 Queue: TypeAlias = "SimpleQueue[Callable[[], None]]"
@@ -34,6 +35,15 @@ def run_interruptibly(work: Callable[[], Result], interrupt: Callable[[], object
     ``interrupt`` makes the work end soon, and may be called repeatedly. The work has ended when
     this returns or raises.
     """
+    return _run(work, interrupt)
+
+
+def run_to_its_end(work: Callable[[], Result]) -> Result:
+    """Runs short work to its end, and only then raises what a signal handler raised meanwhile."""
+    return _run(work, None)
+
+
+def _run(work: Callable[[], Result], interrupt: Callable[[], object] | None) -> Result:
     queue = _worker() if get_ident() == main_thread().ident else None
     if queue is None:
         return work()
@@ -43,13 +53,14 @@ def run_interruptibly(work: Callable[[], Result], interrupt: Callable[[], object
         while not call.has_ended(SECONDS_BETWEEN):
             pass
     except BaseException as error:
-        call.is_wanted = False
+        call.is_wanted = interrupt is None
         # Once more, because the handler may have run before the first time.
         queue.put(call.run)
         raised = error
         while True:
             try:
-                interrupt()
+                if interrupt is not None:
+                    interrupt()
                 if call.has_ended(SECONDS_BETWEEN_INTERRUPTIONS):
                     break
             except BaseException as later:
