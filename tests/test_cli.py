@@ -72,7 +72,7 @@ def test_secret_may_come_from_a_file(backread, server, tmp_path, monkeypatch):
         (["messages", "1", "--all"], "--all"),
         (["fetch"], "fetch"),
         (["users", "--timeout", "soon"], "--timeout"),
-        (["users", "--base-url", "not a url"], "--base-url (BACKREAD_BASE_URL) has a blank"),
+        (["users", "--base-url", "not a url"], "--base-url or BACKREAD_BASE_URL has a blank"),
         (["users", "--base-url", "http://chat.example.com"], "--allow-http"),
         (["users", "--secret-file", "nowhere"], "nowhere"),
         (["users", "--output", "no/such/folder/users"], "--output"),

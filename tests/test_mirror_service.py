@@ -125,7 +125,12 @@ PORTS = ("http://127.0.0.1:7001", "http://localhost:7002")
 
 @pytest.mark.parametrize(
     ("other", "why"),
-    [({"secret_mark": "beef"}, "another secret"), ({"vendor": "other"}, "another vendor")],
+    [
+        ({"secret_mark": "beef"}, "another secret"),
+        ({"vendor": "other"}, "another vendor"),
+        ({"base_url": f"{PORTS[1]}/other"}, "another path"),
+        ({"base_url": PORTS[1].replace("http", "https")}, "another scheme"),
+    ],
 )
 def test_another_service_behind_a_forwarded_port_is_refused(mirror, other, why):
     users(1, 2, base_url=PORTS[0]).sync_into(mirror.folder)

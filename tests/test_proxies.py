@@ -5,6 +5,7 @@ import contextlib
 import gc
 import logging
 import pickle
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -227,6 +228,23 @@ def test_a_refused_password_is_sent_to_a_proxy_once(face, secure, propose):
     address = f"http://ada:{PASSWORD}@{proxy.address}"
     error = face.failure(secure, ConnectError, hint, proxy=address)
     assert len(error.attempts) == len(proxy.requests) == 1
+
+
+def test_a_proxy_that_refuses_the_connection_is_named(face, secure):
+    with socket.socket() as taken:
+        # Bound, but not listening.
+        taken.bind(("127.0.0.1", 0))
+        proxy = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        says = r"no answer: the proxy cannot be connected to: .*refused"
+        face.failure(secure, ConnectError, says, proxy=proxy, max_retries=0, outage_patience=0)
+
+
+@pytest.mark.parametrize("scheme", ["https", "http"])
+def test_a_proxy_that_speaks_no_tls_is_not_taken_for_the_service(face, secure, propose, scheme):
+    server = secure if scheme == "https" else Plain()
+    proxy = f"https://{propose().address}"
+    says = "no secure connection to the proxy: .*does not speak TLS; .* scheme of .* the proxy"
+    face.failure(server, ConnectError, says, proxy=proxy, allow_http=True)
 
 
 def test_a_plain_proxy_that_wants_a_password_is_an_error_that_says_where_it_goes(face, propose):

@@ -225,6 +225,8 @@ def _is_somewhere() -> bool:
 def _with_options(text: str) -> str:
     """The error of a client with the options of the command instead of Python's arguments."""
     text = text.replace("strict=True", "--strict")
+    # Either may be meant: the option's name alone would say that it was given.
+    text = re.sub(r" \((BACKREAD_[A-Z_]+)\)", r" or \1", text)
     named = set()
     for name, option in OPTIONS.items():
         # A single word may be meant as such: "the proxy".

@@ -75,11 +75,14 @@ class Service:
     def may_have_moved_from(self, held: Service) -> bool:
         """Whether it may be the same service, whose port on this machine has changed.
 
-        Mocks and forwarded ports often have another one each time.
+        Mocks and forwarded ports often have another one each time. The path stays: a gateway has
+        several services by their paths.
         """
+        given, before = urlsplit(self.base_url), urlsplit(held.base_url)
         return (
             self.on_loopback
             and held.on_loopback
+            and (given.scheme, given.path) == (before.scheme, before.path)
             and self.vendor == held.vendor
             and not self.has_other_secret(held)
         )

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use url::{Host, Url};
+use url::{Host, ParseError, Url};
 
 pub use self::options::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options};
 use super::error::Error;
@@ -183,6 +183,13 @@ impl Origin {
 const UNPRINTABLE: &str = "has a blank, a line break or a character that is not ASCII (write such \
                            a character as xn--... in a host, elsewhere as %...)";
 
+const QUOTED: &str = "has quotation marks around it, which are not part of it";
+
+fn is_quoted(text: &str) -> bool {
+    let inner = |mark: char| text.strip_prefix(mark)?.strip_suffix(mark);
+    inner('"').or_else(|| inner('\'')).is_some()
+}
+
 /// URL parsers silently drop some characters that are not printable ASCII.
 fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
@@ -237,7 +244,13 @@ fn base_url(given: Option<String>) -> Result<Url, Error> {
     if !is_printable(text) {
         return Err(malformed(UNPRINTABLE));
     }
-    let url = Url::parse(text).map_err(|error| malformed(&format!("is not a URL: {error}")))?;
+    if is_quoted(text) {
+        return Err(malformed(QUOTED));
+    }
+    let url = Url::parse(text).map_err(|error| match error {
+        ParseError::RelativeUrlWithoutBase => malformed("does not begin with http:// or https://"),
+        error => malformed(&format!("is not a URL: {error}")),
+    })?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(malformed(&format!(
             "begins with {:?}, not with http or https",
@@ -257,13 +270,16 @@ fn base_url(given: Option<String>) -> Result<Url, Error> {
 
 fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
     let secret = given.unwrap_or_default();
-    if is_printable(secret.expose_secret()) {
-        return Ok(secret);
-    }
-    Err(Error::configuration(
-        "api_secret (BACKREAD_API_SECRET) has a blank, a line break or a character that is not \
-         ASCII; copy the API Secret Key again, without any text around it",
-    ))
+    let fault = match secret.expose_secret() {
+        // A bearer token has none (RFC 6750, 2.1); files of settings leave them in.
+        quoted if is_quoted(quoted) => QUOTED,
+        text if is_printable(text) => return Ok(secret),
+        _ => "has a blank, a line break or a character that is not ASCII",
+    };
+    Err(Error::configuration(format!(
+        "api_secret (BACKREAD_API_SECRET) {fault}; copy the API Secret Key again, without any text \
+         around it"
+    )))
 }
 
 fn vendor(given: Option<String>) -> Result<String, Error> {

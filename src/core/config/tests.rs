@@ -90,6 +90,24 @@ fn base_urls_that_cannot_be_right_are_refused() {
 }
 
 #[test]
+fn quotation_marks_that_a_file_of_settings_left_are_named() {
+    for (url, secret) in [
+        ("\"https://a.example\"", "secret"),
+        ("'https://a.example'", "secret"),
+        ("https://a.example", "\"secret\""),
+        ("https://a.example", "'secret'"),
+    ] {
+        let message = refusal(Settings {
+            api_secret: Some(secret.into()),
+            ..settings(url)
+        });
+        assert!(message.contains("has quotation marks around it"), "{message}");
+    }
+    let message = refusal(settings("127.0.0.1:8080"));
+    assert!(message.contains("does not begin with http://"), "{message}");
+}
+
+#[test]
 fn plain_http_is_for_loopback_or_on_demand() {
     for loopback in [
         "http://127.0.0.1:8080",

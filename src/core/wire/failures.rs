@@ -12,6 +12,9 @@ const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
 // Its message for any other answer than 200 to CONNECT, whose status it does not tell.
 const NO_TUNNEL: &str = "tunnel error: unsuccessful";
 
+// And for a proxy that cannot be connected to.
+const NO_PROXY: &str = "tunnel error: failed to create underlying connection";
+
 pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
     if error.is_builder() {
         return ErrorKind::Transport(format!("the request cannot be made: {}", chain(error)));
@@ -25,7 +28,7 @@ pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
                 .to_owned(),
         );
     }
-    let mut reason = chain(error);
+    let mut reason = chain(error).replace(NO_PROXY, "the proxy cannot be connected to");
     if root_cause(error) == NO_TUNNEL {
         reason = "the proxy did not connect to the service (CONNECT): it may forbid that host or \
                   port, or not reach it"
@@ -38,6 +41,11 @@ pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
         );
     }
     ErrorKind::Connect(reason)
+}
+
+/// Whether the proxy could not be connected to.
+pub fn is_of_proxy(error: &reqwest::Error) -> bool {
+    chain(error).contains(NO_PROXY)
 }
 
 #[cfg(unix)]

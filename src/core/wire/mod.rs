@@ -165,13 +165,21 @@ impl Transport {
     ) -> Result<Answer, Failed> {
         let response = request.send().await.map_err(|error| Failed {
             not_processed: self.answered.not_processed(&error),
-            kind: match tls_errors::lasting_failure(&error, &self.origin.host()) {
+            kind: match tls_errors::lasting_failure(&error, &self.tls_peer(&error)) {
                 Some(reason) => ErrorKind::Insecure(reason),
                 None => send_failure(&error),
             },
         })?;
         self.answered.note(&response);
         Ok(read(response, decoding, bounds).await?)
+    }
+
+    /// With whom TLS failed.
+    fn tls_peer(&self, error: &reqwest::Error) -> String {
+        if self.origin.url.scheme() == "http" || failures::is_of_proxy(error) {
+            return "the proxy".to_owned();
+        }
+        self.origin.host()
     }
 }
 
