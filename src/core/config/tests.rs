@@ -101,7 +101,10 @@ fn quotation_marks_that_a_file_of_settings_left_are_named() {
             api_secret: Some(secret.into()),
             ..settings(url)
         });
-        assert!(message.contains("has quotation marks around it"), "{message}");
+        assert!(
+            message.contains("has quotation marks around it"),
+            "{message}"
+        );
     }
     let message = refusal(settings("127.0.0.1:8080"));
     assert!(message.contains("does not begin with http://"), "{message}");
