@@ -5,11 +5,15 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from backread._files.removal import remove_folder
+from backread._files.unfinished import private_folder
 from interpreter import SECONDS
+
+fcntl = pytest.importorskip("fcntl")
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
 
@@ -58,8 +62,8 @@ def test_ctrl_c_during_an_import_is_not_lost(tmp_path, module, code, expected):
     assert (done.returncode, done.stderr) == expected
 
 
-def test_a_folder_is_removed_to_its_end_and_then_ctrl_c_is_raised(tmp_path):
-    folder = tmp_path / "folder"
+def fill(folder: Path) -> None:
+    """Puts much into the folder; sends Ctrl-C when some of it is removed."""
     for number in range(3_000):
         (folder / str(number)).mkdir(parents=True)
 
@@ -69,6 +73,40 @@ def test_a_folder_is_removed_to_its_end_and_then_ctrl_c_is_raised(tmp_path):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
+
+
+def test_a_folder_is_removed_to_its_end_and_then_ctrl_c_is_raised(tmp_path):
+    folder = tmp_path / "folder"
+    fill(folder)
     with pytest.raises(KeyboardInterrupt):
         remove_folder(folder)
     assert not folder.exists()
+
+
+def test_a_private_folder_is_unlocked_all_the_same(tmp_path):
+    private = private_folder(tmp_path, "any")
+    folder = private.__enter__()
+    descriptor = os.open(folder, os.O_RDONLY)
+    fill(folder)
+    with pytest.raises(KeyboardInterrupt):
+        private.__exit__(None, None, None)
+    # Its lock is of the file, not of the process.
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(descriptor)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", ["pass", "run_to_its_end(int)"], ids=["first", "later"])
+def test_work_in_a_finalizer_does_not_hang(before):
+    code = f"""
+from backread._files.interruptible import run_to_its_end
+{before}
+class Last:
+    def __del__(self):
+        print(run_to_its_end(lambda: "ran"))
+last = Last()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")

@@ -247,6 +247,20 @@ def test_a_proxy_that_speaks_no_tls_is_not_taken_for_the_service(face, secure, p
     face.failure(server, ConnectError, says, proxy=proxy, allow_http=True)
 
 
+def test_a_proxy_with_the_certificate_of_another_host_is_named(face, secure, authority, propose):
+    proxy = f"https://{propose(context=authority.context('other.example')).address}"
+    says = "no secure connection to the proxy: .*: check the host in the proxy's address"
+    face.failure(secure, ConnectError, says, proxy=proxy, ca_bundle=authority.file)
+
+
+def test_a_proxy_that_requires_a_certificate_is_named(face, secure, authority, propose):
+    context = authority.context("127.0.0.1")
+    authority.trusted_by(context)
+    proxy = f"https://{propose(secure.server_port, context=context).address}"
+    says = "no secure connection to the proxy: .*client certificate.*; check the proxy's address"
+    face.failure(secure, ConnectError, says, proxy=proxy, ca_bundle=authority.file)
+
+
 def test_a_plain_proxy_that_wants_a_password_is_an_error_that_says_where_it_goes(face, propose):
     proxy = f"http://{propose(plain=lambda request: NEEDS_PASSWORD).address}"
     error = face.failure(Plain(), StatusError, "proxy=", allow_http=True, proxy=proxy)

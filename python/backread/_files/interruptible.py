@@ -8,6 +8,7 @@ one waits.
 from __future__ import annotations
 
 import os
+import sys
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -44,7 +45,9 @@ def run_to_its_end(work: Callable[[], Result]) -> Result:
 
 
 def _run(work: Callable[[], Result], interrupt: Callable[[], object] | None) -> Result:
-    queue = _worker() if get_ident() == main_thread().ident else None
+    # While the interpreter ends, other threads do not run any more.
+    ends = sys.is_finalizing()
+    queue = None if ends or get_ident() != main_thread().ident else _worker()
     if queue is None:
         return work()
     call = _Call(work)
@@ -97,6 +100,8 @@ class _Call(Generic[Result]):
         except BaseException as error:
             self._error = error
         finally:
+            # What it holds is freed here, not while the caller goes on or the process ends.
+            del self._work
             self._ended = True
             self._running.release()
 
@@ -116,7 +121,8 @@ class _Call(Generic[Result]):
             self.forget()
 
     def forget(self) -> None:
-        """Lets go of its error, whose traceback has a frame that holds this call."""
+        """Lets go of its result, and of its error, whose traceback has a frame of this call."""
+        self._results.clear()
         self._error = None
 
 

@@ -145,9 +145,11 @@ def private_folder(directory: Path, name: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        remove_folder(folder)
-        if descriptor is not None:
-            os.close(descriptor)
+        try:
+            remove_folder(folder)
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
 
 
 def scratch_folder() -> Path:

@@ -12,6 +12,9 @@ const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
 // Its message for any other answer than 200 to CONNECT, whose status it does not tell.
 const NO_TUNNEL: &str = "tunnel error: unsuccessful";
 
+// What all of them begin with.
+const TUNNEL: &str = "tunnel error: ";
+
 // And for a proxy that cannot be connected to.
 const NO_PROXY: &str = "tunnel error: failed to create underlying connection";
 
@@ -43,9 +46,9 @@ pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
     ErrorKind::Connect(reason)
 }
 
-/// Whether the proxy could not be connected to.
+/// Whether it failed before the proxy had connected to the service. TLS with the service begins then.
 pub fn is_of_proxy(error: &reqwest::Error) -> bool {
-    chain(error).contains(NO_PROXY)
+    chain(error).contains(TUNNEL)
 }
 
 #[cfg(unix)]

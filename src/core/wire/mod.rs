@@ -16,6 +16,7 @@ use url::Url;
 use self::encoding::{Body, Encoding, Unfit};
 use self::failures::{root_cause, send_failure};
 pub use self::redirects::{MOST_REDIRECTS, Target, too_many};
+use self::tls_errors::Peer;
 use crate::core::api::Endpoint;
 use crate::core::config::Origin;
 use crate::core::error::{Error, ErrorKind};
@@ -175,11 +176,17 @@ impl Transport {
     }
 
     /// With whom TLS failed.
-    fn tls_peer(&self, error: &reqwest::Error) -> String {
+    fn tls_peer(&self, error: &reqwest::Error) -> Peer {
         if self.origin.url.scheme() == "http" || failures::is_of_proxy(error) {
-            return "the proxy".to_owned();
+            return Peer {
+                name: "the proxy".to_owned(),
+                setting: "the proxy's address",
+            };
         }
-        self.origin.host()
+        Peer {
+            name: self.origin.host(),
+            setting: "base_url",
+        }
     }
 }
 

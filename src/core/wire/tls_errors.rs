@@ -5,12 +5,39 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
+/// With whom TLS failed.
+pub struct Peer {
+    pub name: String,
+    /// What names its host, for a message.
+    pub setting: &'static str,
+}
+
 /// Why waiting does not help, if TLS failed in such a way.
-pub fn lasting_failure(error: &(dyn StdError + 'static), host: &str) -> Option<String> {
+pub fn lasting_failure(error: &(dyn StdError + 'static), peer: &Peer) -> Option<String> {
     let failure = cause::<TlsError>(error)?;
+    let (name, setting) = (&peer.name, peer.setting);
     let advice = match failure {
+        TlsError::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => &format!("the certificate is another host's: check the host in {setting}"),
         TlsError::InvalidCertificate(reason) => certificate_advice(reason),
-        TlsError::AlertReceived(alert) => alert_advice(*alert)?,
+        TlsError::AlertReceived(AlertDescription::UnrecognisedName) => {
+            &format!("it knows no host of this name; check the host in {setting}")
+        }
+        TlsError::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied,
+        ) => &format!("it requires a client certificate, and backread has none; check {setting}"),
+        TlsError::AlertReceived(
+            AlertDescription::ProtocolVersion
+            | AlertDescription::InsufficientSecurity
+            | AlertDescription::HandshakeFailure,
+        ) => {
+            "it shares no version of TLS and no cipher with backread, or requires a client \
+             certificate; it must offer TLS 1.2 or 1.3"
+        }
         TlsError::InvalidMessage(_) => {
             "the server does not speak TLS; check the port and the scheme of base_url and of the \
              proxy"
@@ -21,7 +48,7 @@ pub fn lasting_failure(error: &(dyn StdError + 'static), host: &str) -> Option<S
         }
         _ => return None,
     };
-    Some(format!("{host}: {failure}; {advice}"))
+    Some(format!("{name}: {failure}; {advice}"))
 }
 
 fn certificate_advice(reason: &CertificateError) -> &'static str {
@@ -42,34 +69,10 @@ fn certificate_advice(reason: &CertificateError) -> &'static str {
              make it with basicConstraints=critical,CA:FALSE, and name it in ca_bundle or \
              SSL_CERT_FILE"
         }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "the certificate is another host's: check the host in base_url"
-        }
         _ => {
             "if it is the right server, name the PEM file of the authority that issued its \
              certificate in ca_bundle or SSL_CERT_FILE"
         }
-    }
-}
-
-fn alert_advice(alert: AlertDescription) -> Option<&'static str> {
-    match alert {
-        AlertDescription::CertificateRequired
-        | AlertDescription::BadCertificate
-        | AlertDescription::UnknownCA
-        | AlertDescription::AccessDenied => {
-            Some("it requires a client certificate, and backread has none; check base_url")
-        }
-        AlertDescription::ProtocolVersion
-        | AlertDescription::InsufficientSecurity
-        | AlertDescription::HandshakeFailure => Some(
-            "it shares no version of TLS and no cipher with backread, or requires a client \
-             certificate; it must offer TLS 1.2 or 1.3",
-        ),
-        AlertDescription::UnrecognisedName => {
-            Some("it knows no host of this name; check the host in base_url")
-        }
-        _ => None,
     }
 }
 
