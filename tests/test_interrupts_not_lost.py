@@ -13,9 +13,7 @@ from backread._files.removal import remove_folder
 from backread._files.unfinished import private_folder
 from interpreter import SECONDS
 
-fcntl = pytest.importorskip("fcntl")
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
+fcntl = pytest.importorskip("fcntl", reason="Windows sends SIGINT to a console")
 
 LOSES_IT = """
 import os, signal

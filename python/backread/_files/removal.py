@@ -13,7 +13,7 @@ __all__ = ["remove_folder"]
 def remove_folder(folder: Path) -> None:
     """Removes a folder if it is there; what cannot be removed stays.
 
-    A signal is handled once it is removed: if a handler raises in `shutil.rmtree`, that may close a
-    file descriptor twice, and raises an error of its own.
+    What a signal's handler raises is raised afterwards: within `shutil.rmtree`, it could make that
+    close a file descriptor twice, and be replaced by the error of the second time.
     """
     run_to_its_end(lambda: shutil.rmtree(folder, ignore_errors=True))
