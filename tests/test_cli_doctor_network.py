@@ -94,7 +94,9 @@ def test_a_proxy_is_named_without_its_password(doctor, monkeypatch):
                 ("invalid", "chat.invalid", ""),
                 (".chat.invalid", "chat.invalid", ""),
                 ("hat.invalid", "chat.invalid", "HTTPS_PROXY"),
-                ("*.invalid", "chat.invalid", "HTTPS_PROXY"),
+                ("*.invalid", "chat.invalid", ""),
+                ("*.other.invalid", "chat.invalid", "HTTPS_PROXY"),
+                ("other.invalid  chat.invalid", "chat.invalid", ""),
                 (",", "chat.invalid", "HTTPS_PROXY"),
                 ("chat.invalid:443", "chat.invalid", ""),
                 ("chat.invalid:8443", "chat.invalid", "HTTPS_PROXY"),
@@ -179,6 +181,42 @@ def test_a_proxy_that_refuses_the_host_is_quoted(
     assert request.headers["proxy-authorization"] == f"Basic {basic}"
     assert "s3cret-of-mine" not in str(request)
     assert "passw0rd" not in done.out
+
+
+def test_a_proxy_that_knows_no_basic_is_named_with_what_it_knows(doctor, no_settings, monkeypatch):
+    monkeypatch.setenv("BACKREAD_BASE_URL", "https://chat.example.com")
+    monkeypatch.setenv("BACKREAD_API_SECRET", "s3cret-of-mine")
+    monkeypatch.setenv("BACKREAD_VENDOR", "example")
+    offers = "Proxy-Authenticate: Negotiate\r\nProxy-Authenticate: NTLM\r\n"
+    with ProxyServer(refusal=f"HTTP/1.1 407 No\r\n{offers}\r\n".encode()) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://ada:passw0rd@{proxy.address}")
+        done = doctor("--json")
+    assert (
+        "accepts Negotiate or NTLM, and backread knows Basic" in findings(done, "reachable")[-1][1]
+    )
+    assert len(proxy.requests) == 1
+
+
+def test_a_password_that_a_plain_proxy_refused_is_not_repeated(doctor, no_settings, monkeypatch):
+    monkeypatch.setenv("BACKREAD_BASE_URL", "http://chat.example.com")
+    monkeypatch.setenv("BACKREAD_ALLOW_HTTP", "1")
+    monkeypatch.setenv("BACKREAD_API_SECRET", "s3cret-of-mine")
+    monkeypatch.setenv("BACKREAD_VENDOR", "example")
+    refusal = b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"
+    with ProxyServer(plain=lambda request: refusal) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://ada:passw0rd@{proxy.address}")
+        done = doctor("--json")
+    [(state, text)] = findings(done, "service")
+    assert (state, "HTTP_PROXY" in text) == ("problem", True)
+    assert len(proxy.requests) == 1
+
+
+def test_a_proxy_for_http_alone_is_named_where_another_may_be_needed(doctor, monkeypatch):
+    monkeypatch.setenv("BACKREAD_BASE_URL", "https://chat.invalid")
+    monkeypatch.setenv("BACKREAD_API_SECRET", "s3cret-of-mine")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    [(_, text)] = findings(doctor("--json"), "reachable")
+    assert "HTTP_PROXY is for http:// only: set HTTPS_PROXY" in text
 
 
 def test_a_proxy_that_connects_to_the_host(doctor, authority, monkeypatch):

@@ -1,6 +1,7 @@
 """Statuses and broken answers: what error each is, what it carries, what is tried again."""
 
 import gzip
+import re
 import socket
 from typing import Any
 
@@ -70,6 +71,31 @@ def test_each_status_is_its_error_and_carries_the_answer(face, scripted, status,
     for part in ("GET /external/users/42", str(status), "1 attempt", "r-17", advice):
         assert part in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (400, "rejected the arguments; .* web page, so something in front of the service"),
+        (401, "rejected the secret; .* web page, so something in front of the service"),
+        (403, "web page: something in front .* too many requests: see rate_limit.* may not read"),
+        (404, "no such user .* web page, so something in front of the service"),
+    ],
+)
+def test_a_web_page_may_be_of_something_in_front_of_the_service(face, scripted, status, says):
+    page = answer(status, b"<html><title>No</title>", {"content-type": "text/html; charset=utf-8"})
+    error = failure(face, scripted(page), StatusError)
+    assert re.search(says, str(error))
+    text = answer(status, b"{}", {"content-type": "application/json"})
+    assert "web page" not in str(failure(face, scripted(text), StatusError))
+
+
+def test_a_list_of_users_that_is_not_there_is_a_wrong_address(face, scripted):
+    client = face.client(scripted(answer(404, b'{"detail": "no route"}')))
+    with pytest.raises(NotFoundError, match="no list of users there; check base_url") as caught:
+        face.collect(client.users.list())
+    assert "no such user" not in str(caught.value)
+    face.close(client)
 
 
 def test_an_error_body_is_decompressed_and_else_as_it_came(face, scripted):

@@ -160,6 +160,23 @@ def test_a_query_too_large_for_memory_writes_for_its_user_alone(server, tmp_path
 
 
 @each_folder
+@pytest.mark.parametrize("given", [0o755, 0o777])
+def test_a_new_folder_that_its_file_system_opens_to_others_is_refused(
+    make, server, tmp_path, monkeypatch, given
+):
+    """As FAT, NTFS and SMB mounts do, which ignore the mode."""
+    real = Path.mkdir
+    monkeypatch.setattr(Path, "mkdir", lambda self, *_, **__: real(self) or self.chmod(given))
+    folder = tmp_path / "folder"
+    with pytest.raises(
+        (MirrorError, LandingError, OSError), match=rf"{given:04o}.* read it; mount .* umask=077"
+    ) as caught:
+        make(folder, server)
+    assert len(str(caught.value).splitlines()) == 1
+    assert not folder.exists()
+
+
+@each_folder
 @pytest.mark.parametrize("given", [0o777, 0o1777, 0o702])
 def test_a_folder_that_everyone_may_write_to_is_refused(make, server, tmp_path, given):
     folder = tmp_path / "folder"

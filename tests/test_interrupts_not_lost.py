@@ -97,7 +97,7 @@ def test_a_private_folder_is_unlocked_all_the_same(tmp_path):
 @pytest.mark.parametrize("before", ["pass", "run_to_its_end(int)"], ids=["first", "later"])
 def test_work_in_a_finalizer_does_not_hang(before):
     code = f"""
-from backread._files.interruptible import run_to_its_end
+from backread._interruptible import run_to_its_end
 {before}
 class Last:
     def __del__(self):

@@ -17,6 +17,8 @@ from mirrors import leave_torn_log, rows, sync
 
 pytest.importorskip("duckdb")
 
+import duckdb
+
 from backread.mirror import Mirror
 from backread.mirror.engine import connect, named_errors, pattern, rows_of
 
@@ -48,6 +50,25 @@ def test_a_file_in_place_of_the_folder_is_called_a_file(tmp_path):
     (tmp_path / "chats.txt").touch()
     with pytest.raises(MirrorError, match=r"chats\.txt is a file, but a mirror is a folder"):
         Mirror(tmp_path / "chats.txt").sql("SELECT 1")
+
+
+@posix_only
+def test_a_link_to_nowhere_is_called_one(tmp_path, server):
+    (tmp_path / "chats").symlink_to(tmp_path / "disk")
+    with pytest.raises(MirrorError, match=r"chats is a symbolic link to .*disk.* create that"):
+        sync(Mirror(tmp_path / "chats"), server)
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        ('Could not write file "/x/mirror.duckdb": Illegal seek', "no writes in the middle"),
+        ('Cannot open file "/x/mirror.duckdb": Operation not permitted', "its permissions"),
+    ],
+)
+def test_what_a_file_system_cannot_do_is_named(tmp_path, error, advice):
+    with pytest.raises(MirrorError, match=advice), named_errors(tmp_path):
+        raise duckdb.IOException(f"IO Error: {error}")
 
 
 def test_a_misspelt_folder_is_named_before_a_sync_is_advised(mirror):

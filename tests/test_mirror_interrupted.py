@@ -24,7 +24,7 @@ pytest.importorskip("duckdb")
 import duckdb
 
 from backread._files import interruptible
-from backread._files.interruptible import run_interruptibly
+from backread._interruptible import run_interruptibly
 from backread.mirror import Mirror, SyncProgress
 from backread.mirror.engine import transaction
 from command_line import settings_of

@@ -118,6 +118,41 @@ def test_lock_that_does_not_say_by_whom_refuses_all_the_same(mirror, written):
         assert "being synced by another process; wait" in refusal(mirror)
 
 
+@posix_only
+@pytest.mark.parametrize(
+    "written", [b"", b'{"pid": 7, "host": "far", "since": "2026-11-27T10:00Z"}']
+)
+def test_another_who_writes_the_folder_by_another_mount_ends_the_sync(mirror, written):
+    """Locks of sshfs and bindfs hold in one mount only, but the lock's file is one file."""
+    BatchSource(batch([{"id": 1}], swept="snapshot")).sync_into(mirror.folder)
+
+    def take_over(now: SyncProgress) -> None:
+        if now.phase == "reading":
+            (mirror.folder / lock.LOCK_NAME).write_bytes(written)
+
+    source = BatchSource(batch([{"id": 1}, {"id": 2}], swept="snapshot"))
+    by = "a process on the machine far" if written else "another process"
+    with pytest.raises(MirrorError, match=rf"also written by {by}.* mounts, such as sshfs"):
+        source.sync_into(mirror.folder, on_progress=take_over)
+    assert rows(mirror, "SELECT id FROM users") == [(1,)]
+    source.sync_into(mirror.folder)
+    assert rows(mirror, "SELECT id FROM users ORDER BY 1") == [(1,), (2,)]
+
+
+@posix_only
+def test_nothing_is_published_over_what_another_has_published_by_another_mount(mirror):
+    def take_over(now: SyncProgress) -> None:
+        if now.phase == "publishing":
+            (mirror.folder / lock.LOCK_NAME).write_bytes(b"")
+
+    source = BatchSource(batch([{"id": 1}], swept="snapshot"))
+    with pytest.raises(MirrorError, match="also written by"):
+        source.sync_into(mirror.folder, on_progress=take_over)
+    assert not (mirror.folder / "published" / "current").exists()
+    source.sync_into(mirror.folder)
+    assert rows(mirror, "SELECT id FROM users") == [(1,)]
+
+
 def test_what_a_killed_sync_left_in_the_lock_is_nobody(mirror):
     mirror.folder.mkdir()
     signature = {"pid": 4321, "host": socket.gethostname(), "since": "2026-03-01T02:00:00+00:00"}

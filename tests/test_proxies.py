@@ -139,6 +139,48 @@ def test_a_proxy_of_the_environment_is_told_no_more(
     assert PASSWORD not in everything_public(client)
 
 
+@pytest.mark.parametrize("by", ["argument", "environment"])
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("ada:p@ss", "ada:p@ss"),
+        ("ada@example.com:pw", "ada@example.com:pw"),
+        ("ada:p@ss:99", "ada:p@ss:99"),
+        ("ada:p%40s%23s", "ada:p@s#s"),
+        ("ada:50%", "ada:50%"),
+    ],
+)
+def test_a_password_is_sent_to_a_proxy_whole(
+    face, secure, authority, propose, monkeypatch, by, given, sent
+):
+    proxy = propose(secure.server_port)
+    text = f"http://{given}@{proxy.address}"
+    if by == "environment":
+        monkeypatch.setenv("HTTPS_PROXY", text)
+    options = {"proxy": text} if by == "argument" else {}
+    assert face.get(secure, ca_bundle=authority.file, **options).id == 42
+    (connect,) = proxy.requests
+    _, _, credential = connect.headers["proxy-authorization"].partition(" ")
+    assert base64.b64decode(credential).decode() == sent
+
+
+@pytest.mark.parametrize("by", ["argument", "environment"])
+@pytest.mark.parametrize(
+    "password", ["pa55/w", "pa55?w", "pa55#w", "pa55\\w", "123/pa55", "1?pa55"]
+)
+def test_a_password_that_must_be_encoded_is_refused_with_how_and_not_shown(
+    monkeypatch, by, password
+):
+    text = f"http://ada:{password}@127.0.0.1:3128"
+    if by == "environment":
+        monkeypatch.setenv("HTTPS_PROXY", text)
+    options = {"proxy": text} if by == "argument" else {}
+    with pytest.raises(ConfigurationError, match=r"/ as %2F, \? as %3F, # as %23") as caught:
+        Client("https://chat.example.com", "s3cretOfOurs", "example", **options)
+    assert "pa55" not in str(caught.value)
+    assert "3128" not in str(caught.value).replace("proxy.example.com:3128", "")
+
+
 def test_the_argument_rules_over_the_environment(face, secure, authority, propose, monkeypatch):
     given, environment = propose(secure.server_port), propose(secure.server_port)
     monkeypatch.setenv("HTTPS_PROXY", f"http://{environment.address}")
@@ -165,6 +207,16 @@ def test_a_host_of_no_proxy_is_asked_without_one(face, propose, monkeypatch, var
         face.call(client.users.get, 42)
     face.close(client)
     assert proxy.requests == []
+
+
+@pytest.mark.parametrize("exempt", ["*.example.com", "other.example chat.example.com", "a b,*.com"])
+def test_names_of_no_proxy_are_read_as_they_are_written(monkeypatch, exempt):
+    # It would be refused if it were used.
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1080")
+    monkeypatch.setenv("NO_PROXY", exempt)
+    Client("https://chat.example.com", "s3cretOfOurs", "example").close()
+    with pytest.raises(ConfigurationError, match="socks5"):
+        Client("https://chat.example.org", "s3cretOfOurs", "example")
 
 
 def test_plain_http_by_a_proxy_shows_it_the_secret_so_it_must_be_allowed(face, propose):
@@ -224,7 +276,7 @@ def test_no_failure_shows_the_password(
 def test_a_refused_password_is_sent_to_a_proxy_once(face, secure, propose):
     """More attempts might lock the account."""
     proxy = propose(secure.server_port, refusal=NEEDS_PASSWORD)
-    hint = r"407: the proxy requires .* proxy= or HTTPS_PROXY"
+    hint = r"407: the proxy requires .*Negotiate, name a relay.* proxy= or HTTPS_PROXY"
     address = f"http://ada:{PASSWORD}@{proxy.address}"
     error = face.failure(secure, ConnectError, hint, proxy=address)
     assert len(error.attempts) == len(proxy.requests) == 1
@@ -247,6 +299,12 @@ def test_a_proxy_that_speaks_no_tls_is_not_taken_for_the_service(face, secure, p
     face.failure(server, ConnectError, says, proxy=proxy, allow_http=True)
 
 
+def test_a_proxy_that_ends_the_connection_may_speak_tls(face, secure, propose, authority):
+    proxy = f"http://{propose(context=authority.context('127.0.0.1')).address}"
+    says = "the proxy ended the connection .*its address begins with https"
+    face.failure(secure, ConnectError, says, proxy=proxy, max_retries=0, outage_patience=0)
+
+
 def test_a_proxy_with_the_certificate_of_another_host_is_named(face, secure, authority, propose):
     proxy = f"https://{propose(context=authority.context('other.example')).address}"
     says = "no secure connection to the proxy: .*: check the host in the proxy's address"
@@ -263,7 +321,8 @@ def test_a_proxy_that_requires_a_certificate_is_named(face, secure, authority, p
 
 def test_a_plain_proxy_that_wants_a_password_is_an_error_that_says_where_it_goes(face, propose):
     proxy = f"http://{propose(plain=lambda request: NEEDS_PASSWORD).address}"
-    error = face.failure(Plain(), StatusError, "proxy=", allow_http=True, proxy=proxy)
+    says = "proxy= or HTTP_PROXY"
+    error = face.failure(Plain(), StatusError, says, allow_http=True, proxy=proxy)
     assert error.status_code == 407
 
 
@@ -300,6 +359,7 @@ def test_nothing_that_hangs_on_a_client_holds_the_password(face, secure, authori
         f"http://ada:{PASSWORD}é@proxy.example.com",
         f"http://ada:{PASSWORD}\ud800@proxy.example.com",
         f"ada:{PASSWORD}@proxy.example.com:3128",
+        "localhost:3128",
         f"{PASSWORD}",
     ],
 )

@@ -76,7 +76,14 @@ pub enum ErrorKind {
 // How much of a rejected request's body is read for its words, in bytes, and shown, in characters.
 const MOST_BODY_READ: usize = 16 * 1024;
 const MOST_WORDS: usize = 120;
-const PROXY_PASSWORD: &str = "the proxy requires a user name and password, or rejected those given";
+const PROXY_PASSWORD: &str = "the proxy requires a user name and password, or rejected those \
+                              given (only Basic, RFC 7617, is known: for NTLM or Negotiate, name a \
+                              relay on this machine)";
+const HTML: &str = "text/html";
+const WEB_PAGE: &str = "; its answer is a web page, so something in front of the service may have \
+                        sent it (a proxy, a firewall)";
+const NO_LIST_OF_USERS: &str = "it has no list of users there; check base_url, which must be all \
+                                that is in front of /external/users";
 
 /// How a response differs from the documented shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,12 +163,10 @@ impl Error {
     /// Whether it is an error status whose body says that it is HTML or plain text, as gateways send
     /// them, and not JSON.
     pub fn is_page_or_text(&self) -> bool {
-        let ErrorKind::Status(failure) = &self.kind else {
-            return false;
-        };
-        let mut headers = failure.headers.iter();
-        let named = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        !failure.body.is_empty() && named.is_some_and(|(_, value)| value.starts_with("text/"))
+        match &self.kind {
+            ErrorKind::Status(failure) => failure.is_of_type("text/"),
+            _ => false,
+        }
     }
 
     /// Whether the response exceeds `max_response_bytes`.
@@ -208,7 +213,24 @@ impl Error {
     pub fn without_content(&self) -> String {
         let cause = self.cause.as_ref();
         let cause = cause.map(|cause| cause.kind.without_content());
-        self.message(self.kind.without_content(), cause)
+        let what = match self.without_any_users() {
+            Some(failure) => failure.in_words(NO_LIST_OF_USERS, None),
+            None => self.kind.without_content(),
+        };
+        self.message(what, cause)
+    }
+
+    /// The list of all users was requested and is not there, which no service does at the right
+    /// address.
+    fn without_any_users(&self) -> Option<&StatusFailure> {
+        match (&self.kind, &self.request) {
+            (ErrorKind::Status(failure), Some(request))
+                if self.is_not_found() && request.starts_with("/external/users?") =>
+            {
+                Some(failure)
+            }
+            _ => None,
+        }
     }
 
     fn message(&self, what: String, cause: Option<String>) -> String {
@@ -234,7 +256,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cause = self.cause.as_ref().map(|cause| cause.kind.to_string());
-        formatter.write_str(&self.message(self.kind.to_string(), cause))
+        let what = match self.without_any_users() {
+            Some(failure) => failure.in_words(NO_LIST_OF_USERS, failure.words()),
+            None => self.kind.to_string(),
+        };
+        formatter.write_str(&self.message(what, cause))
     }
 }
 
@@ -247,7 +273,7 @@ impl ErrorKind {
                 Misfit::NotJson => "the answer is not JSON".to_owned(),
                 _ => "the answer does not have the documented shape".to_owned(),
             },
-            Self::Status(failure) => failure.in_words(None),
+            Self::Status(failure) => failure.in_words(failure.advice(), None),
             kind => kind.to_string(),
         }
     }
@@ -344,6 +370,13 @@ impl fmt::Display for ErrorKind {
 }
 
 impl StatusFailure {
+    /// Whether it has a body, whose media type begins so.
+    fn is_of_type(&self, start: &str) -> bool {
+        let mut headers = self.headers.iter();
+        let named = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        !self.body.is_empty() && named.is_some_and(|(_, value)| value.starts_with(start))
+    }
+
     /// What the body of a rejected request says, where frameworks say it.
     fn words(&self) -> Option<String> {
         if !(400..500).contains(&self.status) || self.body.len() > MOST_BODY_READ {
@@ -357,11 +390,17 @@ impl StatusFailure {
         (!words.is_empty()).then(|| words.chars().take(MOST_WORDS).collect())
     }
 
-    fn in_words(&self, said: Option<String>) -> String {
-        let advice = match self.status {
+    fn advice(&self) -> &'static str {
+        match self.status {
             400 | 422 => "it rejected the arguments; see the response body",
+            403 if self.is_of_type(HTML) => {
+                "its answer is a web page: something in front of the service refused it (a proxy, \
+                 a firewall, too many requests: see rate_limit), or the secret may not read this"
+            }
             401 => "it rejected the secret; check api_secret or BACKREAD_API_SECRET",
-            403 => "the secret is wrong or may not read this",
+            403 => {
+                "the secret is wrong or may not read this; check api_secret (BACKREAD_API_SECRET)"
+            }
             404 | 410 => {
                 "there is no such user or message, or base_url is not what is in front of \
                  /external/users"
@@ -374,8 +413,14 @@ impl StatusFailure {
             503 => "it is down or asks for fewer requests",
             500..=599 => "it failed; call again later",
             _ => "its body may say why",
-        };
+        }
+    }
+
+    fn in_words(&self, advice: &str, said: Option<String>) -> String {
         let mut text = format!("the service answered {}: {advice}", self.status);
+        if matches!(self.status, 400..=402 | 404..=406 | 410 | 422) && self.is_of_type(HTML) {
+            text.push_str(WEB_PAGE);
+        }
         if let Some(said) = said {
             text.push_str(&format!("; it says {said:?}"));
         }
@@ -391,6 +436,6 @@ impl StatusFailure {
 
 impl fmt::Display for StatusFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.in_words(self.words()))
+        formatter.write_str(&self.in_words(self.advice(), self.words()))
     }
 }

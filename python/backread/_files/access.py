@@ -74,7 +74,8 @@ class Access:
 def make_folder(folder: Path) -> None:
     """Creates the folder and missing parents, private to this user.
 
-    Raises `RefusedFileError` for an existing folder that `check_folder` refuses.
+    Raises `RefusedFileError` for an existing folder that `check_folder` refuses, and for a new one
+    that would not be private.
     """
     try:
         folder.mkdir(0o700)
@@ -88,7 +89,21 @@ def make_folder(folder: Path) -> None:
         make_folder(folder)
     else:
         keep_for_owner(folder)
+        _refuse_without_modes(folder)
         check_folder(folder)
+
+
+def _refuse_without_modes(folder: Path) -> None:
+    """Removes a new folder and raises `RefusedFileError` if its file system ignores its mode."""
+    if os.name == "nt" or not (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o077:
+        return
+    with suppress(OSError):
+        folder.rmdir()
+    raise RefusedFileError(
+        f"the file system of {folder} keeps no permissions: what is created there has the mode "
+        f"{mode:04o}, and other users could read it; mount it with umask=077, choose another one, "
+        "or create the folder first if others may read it"
+    )
 
 
 def make_folder_above(folder: Path) -> None:
@@ -138,7 +153,8 @@ def check_folder(folder: Path, *, shared: bool = False) -> None:
     if mode & stat.S_IWOTH and not (shared and mode & stat.S_ISVTX):
         raise RefusedFileError(
             f"every user of this machine may write to {folder} (mode {mode:04o}); remove that "
-            "permission (chmod o-w), or choose a new folder in it"
+            "permission (chmod o-w; if the mode stays, mount the file system with umask=077), or "
+            "choose a new folder in it"
         )
     if user in (0, found.st_uid) or found.st_uid == 0:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from backread._files.interruptible import run_to_its_end
+from backread._interruptible import run_to_its_end
 
 __all__ = ["remove_folder"]
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from backread._files.interruptible import run_to_its_end
+from backread._interruptible import run_to_its_end
 
 __all__ = ["main"]
 

@@ -4,7 +4,7 @@
 0      success; also ``browse`` and ``mock`` that a signal below ended
 1      a package is not installed, or a bug in backread
 2      usage or configuration: an option, an argument, a missing secret, a file, a taken port
-3      the service has no such user or message
+3      the service has no such user or message, or no list of users at this address
 4      the service refused the secret, or the secret may not read this
 5      the network or the service failed, even after the retries, or the deadline passed
 6      a response cannot be decoded, a strict walk proved nothing, or the messages of some users
@@ -167,8 +167,6 @@ def _text(error: BaseException, code: int) -> str:
         return str(error) or "stopped by Ctrl-C"
     if (usage := usage_text(error)) is not None:
         return usage
-    if isinstance(error, PermissionDeniedError):
-        return f"{error}; check BACKREAD_API_SECRET or --secret-file"
     # The path in the text of the other two may contain an argument's name.
     if isinstance(error, BackreadError) and not isinstance(error, MirrorError | LandingError):
         return _with_options(str(error))

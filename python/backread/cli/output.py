@@ -254,7 +254,7 @@ def _write_table(
 
 def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
     from backread._client.listing import ArrowSource
-    from backread._files.interruptible import run_interruptibly
+    from backread._interruptible import run_interruptibly
     from backread.mirror.engine import connect, quoted
 
     path = scratch_file("parquet")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from backread._files.interruptible import run_interruptibly
 from backread._files.paths import shown
 from backread._files.spreadsheet import guards_in_words
+from backread._interruptible import run_interruptibly
 from backread.cli.arguments import Folder
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Csv, Format, destination, format_of

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from backread._client.frames import release
 from backread._files.access import NO_MORE_FILES, RefusedFileError
-from backread._files.interruptible import run_interruptibly, run_to_its_end
 from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
+from backread._interruptible import run_interruptibly, run_to_its_end
 from backread.errors import ConfigurationError, MirrorError
 from backread.mirror.layout import PUBLISHED
 
@@ -55,6 +55,8 @@ FULL_DISK = (
     "no space left", "enospc", "file too large", "disk is full", "disk full", "quota exceeded",
     "max_temp_directory_size",
 )  # fmt: skip
+
+FORBIDDEN = ("permission denied", "operation not permitted", "read-only file system")
 
 MOST_ROLLBACKS = 10
 """A signal interrupts what runs every 20 ms; a rollback takes less."""
@@ -229,7 +231,12 @@ def _advice(folder: Path, text: str) -> str:
         )
     elif any(each in lowered for each in DAMAGED_PARQUET):
         advice = DAMAGED_FILE
-    elif "permission denied" in lowered or "read-only file system" in lowered:
+    elif "illegal seek" in lowered:
+        advice = (
+            "its file system takes no writes in the middle of a file, as some network mounts; "
+            "choose a folder on another one"
+        )
+    elif any(each in lowered for each in FORBIDDEN):
         advice = "it may not be read or written; change its permissions or choose another folder"
     elif _ODD_SNAPSHOT.match(text):
         advice = DAMAGED_FILE

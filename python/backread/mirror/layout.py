@@ -25,6 +25,7 @@ __all__ = [
     "current_link",
     "current_name",
     "point_current",
+    "pointer",
     "remove_snapshot",
     "remove_unfinished_links",
     "snapshot_name",
@@ -97,6 +98,11 @@ def current_link(folder: Path) -> Path | None:
     """The absolute path of the link to the published snapshot; None where it is a file."""
     link = folder.absolute() / PUBLISHED / CURRENT
     return link if link.is_symlink() else None
+
+
+def pointer(folder: Path) -> Path:
+    """What names the published snapshot: the link, or the file in its place."""
+    return current_link(folder) or folder / PUBLISHED / CURRENT_FILE
 
 
 def point_current(folder: Path, name: str) -> None:

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
@@ -17,7 +18,7 @@ from backread._files.access import open_or_create
 from backread._files.json import parse_json
 from backread.errors import MirrorError
 
-__all__ = ["LOCK_NAME", "lock_holder", "writer_lock"]
+__all__ = ["LOCK_NAME", "WriterLock", "lock_holder", "writer_lock"]
 
 LOCK_NAME = "sync.lock"
 MOST_BYTES = 4096
@@ -27,8 +28,31 @@ SECONDS_BETWEEN_TRIES = 0.05
 PID_NAMESPACE = Path("/proc/self/ns/pid")
 
 
+@dataclass(frozen=True, slots=True)
+class WriterLock:
+    """The lock of a folder that this process writes."""
+
+    folder: Path
+    signature: bytes
+
+    def check(self) -> None:
+        """Raises `MirrorError` if another process has taken the lock, too.
+
+        That happens where the folder is mounted twice (sshfs, bindfs): a lock may hold in one of
+        the mounts only, but what is written into its file is seen in all.
+        """
+        with _open(self.folder / LOCK_NAME) as file:
+            if file.read(MOST_BYTES) == self.signature:
+                return
+            raise MirrorError(
+                f"the mirror in {self.folder} was also written by {_holder(file)} meanwhile: locks "
+                "do not hold across its mounts, such as sshfs or bindfs; sync it by one of them "
+                "only, and try again"
+            )
+
+
 @contextmanager
-def writer_lock(folder: Path) -> Iterator[None]:
+def writer_lock(folder: Path) -> Iterator[WriterLock]:
     """Holds the folder's lock; if another process has it, raises `MirrorError` that names it.
 
     Waits at most some tenths of a second. Also raises `MirrorError` if the file system does not
@@ -47,12 +71,13 @@ def writer_lock(folder: Path) -> Iterator[None]:
                 f"the mirror in {folder} is being synced by {_holder(file)}; "
                 "wait for it to end, or end it, and try again"
             )
+        signature = json.dumps(_signature()).encode()
         try:
             file.truncate(0)
             file.seek(0)
-            file.write(json.dumps(_signature()).encode())
+            file.write(signature)
             file.flush()
-            yield
+            yield WriterLock(folder, signature)
         finally:
             # Truncation may fail, but the lock must be released.
             with suppress(OSError):

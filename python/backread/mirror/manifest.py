@@ -20,6 +20,7 @@ from backread.mirror.layout import (
     CURRENT,
     PUBLISHED,
     current_name,
+    pointer,
     remove_snapshot,
     remove_unfinished_links,
     snapshot_name,
@@ -225,7 +226,7 @@ def _damaged(folder: Path, name: str, error: Exception) -> MirrorError:
     directory = folder / PUBLISHED
     return MirrorError(
         f"the mirror in {folder}: {directory / name / SNAPSHOT_FILE} is damaged ({error}); delete "
-        f"{directory / CURRENT} and sync again"
+        f"{pointer(folder)} and sync again"
     )
 
 

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["add_rows", "merge_rows", "note_rejected", "stage", "update_where"]
 
 
-ADDED = "? AS first_seen_at, ? AS changed_at, ? AS changed_in_run"
-
-
 def stage(store: Store, name: str, rows: ArrowTable, columns: tuple[str, ...]) -> None:
     """Copies Arrow rows into the temporary table ``staged``; ``name`` as in `Store.registered`."""
     with store.registered(name, rows) as source:
@@ -31,14 +28,15 @@ def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime, run_id
     key = ", ".join(table.key)
     names = _names(table.names)
     with store.registered(table.name, rows) as source:
-        [(distinct, held)] = store.rows(
+        [(distinct, held)] = store.execute_prepared(
             f"SELECT (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {source})), "
             f"EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {source} USING ({key}))"
         )
         if held or distinct < rows.num_rows:
             return False
         store.execute_prepared(
-            f"INSERT INTO {table.name} BY NAME SELECT {names}, {ADDED} FROM {source}",
+            f"INSERT INTO {table.name} BY NAME "
+            f"SELECT {names}, {_added(table, source)} FROM {source}",
             now,
             now,
             run_id,
@@ -86,15 +84,16 @@ def merge_rows(
 
 def _apply_changed(store: Store, table: Table, now: datetime, run_id: int) -> tuple[int, int]:
     [(added,)] = store.rows(
-        f"INSERT INTO {table.name} BY NAME SELECT {_names(table.names)}, {ADDED} "
-        "FROM changed WHERE held_row IS NULL",
+        f"INSERT INTO {table.name} BY NAME SELECT {_names(table.names)}, "
+        f"{_added(table, 'changed')} FROM changed WHERE held_row IS NULL",
         [now, now, run_id],
     )
     assignments = ", ".join(
         f'"{name}" = changed."{name}"' for name in table.names if name not in table.key
     )
     store.rows(
-        f"UPDATE {table.name} SET {assignments}, last_seen_at = NULL, deleted_at = NULL, "
+        f"UPDATE {table.name} SET {assignments}, text_bytes = {table.text_bytes('changed')}, "
+        "last_seen_at = NULL, deleted_at = NULL, "
         f"changed_at = CASE WHEN differs THEN ? ELSE {table.name}.changed_at END, "
         f"changed_in_run = CASE WHEN differs THEN ? ELSE {table.name}.changed_in_run END "
         f"FROM changed WHERE {table.name}.rowid = changed.held_row",
@@ -155,6 +154,14 @@ def update_where(
 def _note_unpublished(store: Store, table: Table, source: str) -> None:
     store.rows(
         f"INSERT INTO {table.unpublished} BY NAME SELECT {', '.join(table.key)} FROM {source}",
+    )
+
+
+def _added(table: Table, source: str) -> str:
+    """What an insertion adds to the rows of the source."""
+    return (
+        f"{table.text_bytes(source)} AS text_bytes, "
+        "? AS first_seen_at, ? AS changed_at, ? AS changed_in_run"
     )
 
 

@@ -122,11 +122,13 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
     """
     folder = store.folder
     directory = folder / PUBLISHED
+    store.check_lock()
     make_subfolder(directory)
     before = read_manifest(folder)
     sequence = 1 + max(
         [
             before.sequence if before else 0,
+            int(store.meta(PUBLISHED_SEQUENCE) or 0),
             *map(int, snapshot_names(folder)),
             *former_files(folder).values(),
         ]
@@ -141,6 +143,7 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
             manifest = snapshot.write(keep_retired)
         give_folder(aside, directory)
         flush_directory(aside)
+        store.check_lock()
         aside.rename(directory / name)
     try:
         flush_directory(directory)

@@ -12,7 +12,7 @@ from backread.mirror.schema import TECHNICAL, Table
 if TYPE_CHECKING:
     from backread.mirror.store import Store
 
-__all__ = ["FILE_BYTES", "Kept", "Piece", "join_ranges", "plan_files", "row_width"]
+__all__ = ["FILE_BYTES", "Kept", "Piece", "join_ranges", "plan_files"]
 
 FILE_BYTES = 64 * 2**20
 """The approximate size in memory of the rows of a file, which bounds what a sort needs."""
@@ -120,12 +120,16 @@ def _with_tiny_neighbours(held: Sequence[DataFile], changed: set[int]) -> set[in
 def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[Piece]:
     """Cuts a range into pieces of about `FILE_BYTES`; a user's rows are in one piece."""
     user = table.user_column
+    rows = f"{table.name} WHERE {_within(table, low, high)}"
+    # The texts themselves are read only of rows that an earlier version stored.
+    unknown = store.rows(f"SELECT 1 FROM {rows} AND text_bytes IS NULL LIMIT 1")
+    text_bytes = table.text_bytes(table.name) if unknown else "text_bytes"
+    other_bytes = BYTES_PER_VALUE * len(table.columns + TECHNICAL)
     found = store.rows(
         f"""
         WITH by_user AS (
-            SELECT {user} AS owner, count(*) AS rows, sum({row_width(table.columns + TECHNICAL)})
-                AS bytes
-            FROM {table.name} WHERE {_within(table, low, high)} GROUP BY ALL
+            SELECT {user} AS owner, count(*) AS rows, sum({other_bytes} + {text_bytes}) AS bytes
+            FROM {rows} GROUP BY ALL
         ), summed AS (
             SELECT *, sum(bytes) OVER (ORDER BY owner) - bytes AS before,
                 sum(bytes) OVER () AS total
@@ -139,17 +143,6 @@ def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[
     )
     lows = [low, *(first for first, _, _ in found[1:]), high]
     return [Piece(lows[at], lows[at + 1], rows, size) for at, (_, rows, size) in enumerate(found)]
-
-
-def row_width(columns: Sequence[tuple[str, str]]) -> str:
-    """The SQL expression for the approximate bytes of a row in memory."""
-    terms = [str(BYTES_PER_VALUE * len(columns))]
-    for name, kind in columns:
-        if kind == "VARCHAR":
-            terms.append(f'coalesce(strlen("{name}"), 0)')
-        elif kind.endswith("]"):
-            terms.append(f'coalesce(strlen(CAST("{name}" AS VARCHAR)), 0)')
-    return " + ".join(terms)
 
 
 def _within(table: Table, low: int | None, high: int | None) -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "SECRET_MARK",
     "SIDE_TABLES",
     "TECHNICAL",
+    "TEXT_BYTES",
     "USERS",
     "Column",
     "Table",
@@ -90,6 +91,16 @@ class Table:
         """The columns' names, in order, without the technical ones."""
         return tuple(name for name, _ in self.columns)
 
+    def text_bytes(self, source: str) -> str:
+        """The SQL expression for `TEXT_BYTES` of a row of this source, approximately."""
+        terms = []
+        for name, kind in self.columns:
+            if kind == "VARCHAR":
+                terms.append(f'coalesce(strlen({source}."{name}"), 0)')
+            elif kind.endswith("]"):
+                terms.append(f'coalesce(strlen(CAST({source}."{name}" AS VARCHAR)), 0)')
+        return " + ".join(terms)
+
 
 # Nullable in SQL, but first_seen_at is always set. A null last_seen_at means the newest finished
 # run, so that a run need not rewrite rows it saw unchanged.
@@ -101,6 +112,12 @@ TECHNICAL: tuple[Column, ...] = (
     ("changed_at", "TIMESTAMPTZ"),
     ("changed_in_run", "BIGINT"),
 )
+
+TEXT_BYTES: Column = ("text_bytes", "BIGINT")
+"""The bytes of a row's texts, so that a publication need not read the texts to know them.
+
+Not published. Null in the rows of mirrors that were made without it.
+"""
 
 CHANGED = "changed_at = ?, changed_in_run = ?"
 """Assignments for a changed row; their values are `Store.now` and the run's id."""
@@ -252,7 +269,7 @@ def tables() -> dict[str, tuple[Column, ...]]:
     for table in CONTENT_TABLES:
         key = tuple(column for column in table.columns if column[0] in table.key)
         found |= {
-            table.name: table.columns + TECHNICAL,
+            table.name: (*table.columns, *TECHNICAL, TEXT_BYTES),
             f"seen_{table.name}": key,
             table.unpublished: key,
         }

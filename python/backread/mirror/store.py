@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backread._files.interruptible import run_interruptibly
+from backread._interruptible import run_interruptibly
 from backread.mirror.database import make_log
 from backread.mirror.engine import from_microseconds, rows_of, timestamp, transaction
 from backread.mirror.schema import PRIVACY, SECRET_MARK
@@ -17,6 +17,7 @@ from backread.mirror.service import Service
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from backread.mirror.lock import WriterLock
     from backread.mirror.source import ArrowTable
 
 __all__ = ["Store"]
@@ -44,8 +45,11 @@ class _Registered:
 class Store:
     """The tables, opened for writing."""
 
-    def __init__(self, folder: Path, connection: DuckDBPyConnection) -> None:
+    def __init__(
+        self, folder: Path, connection: DuckDBPyConnection, lock: WriterLock | None = None
+    ) -> None:
         self.folder = folder
+        self.lock = lock
         self.privacy: str | None = None
         """What this sync stores of its `Choice` with the first rows."""
         self.connection = connection
@@ -75,8 +79,8 @@ class Store:
         """Runs one statement and returns its rows."""
         return rows_of(self.connection, statement, values)
 
-    def execute_prepared(self, statement: str, *values: float | datetime) -> None:
-        """Runs a statement that is repeated with each commit; plans it only once."""
+    def execute_prepared(self, statement: str, *values: float | datetime) -> list[tuple[Any, ...]]:
+        """Runs a statement that is repeated with each commit, and is planned only once."""
         name = self._prepared.get(statement)
         if name is None:
             name = f"prepared_{len(self._prepared)}"
@@ -84,11 +88,17 @@ class Store:
             self._prepared[statement] = name
         # EXECUTE accepts no parameters in DuckDB.
         literals = ", ".join(map(_literal, values))
-        self.rows(f"EXECUTE {name}({literals})" if values else f"EXECUTE {name}")
+        return self.rows(f"EXECUTE {name}({literals})" if values else f"EXECUTE {name}")
+
+    def check_lock(self) -> None:
+        """Raises `MirrorError` if another process writes the folder, too."""
+        if self.lock is not None:
+            self.lock.check()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Runs the block as a transaction; rolls back on any exception, including Ctrl-C."""
+        self.check_lock()
         make_log(self.folder)
         try:
             with transaction(self.connection):

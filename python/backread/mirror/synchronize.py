@@ -13,7 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from backread._files.access import RefusedFileError, make_folder
-from backread._files.interruptible import run_interruptibly
+from backread._files.paths import shown
+from backread._interruptible import run_interruptibly
 from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.commit import commit
 from backread.mirror.database import refuse_foreign
@@ -110,7 +111,7 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
     with ExitStack() as held:
         with named_errors(folder):
             refuse_foreign(folder)
-            held.enter_context(writer_lock(folder))
+            lock = held.enter_context(writer_lock(folder))
             choice = None if options.privacy is None else options.privacy.choice
 
             def prepare(store: Store) -> None:
@@ -123,7 +124,7 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
                     remove_expired(store, options.retention)
                 forget_again(store)
 
-            store = held.enter_context(open_store(folder, options.memory_limit, prepare))
+            store = held.enter_context(open_store(lock, options.memory_limit, prepare))
             store.privacy = None if choice is None else choice.to_json()
             killed = options.publish and _publish_earlier(store)
             if options.profile is not None:
@@ -167,6 +168,11 @@ def _make_folder(folder: Path) -> None:
     except RefusedFileError as error:
         raise MirrorError(f"the mirror in {folder}: {error}") from None
     except OSError as error:
+        if folder.is_symlink() and not folder.exists():
+            raise MirrorError(
+                f"{folder} is a symbolic link to a folder that does not exist ("
+                f"{shown(folder.readlink())}); create that, or choose another path"
+            ) from None
         if folder.exists() and not folder.is_dir():
             raise MirrorError(
                 f"{folder} is a file, but a mirror is a folder; choose another path"

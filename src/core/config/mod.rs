@@ -302,22 +302,47 @@ fn vendor(given: Option<String>) -> Result<String, Error> {
     )))
 }
 
+/// What is said of a proxy's address that cannot be read. Its password may have such characters.
+pub const PROXY_ADDRESS: &str = "such as http://proxy.example.com:3128; in its user name or \
+                                 password, write / as %2F, ? as %3F, # as %23 and \\ as %5C";
+
 fn proxy_url(text: &str) -> Result<Url, Error> {
     // A proxy URL may hold a password, so no message shows it.
     if !is_printable(text) {
         return Err(Error::configuration(format!(
-            "proxy {UNPRINTABLE}; pass its address, such as http://proxy.example.com:3128"
+            "proxy {UNPRINTABLE}; pass its address, {PROXY_ADDRESS}"
         )));
     }
-    let url = Url::parse(text)
-        .map_err(|error| Error::configuration(format!("proxy is not a URL: {error}")))?;
-    if matches!(url.scheme(), "http" | "https") && url.has_host() {
-        return Ok(url);
+    if !text.contains("://") {
+        return Err(Error::configuration(format!(
+            "proxy has no http:// or https:// in front; pass its address, {PROXY_ADDRESS}"
+        )));
     }
-    Err(Error::configuration(format!(
-        "proxy begins with {:?}; only http and https proxies are supported",
-        url.scheme()
-    )))
+    let url = Url::parse(text).map_err(|error| {
+        Error::configuration(format!(
+            "proxy is not a URL: {error}; pass its address, {PROXY_ADDRESS}"
+        ))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Error::configuration(format!(
+            "proxy begins with {:?}; only http and https proxies are supported",
+            url.scheme()
+        )));
+    }
+    if !is_whole_address(&url) {
+        return Err(Error::configuration(format!(
+            "proxy has more than a host and a port; pass its address, {PROXY_ADDRESS}"
+        )));
+    }
+    Ok(url)
+}
+
+/// Whether a proxy's URL is its address alone. What follows it may be the end of a password.
+pub fn is_whole_address(url: &Url) -> bool {
+    url.has_host()
+        && matches!(url.path(), "" | "/")
+        && url.query().is_none()
+        && url.fragment().is_none()
 }
 
 fn user_agent(given: Option<String>) -> Result<String, Error> {

@@ -12,6 +12,13 @@ const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
 // Its message for any other answer than 200 to CONNECT, whose status it does not tell.
 const NO_TUNNEL: &str = "tunnel error: unsuccessful";
 
+// Its messages for a proxy that ends the connection instead of an answer, as one that speaks TLS
+// does.
+const CUT_TUNNELS: [&str; 2] = [
+    "tunnel error: io error establishing tunnel",
+    "tunnel error: unexpected end of file",
+];
+
 // What all of them begin with.
 const TUNNEL: &str = "tunnel error: ";
 
@@ -32,6 +39,13 @@ pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
         );
     }
     let mut reason = chain(error).replace(NO_PROXY, "the proxy cannot be connected to");
+    for text in CUT_TUNNELS {
+        reason = reason.replace(
+            text,
+            "the proxy ended the connection without an answer to CONNECT (if it speaks TLS, its \
+             address begins with https://)",
+        );
+    }
     if root_cause(error) == NO_TUNNEL {
         reason = "the proxy did not connect to the service (CONNECT): it may forbid that host or \
                   port, or not reach it"

@@ -37,16 +37,19 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
         .retry(reqwest::retry::never().max_retries_per_request(0))
         .referer(false)
         .pool_idle_timeout(POOL_IDLE);
-    if let Some(proxy) = &origin.proxy {
-        let proxy = Proxy::all(proxy.clone())
-            .map_err(|error| configuration("proxy cannot be used", &error))?;
-        builder = builder.proxy(proxy);
-    } else if origin.is_loopback() || environment::takes_no_proxy(&origin.url) {
+    let proxy = match &origin.proxy {
+        Some(proxy) => Some(proxy.clone()),
         // A proxy from the environment cannot reach this machine's loopback.
-        builder = builder.no_proxy();
-    } else {
-        environment::check_proxies(&origin.url)?;
-    }
+        None if origin.is_loopback() || environment::takes_no_proxy(&origin.url) => None,
+        None => environment::proxy(&origin.url)?,
+    };
+    builder = match proxy {
+        // reqwest reads addresses of the environment otherwise, and cuts a password with an @.
+        Some(proxy) => builder.proxy(
+            Proxy::all(proxy).map_err(|error| configuration("proxy cannot be used", &error))?,
+        ),
+        None => builder.no_proxy(),
+    };
     if !needs_tls(origin) {
         // Does not read the system's roots, so there need not be any.
         roots::bundle(origin)?;

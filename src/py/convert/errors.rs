@@ -101,6 +101,8 @@ pub fn class_name(kind: &ErrorKind) -> &'static str {
 /// What the caller can change, by the names of the Python arguments.
 fn hint(error: &Error) -> Option<&'static str> {
     const PROXY: &str = "give them in proxy= or HTTPS_PROXY, as in http://user:password@host:port";
+    const PLAIN_PROXY: &str =
+        "give them in proxy= or HTTP_PROXY, as in http://user:password@host:port";
     if error.patience.is_some() {
         return Some("raise outage_patience= to wait longer");
     }
@@ -120,7 +122,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         ErrorKind::Incomplete(_) => Some("read it again, or without strict=True"),
         ErrorKind::ProxyPassword => Some(PROXY),
         ErrorKind::Status(failure) => match failure.status {
-            407 => Some(PROXY),
+            407 => Some(PLAIN_PROXY),
             429 | 503 => Some("call again later or set rate_limit="),
             _ => None,
         },

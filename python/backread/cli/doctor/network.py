@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from base64 import b64encode
 from contextlib import closing
 from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -65,9 +66,11 @@ def check_network(findings: Findings, client: Client, proxy: str | None, timeout
         if through.scheme == "https":
             tunnel = HTTPSConnection(*way, timeout=timeout, context=trusting(ca_bundle))
         return _opens_tunnel(findings, tunnel, through, source, _address(host, port))
-    if not is_address(host) and not _resolves(findings, host, port):
+    unused = _unused_proxy(url)
+    if not is_address(host) and not _resolves(findings, host, port, unused):
         return False
-    if not _connects(findings, host, port, timeout, "check base_url, the network and firewalls"):
+    advice = f"check base_url, the network and firewalls{unused}"
+    if not _connects(findings, host, port, timeout, advice):
         return False
     if url.scheme == "https":
         _check_certificate(findings, ca_bundle, host, port, timeout)
@@ -76,6 +79,13 @@ def check_network(findings: Findings, client: Client, proxy: str | None, timeout
             "base_url is plain http: everyone on the way sees the secret", "use https if you can"
         )
     return True
+
+
+def _unused_proxy(url: SplitResult) -> str:
+    """What to add to the advice if the environment has a proxy for plain http alone."""
+    if url.scheme != "https" or not (os.environ.get("HTTP_PROXY") or os.environ.get("http_proxy")):
+        return ""
+    return "; HTTP_PROXY is for http:// only: set HTTPS_PROXY if this needs the proxy"
 
 
 def _check_spelling(findings: Findings, url: SplitResult) -> None:
@@ -98,13 +108,19 @@ def _opens_tunnel(
     try:
         with closing(proxy):
             proxy.request("CONNECT", target, headers=headers)
-            status = proxy.getresponse().status
+            response = proxy.getresponse()
+            status = response.status
     except (OSError, HTTPException):
         return True
     if status < 300:
         findings.ok(f"the proxy connects to {target}")
         return True
-    if status == 407:
+    if status == 407 and (others := _other_schemes(response)):
+        advice = (
+            f"it accepts {' or '.join(others)}, and backread knows Basic (RFC 7617): run a relay "
+            "such as cntlm or px on this machine, and name that"
+        )
+    elif status == 407:
         advice = f"give its user name and password in {source}: http://user:password@host:port"
     elif status >= 500:
         advice = "check the host in base_url; if it is right, ask the operators of the proxy"
@@ -114,14 +130,22 @@ def _opens_tunnel(
     return False
 
 
-def _resolves(findings: Findings, host: str, port: int) -> bool:
+def _other_schemes(response: HTTPResponse) -> list[str]:
+    """The ways in which a proxy wants to be logged in to, if none of them is Basic."""
+    offered = response.headers.get_all("Proxy-Authenticate", [])
+    schemes = [match[0] for each in offered if (match := re.match(r"[\w-]+", each.strip()))]
+    return [] if "basic" in map(str.lower, schemes) else schemes
+
+
+def _resolves(findings: Findings, host: str, port: int, more_advice: str) -> bool:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         findings.problem(
             f"the name {host} has no address: {why}",
-            "check base_url and this machine's DNS; a name of a private network may need its VPN",
+            "check base_url and this machine's DNS; a name of a private network may need its VPN"
+            f"{more_advice}",
             SERVICE,
         )
         return False

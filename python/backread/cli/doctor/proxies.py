@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from urllib.parse import SplitResult
 
 __all__ = ["PORTS", "is_address", "is_loopback", "proxy_of_environment", "spelled_twice"]
@@ -18,7 +19,7 @@ PORTS = {"http": 80, "https": 443}
 def proxy_of_environment(url: SplitResult) -> tuple[str, str]:
     """The proxy's address and the variable that names it; both are empty if there is none."""
     host, exempt = url.hostname or "", os.environ.get("NO_PROXY") or os.environ.get("no_proxy", "")
-    if is_loopback(host) or any(_exempts(entry.strip(), url) for entry in exempt.split(",")):
+    if is_loopback(host) or any(_exempts(each, url) for each in exempt.replace(",", " ").split()):
         return "", ""
     for name in _proxy_variables(url):
         # The upper case counts even if it is empty.
@@ -63,8 +64,8 @@ def _exempts(entry: str, url: SplitResult) -> bool:
     if entry in ("*", f"[{host}]:{port}" if ":" in host else f"{host}:{port}"):
         return True
     if not is_address(host):
-        domain = entry.lower().removeprefix(".")
-        return entry != "" and (host == domain or host.endswith(f".{domain}"))
+        domain = re.sub(r"^(\*?\.)?", "", entry.lower())
+        return host == domain or host.endswith(f".{domain}")
     _, slash, prefix = entry.partition("/")
     try:
         # Python would read a netmask as well.

@@ -35,6 +35,7 @@ NO_USER = 0
 """An id that no service is known to use: the answer is a 404, whose headers can be read."""
 
 NOT_ACCEPTABLE = 406
+PROXY_PASSWORD = 407
 LOGIN_REQUIRED = 511
 LOGIN = "open any page in a browser, log in to the network, and try again"
 HTML = re.compile(r"\s*<(!doctype html|html|head|title|body)\b", re.IGNORECASE)
@@ -45,7 +46,7 @@ TOLERATED = 5.0
 
 
 def check_service(findings: Findings, client: Client) -> bool:
-    """Requests one user; whether that was answered at all."""
+    """Requests one user; whether the service answered that at all."""
     findings.begin("service")
     began = monotonic()
     try:
@@ -53,7 +54,8 @@ def check_service(findings: Findings, client: Client) -> bool:
     except BackreadError as error:
         advice, code = _advice(error)
         findings.problem(str(error), advice, code)
-        return isinstance(error, StatusError)
+        # Another request would repeat a password that the proxy refused.
+        return isinstance(error, StatusError) and error.status_code != PROXY_PASSWORD
     took = duration(monotonic() - began)
     users = "" if page.total is None else f": it has {amount(page.total, 'user')}"
     findings.ok(f"the service answered in {took}{users}")

@@ -132,6 +132,30 @@ async fn what_may_pass_is_tried_again_and_each_attempt_is_kept() {
 }
 
 #[tokio::test]
+async fn a_missing_list_of_users_means_that_the_base_url_is_wrong() {
+    let server =
+        Scripted::start(&[&answer("404 Not Found", "", r#"{"detail": "no route"}"#)]).await;
+    let client = server.client(Options::default());
+    let error = client
+        .page(List::Users, 0, Limit::LARGEST, &client.budget())
+        .await
+        .unwrap_err();
+    for (message, said) in [
+        (error.to_string(), r#"; it says "no route""#),
+        (error.without_content(), ""),
+    ] {
+        assert_eq!(
+            message,
+            format!(
+                "GET /external/users?offset=0&limit=99: the service answered 404: it has no list \
+                 of users there; check base_url, which must be all that is in front of \
+                 /external/users{said} (after 1 attempt)"
+            )
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_wait_past_the_deadline_fails_at_once_and_names_the_wait() {
     let limited = answer("429 Too Many Requests", "Retry-After: 3600\r\n", "");
     let server = Scripted::start(&[&limited]).await;
