@@ -83,6 +83,7 @@ def test_a_proxy_is_named_without_its_password(doctor, monkeypatch):
         ({"HTTP_PROXY": "A", "all_proxy": "B"}, "chat.invalid", "all_proxy"),
         ({"ALL_PROXY": "A", "all_proxy": "B"}, "chat.invalid", "ALL_PROXY"),
         ({"HTTPS_PROXY": "", "ALL_PROXY": "A"}, "chat.invalid", "ALL_PROXY"),
+        ({"HTTPS_PROXY": "", "https_proxy": "A", "all_proxy": "B"}, "chat.invalid", "all_proxy"),
         ({"HTTPS_PROXY": "A"}, "app.localhost", ""),
         ({"HTTPS_PROXY": "A", "NO_PROXY": "x", "no_proxy": "*"}, "chat.invalid", "HTTPS_PROXY"),
         ({"HTTPS_PROXY": "A", "NO_PROXY": "", "no_proxy": "*"}, "chat.invalid", ""),
@@ -183,17 +184,26 @@ def test_a_proxy_that_refuses_the_host_is_quoted(
     assert "passw0rd" not in done.out
 
 
-def test_a_proxy_that_knows_no_basic_is_named_with_what_it_knows(doctor, no_settings, monkeypatch):
+@pytest.mark.parametrize(
+    ("offers", "advice"),
+    [
+        (["Negotiate", "NTLM"], "it accepts Negotiate or NTLM, and backread knows Basic"),
+        (['Negotiate, Digest realm="a, b", nonce="c"'], "it accepts Negotiate or Digest, and"),
+        (["Negotiate", 'Basic realm="x"'], "give its user name"),
+        (['Negotiate, basic realm="x"'], "give its user name"),
+    ],
+)
+def test_a_proxy_that_knows_no_basic_is_named_with_what_it_knows(
+    doctor, no_settings, monkeypatch, offers, advice
+):
     monkeypatch.setenv("BACKREAD_BASE_URL", "https://chat.example.com")
     monkeypatch.setenv("BACKREAD_API_SECRET", "s3cret-of-mine")
     monkeypatch.setenv("BACKREAD_VENDOR", "example")
-    offers = "Proxy-Authenticate: Negotiate\r\nProxy-Authenticate: NTLM\r\n"
-    with ProxyServer(refusal=f"HTTP/1.1 407 No\r\n{offers}\r\n".encode()) as proxy:
+    lines = "".join(f"Proxy-Authenticate: {each}\r\n" for each in offers)
+    with ProxyServer(refusal=f"HTTP/1.1 407 No\r\n{lines}\r\n".encode()) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://ada:passw0rd@{proxy.address}")
         done = doctor("--json")
-    assert (
-        "accepts Negotiate or NTLM, and backread knows Basic" in findings(done, "reachable")[-1][1]
-    )
+    assert f"-> {advice}" in findings(done, "reachable")[-1][1]
     assert len(proxy.requests) == 1
 
 
@@ -215,8 +225,12 @@ def test_a_proxy_for_http_alone_is_named_where_another_may_be_needed(doctor, mon
     monkeypatch.setenv("BACKREAD_BASE_URL", "https://chat.invalid")
     monkeypatch.setenv("BACKREAD_API_SECRET", "s3cret-of-mine")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    advice = "HTTP_PROXY is for http:// only: set HTTPS_PROXY"
     [(_, text)] = findings(doctor("--json"), "reachable")
-    assert "HTTP_PROXY is for http:// only: set HTTPS_PROXY" in text
+    assert advice in text
+    monkeypatch.setenv("NO_PROXY", "chat.invalid")
+    [(_, text)] = findings(doctor("--json"), "reachable")
+    assert advice not in text
 
 
 def test_a_proxy_that_connects_to_the_host(doctor, authority, monkeypatch):

@@ -83,7 +83,7 @@ def test_each_status_is_its_error_and_carries_the_answer(face, scripted, status,
     ],
 )
 def test_a_web_page_may_be_of_something_in_front_of_the_service(face, scripted, status, says):
-    page = answer(status, b"<html><title>No</title>", {"content-type": "text/html; charset=utf-8"})
+    page = answer(status, b"<html><title>No</title>", {"content-type": "Text/HTML; charset=utf-8"})
     error = failure(face, scripted(page), StatusError)
     assert re.search(says, str(error))
     text = answer(status, b"{}", {"content-type": "application/json"})
@@ -95,6 +95,9 @@ def test_a_list_of_users_that_is_not_there_is_a_wrong_address(face, scripted):
     with pytest.raises(NotFoundError, match="no list of users there; check base_url") as caught:
         face.collect(client.users.list())
     assert "no such user" not in str(caught.value)
+    # Past the end, some services say the same.
+    with pytest.raises(NotFoundError, match="no such user"):
+        face.call(client.users.page, 99)
     face.close(client)
 
 

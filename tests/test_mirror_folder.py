@@ -62,7 +62,10 @@ def test_a_link_to_nowhere_is_called_one(tmp_path, server):
 @pytest.mark.parametrize(
     ("error", "advice"),
     [
-        ('Could not write file "/x/mirror.duckdb": Illegal seek', "no writes in the middle"),
+        (
+            'Could not write file "/x/mirror.duckdb": Illegal seek',
+            "cannot change a file",
+        ),
         ('Cannot open file "/x/mirror.duckdb": Operation not permitted', "its permissions"),
     ],
 )

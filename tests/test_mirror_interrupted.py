@@ -23,7 +23,7 @@ pytest.importorskip("duckdb")
 
 import duckdb
 
-from backread._files import interruptible
+from backread import _interruptible
 from backread._interruptible import run_interruptibly
 from backread.mirror import Mirror, SyncProgress
 from backread.mirror.engine import transaction
@@ -399,14 +399,14 @@ def test_a_rollback_that_is_interrupted_is_done_all_the_same():
 @posix_only
 def test_a_database_that_a_second_signal_left_open_is_closed_with_its_error(tmp_path, monkeypatch):
     path = tmp_path / "mirror.duckdb"
-    run = interruptible._Call.run
+    run = _interruptible._Call.run
 
     def run_slowly(call: Any) -> None:
         run(call)
         time.sleep(0.05)
 
     # The thread that ran the statement holds nothing of it once it has ended.
-    monkeypatch.setattr(interruptible._Call, "run", run_slowly)
+    monkeypatch.setattr(_interruptible._Call, "run", run_slowly)
 
     def stopped(*_: object) -> None:
         raise InterruptedSyncError

@@ -130,13 +130,28 @@ def test_another_who_writes_the_folder_by_another_mount_ends_the_sync(mirror, wr
         if now.phase == "reading":
             (mirror.folder / lock.LOCK_NAME).write_bytes(written)
 
+    database = (mirror.folder / "mirror.duckdb").read_bytes()
     source = BatchSource(batch([{"id": 1}, {"id": 2}], swept="snapshot"))
     by = "a process on the machine far" if written else "another process"
     with pytest.raises(MirrorError, match=rf"also written by {by}.* mounts, such as sshfs"):
         source.sync_into(mirror.folder, on_progress=take_over)
     assert rows(mirror, "SELECT id FROM users") == [(1,)]
+    # The lock is the other's, and so is the database.
+    assert (mirror.folder / lock.LOCK_NAME).read_bytes() == written
+    assert (mirror.folder / "mirror.duckdb").read_bytes() == database
     source.sync_into(mirror.folder)
     assert rows(mirror, "SELECT id FROM users ORDER BY 1") == [(1,), (2,)]
+
+
+@posix_only
+def test_a_sync_whose_lock_was_removed_ends(mirror):
+    def remove(now: SyncProgress) -> None:
+        (mirror.folder / lock.LOCK_NAME).unlink(missing_ok=True)
+
+    source = BatchSource(batch([{"id": 1}], swept="snapshot"))
+    with pytest.raises(MirrorError, match=r"its sync.lock was removed"):
+        source.sync_into(mirror.folder, on_progress=remove)
+    source.sync_into(mirror.folder)
 
 
 @posix_only

@@ -220,12 +220,12 @@ impl Error {
         self.message(what, cause)
     }
 
-    /// The list of all users was requested and is not there, which no service does at the right
-    /// address.
+    /// The first page of all users was requested and is not there: at the right address, that is an
+    /// empty page.
     fn without_any_users(&self) -> Option<&StatusFailure> {
         match (&self.kind, &self.request) {
             (ErrorKind::Status(failure), Some(request))
-                if self.is_not_found() && request.starts_with("/external/users?") =>
+                if self.is_not_found() && request.starts_with("/external/users?offset=0&") =>
             {
                 Some(failure)
             }
@@ -374,7 +374,11 @@ impl StatusFailure {
     fn is_of_type(&self, start: &str) -> bool {
         let mut headers = self.headers.iter();
         let named = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        !self.body.is_empty() && named.is_some_and(|(_, value)| value.starts_with(start))
+        !self.body.is_empty()
+            && named.is_some_and(|(_, value)| {
+                let found = value.get(..start.len());
+                found.is_some_and(|found| found.eq_ignore_ascii_case(start))
+            })
     }
 
     /// What the body of a rejected request says, where frameworks say it.

@@ -99,10 +99,12 @@ def _refuse_without_modes(folder: Path) -> None:
         return
     with suppress(OSError):
         folder.rmdir()
+    # Everyone may write to an existing one, too, which is refused.
+    or_create = "" if mode & stat.S_IWOTH else ", or create the folder first if others may read it"
     raise RefusedFileError(
-        f"the file system of {folder} keeps no permissions: what is created there has the mode "
-        f"{mode:04o}, and other users could read it; mount it with umask=077, choose another one, "
-        "or create the folder first if others may read it"
+        f"the file system of {folder} keeps no permissions: a new folder there has the mode "
+        f"{mode:04o}, and other users could read its files; mount it with umask=077, or choose "
+        f"another file system{or_create}"
     )
 
 

@@ -233,8 +233,8 @@ def _advice(folder: Path, text: str) -> str:
         advice = DAMAGED_FILE
     elif "illegal seek" in lowered:
         advice = (
-            "its file system takes no writes in the middle of a file, as some network mounts; "
-            "choose a folder on another one"
+            "its file system, like some network mounts, cannot change a file in the middle; choose "
+            "a folder on another file system"
         )
     elif any(each in lowered for each in FORBIDDEN):
         advice = "it may not be read or written; change its permissions or choose another folder"

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
 from typing import IO, Any
+from uuid import uuid4
 
 from backread._files.access import open_or_create
 from backread._files.json import parse_json
@@ -36,19 +37,26 @@ class WriterLock:
     signature: bytes
 
     def check(self) -> None:
-        """Raises `MirrorError` if another process has taken the lock, too.
+        """Raises `MirrorError` if another process holds the lock too, or the file was removed.
 
-        That happens where the folder is mounted twice (sshfs, bindfs): a lock may hold in one of
-        the mounts only, but what is written into its file is seen in all.
+        The former happens where the folder is mounted twice (sshfs, bindfs): a lock may hold in one
+        of the mounts only, but what is written into its file is seen in all.
         """
-        with _open(self.folder / LOCK_NAME) as file:
-            if file.read(MOST_BYTES) == self.signature:
-                return
+        try:
+            with _open(self.folder / LOCK_NAME) as file:
+                if file.read(MOST_BYTES) == self.signature:
+                    return
+                holder = _holder(file)
+        except FileNotFoundError:
             raise MirrorError(
-                f"the mirror in {self.folder} was also written by {_holder(file)} meanwhile: locks "
-                "do not hold across its mounts, such as sshfs or bindfs; sync it by one of them "
-                "only, and try again"
-            )
+                f"the mirror in {self.folder}: its {LOCK_NAME} was removed during the sync, so "
+                "another one may have begun; leave that file there, and try again"
+            ) from None
+        raise MirrorError(
+            f"the mirror in {self.folder} was also written by {holder} during the sync: locks do "
+            "not hold across mounts of a folder, such as sshfs or bindfs; use one mount only, and "
+            "try again"
+        )
 
 
 @contextmanager
@@ -79,9 +87,12 @@ def writer_lock(folder: Path) -> Iterator[WriterLock]:
             file.flush()
             yield WriterLock(folder, signature)
         finally:
-            # Truncation may fail, but the lock must be released.
+            # This may fail, but the lock must be released.
             with suppress(OSError):
-                file.truncate(0)
+                file.seek(0)
+                # Not that of another process, by another mount.
+                if file.read(MOST_BYTES) == signature:
+                    file.truncate(0)
             _unlock(file)
 
 
@@ -122,7 +133,14 @@ def _signature() -> dict[str, Any]:
     since = datetime.now(UTC).isoformat(timespec="seconds")
     namespace = _pid_namespace()
     known = {} if namespace is None else {"pid_namespace": namespace}
-    return {"pid": os.getpid(), "host": socket.gethostname(), "since": since, **known}
+    return {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "since": since,
+        **known,
+        # Threads of a process may begin in the same second.
+        "id": uuid4().hex,
+    }
 
 
 def _pid_namespace() -> str | None:

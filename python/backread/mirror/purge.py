@@ -54,7 +54,7 @@ def open_store(
             return
         _check_space(folder)
         _publish_what_remains(store)
-    rewrite_database(folder, memory_limit)
+    rewrite_database(lock, memory_limit)
     unmark_removal(folder)
     with open_database(folder, memory_limit) as connection:
         yield Store(folder, connection, lock)

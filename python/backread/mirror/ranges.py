@@ -121,7 +121,7 @@ def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[
     """Cuts a range into pieces of about `FILE_BYTES`; a user's rows are in one piece."""
     user = table.user_column
     rows = f"{table.name} WHERE {_within(table, low, high)}"
-    # The texts themselves are read only of rows that an earlier version stored.
+    # The texts are read only where an earlier version stored one of the rows.
     unknown = store.rows(f"SELECT 1 FROM {rows} AND text_bytes IS NULL LIMIT 1")
     text_bytes = table.text_bytes(table.name) if unknown else "text_bytes"
     other_bytes = BYTES_PER_VALUE * len(table.columns + TECHNICAL)

@@ -30,7 +30,6 @@ __all__ = [
     "SECRET_MARK",
     "SIDE_TABLES",
     "TECHNICAL",
-    "TEXT_BYTES",
     "USERS",
     "Column",
     "Table",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backread._interruptible import run_interruptibly
+from backread.errors import MirrorError
 from backread.mirror.database import make_log
 from backread.mirror.engine import from_microseconds, rows_of, timestamp, transaction
 from backread.mirror.schema import PRIVACY, SECRET_MARK
@@ -91,9 +92,14 @@ class Store:
         return self.rows(f"EXECUTE {name}({literals})" if values else f"EXECUTE {name}")
 
     def check_lock(self) -> None:
-        """Raises `MirrorError` if another process writes the folder, too."""
-        if self.lock is not None:
-            self.lock.check()
+        """Raises `MirrorError` unless this process alone may write to the folder."""
+        try:
+            if self.lock is not None:
+                self.lock.check()
+        except MirrorError:
+            # Closing the database would write it and remove the log, which has the other's commits.
+            self.rows("PRAGMA disable_checkpoint_on_shutdown")
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -303,7 +303,7 @@ fn vendor(given: Option<String>) -> Result<String, Error> {
 }
 
 /// What is said of a proxy's address that cannot be read. Its password may have such characters.
-pub const PROXY_ADDRESS: &str = "such as http://proxy.example.com:3128; in its user name or \
+pub const PROXY_ADDRESS: &str = "such as http://proxy.example.com:3128; in a user name or \
                                  password, write / as %2F, ? as %3F, # as %23 and \\ as %5C";
 
 fn proxy_url(text: &str) -> Result<Url, Error> {
@@ -329,20 +329,23 @@ fn proxy_url(text: &str) -> Result<Url, Error> {
             url.scheme()
         )));
     }
-    if !is_whole_address(&url) {
+    if !has_whole_host(&url) {
         return Err(Error::configuration(format!(
-            "proxy has more than a host and a port; pass its address, {PROXY_ADDRESS}"
+            "proxy has no host, or its host is not where it seems; pass its address, \
+             {PROXY_ADDRESS}"
         )));
     }
     Ok(url)
 }
 
-/// Whether a proxy's URL is its address alone. What follows it may be the end of a password.
-pub fn is_whole_address(url: &Url) -> bool {
+/// Whether the host of a proxy's URL is not the beginning of its password, which has a `/`, `?` or
+/// `#`.
+pub fn has_whole_host(url: &Url) -> bool {
     url.has_host()
-        && matches!(url.path(), "" | "/")
-        && url.query().is_none()
-        && url.fragment().is_none()
+        && [Some(url.path()), url.query(), url.fragment()]
+            .iter()
+            .flatten()
+            .all(|part| !part.contains('@'))
 }
 
 fn user_agent(given: Option<String>) -> Result<String, Error> {

@@ -1,10 +1,12 @@
 //! Proxy settings in the environment.
 
+use std::ffi::OsString;
+
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
-use crate::core::config::{PROXY_ADDRESS, is_whole_address};
+use crate::core::config::{PROXY_ADDRESS, has_whole_host};
 use crate::core::error::Error;
 
 /// Whether `NO_PROXY` exempts this service from the proxy.
@@ -41,43 +43,62 @@ pub fn takes_no_proxy(service: &Url) -> bool {
 /// Rejects a malformed proxy URL, one whose scheme is unknown if it would be used, and whatever else
 /// reqwest would silently ignore: requests would bypass the proxy.
 pub fn proxy(service: &Url) -> Result<Option<Url>, Error> {
-    let names = match service.scheme() {
-        "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
-        _ => ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
+    let of_scheme = match service.scheme() {
+        "https" => ["HTTPS_PROXY", "https_proxy"],
+        _ => ["HTTP_PROXY", "http_proxy"],
     };
-    let given = names
-        .into_iter()
-        .filter_map(|name| Some((name, std::env::var_os(name)?)))
-        .filter(|(_, value)| !value.is_empty());
-    let mut first = None;
-    for (name, value) in given {
-        let Some(url) = value.to_str().and_then(address) else {
+    let spellings = [of_scheme, ["ALL_PROXY", "all_proxy"]];
+    for name in spellings.as_flattened() {
+        if let Some(value) = value_of(name).filter(|value| !value.is_empty()) {
             // It may hold a password, so no message shows it.
-            return Err(Error::configuration(format!(
-                "{name} of the environment is not a proxy's address, {PROXY_ADDRESS}; set it so, \
-                 or leave it out"
-            )));
-        };
-        // Desktops set ALL_PROXY to a SOCKS proxy beside one for HTTP.
-        if first.is_none() && !matches!(url.scheme(), "http" | "https") {
-            return Err(Error::configuration(format!(
-                "{name} of the environment is a proxy of the scheme {}, and only http and https \
-                 are known; name one of these in proxy, or exempt the host in NO_PROXY",
-                url.scheme()
-            )));
+            value.to_str().and_then(address).ok_or_else(|| {
+                Error::configuration(format!(
+                    "{name} of the environment is not a proxy's address; correct or unset that \
+                     variable: an address is {PROXY_ADDRESS}"
+                ))
+            })?;
         }
-        first = first.or(Some((name, url)));
     }
-    let uri: Option<Uri> = service.as_str().parse().ok();
-    let used = || uri.is_some_and(|uri| Matcher::from_env().intercept(&uri).is_some());
-    match first {
-        Some((name, _)) if !used() => Err(Error::configuration(format!(
+    // As for reqwest, the upper case counts even if it is empty.
+    let counts = |[upper, lower]: [&'static str; 2]| match value_of(upper) {
+        Some(value) => (upper, value),
+        None => (lower, value_of(lower).unwrap_or_default()),
+    };
+    let mut used = spellings.into_iter().map(counts);
+    let used = used.find(|(_, value)| !value.is_empty());
+    let passed_by = |name: &str| {
+        Error::configuration(format!(
             "{name} of the environment would be passed by: the same name in the other case is \
              empty, REQUEST_METHOD is set, or the address has a character that must be \
              percent-encoded; correct that, name the proxy in proxy, or exempt the host in NO_PROXY"
-        ))),
-        first => Ok(first.map(|(_, url)| url)),
+        ))
+    };
+    let Some((name, value)) = used else {
+        let mut names = spellings.as_flattened().iter();
+        let given = names.find(|name| value_of(name).is_some_and(|value| !value.is_empty()));
+        return given.map_or(Ok(None), |name| Err(passed_by(name)));
+    };
+    let url = value
+        .to_str()
+        .and_then(address)
+        .ok_or_else(|| passed_by(name))?;
+    // Desktops set ALL_PROXY to a SOCKS proxy beside one for HTTP.
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Error::configuration(format!(
+            "{name} of the environment is a proxy of the scheme {}, and only http and https are \
+             known; name one of these in proxy, or exempt the host in NO_PROXY",
+            url.scheme()
+        )));
     }
+    let uri: Option<Uri> = service.as_str().parse().ok();
+    match uri.is_some_and(|uri| Matcher::from_env().intercept(&uri).is_some()) {
+        true => Ok(Some(url)),
+        false => Err(passed_by(name)),
+    }
+}
+
+fn value_of(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 fn set(name: &str) -> Option<String> {
@@ -90,5 +111,5 @@ fn address(value: &str) -> Option<Url> {
         true => Url::parse(value),
         false => Url::parse(&format!("http://{value}")),
     };
-    url.ok().filter(is_whole_address)
+    url.ok().filter(has_whole_host)
 }

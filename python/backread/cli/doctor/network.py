@@ -18,6 +18,7 @@ from backread.cli.doctor.findings import Findings
 from backread.cli.doctor.proxies import (
     PORTS,
     is_address,
+    is_for_http_alone,
     is_loopback,
     proxy_of_environment,
     spelled_twice,
@@ -82,8 +83,8 @@ def check_network(findings: Findings, client: Client, proxy: str | None, timeout
 
 
 def _unused_proxy(url: SplitResult) -> str:
-    """What to add to the advice if the environment has a proxy for plain http alone."""
-    if url.scheme != "https" or not (os.environ.get("HTTP_PROXY") or os.environ.get("http_proxy")):
+    """What to add to the advice if only services of plain http have a proxy."""
+    if not is_for_http_alone(url):
         return ""
     return "; HTTP_PROXY is for http:// only: set HTTPS_PROXY if this needs the proxy"
 
@@ -132,8 +133,9 @@ def _opens_tunnel(
 
 def _other_schemes(response: HTTPResponse) -> list[str]:
     """The ways in which a proxy wants to be logged in to, if none of them is Basic."""
-    offered = response.headers.get_all("Proxy-Authenticate", [])
-    schemes = [match[0] for each in offered if (match := re.match(r"[\w-]+", each.strip()))]
+    # A line may have several, each with parameters (RFC 9110, 11.6.1).
+    offered = ",".join(response.headers.get_all("Proxy-Authenticate", [])).split(",")
+    schemes = [match[1] for each in offered if (match := re.match(r"\s*([\w-]+)(\s|$)", each))]
     return [] if "basic" in map(str.lower, schemes) else schemes
 
 

@@ -11,7 +11,14 @@ import os
 import re
 from urllib.parse import SplitResult
 
-__all__ = ["PORTS", "is_address", "is_loopback", "proxy_of_environment", "spelled_twice"]
+__all__ = [
+    "PORTS",
+    "is_address",
+    "is_for_http_alone",
+    "is_loopback",
+    "proxy_of_environment",
+    "spelled_twice",
+]
 
 PORTS = {"http": 80, "https": 443}
 
@@ -36,6 +43,11 @@ def spelled_twice(url: SplitResult) -> list[str]:
         for name in (*_proxy_variables(url), "NO_PROXY")
         if (value := os.environ.get(name)) and os.environ.get(name.lower(), value) != value
     ]
+
+
+def is_for_http_alone(url: SplitResult) -> bool:
+    """Whether the environment has a proxy that would be used if this service were not https."""
+    return url.scheme == "https" and proxy_of_environment(url._replace(scheme="http"))[0] != ""
 
 
 def is_loopback(host: str) -> bool:
