@@ -169,7 +169,8 @@ def test_a_new_folder_that_its_file_system_opens_to_others_is_refused(
     monkeypatch.setattr(Path, "mkdir", lambda self, *_, **__: real(self) or self.chmod(given))
     folder = tmp_path / "folder"
     with pytest.raises(
-        (MirrorError, LandingError, OSError), match=rf"{given:04o}.* read it; mount .* umask=077"
+        (MirrorError, LandingError, OSError),
+        match=rf"{given:04o}.* read its files; mount .* umask=077",
     ) as caught:
         make(folder, server)
     assert len(str(caught.value).splitlines()) == 1

@@ -133,7 +133,9 @@ def test_another_who_writes_the_folder_by_another_mount_ends_the_sync(mirror, wr
     database = (mirror.folder / "mirror.duckdb").read_bytes()
     source = BatchSource(batch([{"id": 1}, {"id": 2}], swept="snapshot"))
     by = "a process on the machine far" if written else "another process"
-    with pytest.raises(MirrorError, match=rf"also written by {by}.* mounts, such as sshfs"):
+    with pytest.raises(
+        MirrorError, match=rf"also written by {by}.* mounts of a folder, such as sshfs"
+    ):
         source.sync_into(mirror.folder, on_progress=take_over)
     assert rows(mirror, "SELECT id FROM users") == [(1,)]
     # The lock is the other's, and so is the database.

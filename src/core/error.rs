@@ -79,7 +79,6 @@ const MOST_WORDS: usize = 120;
 const PROXY_PASSWORD: &str = "the proxy requires a user name and password, or rejected those \
                               given (only Basic, RFC 7617, is known: for NTLM or Negotiate, name a \
                               relay on this machine)";
-const HTML: &str = "text/html";
 const WEB_PAGE: &str = "; its answer is a web page, so something in front of the service may have \
                         sent it (a proxy, a firewall)";
 const NO_LIST_OF_USERS: &str = "it has no list of users there; check base_url, which must be all \
@@ -381,6 +380,11 @@ impl StatusFailure {
             })
     }
 
+    /// Some services send JSON with the type of a page.
+    fn is_web_page(&self) -> bool {
+        self.is_of_type("text/html") && self.body.trim_ascii_start().starts_with(b"<")
+    }
+
     /// What the body of a rejected request says, where frameworks say it.
     fn words(&self) -> Option<String> {
         if !(400..500).contains(&self.status) || self.body.len() > MOST_BODY_READ {
@@ -397,7 +401,7 @@ impl StatusFailure {
     fn advice(&self) -> &'static str {
         match self.status {
             400 | 422 => "it rejected the arguments; see the response body",
-            403 if self.is_of_type(HTML) => {
+            403 if self.is_web_page() => {
                 "its answer is a web page: something in front of the service refused it (a proxy, \
                  a firewall, too many requests: see rate_limit), or the secret may not read this"
             }
@@ -422,7 +426,7 @@ impl StatusFailure {
 
     fn in_words(&self, advice: &str, said: Option<String>) -> String {
         let mut text = format!("the service answered {}: {advice}", self.status);
-        if matches!(self.status, 400..=402 | 404..=406 | 410 | 422) && self.is_of_type(HTML) {
+        if matches!(self.status, 400..=402 | 404..=406 | 410 | 422) && self.is_web_page() {
             text.push_str(WEB_PAGE);
         }
         if let Some(said) = said {

@@ -24,6 +24,7 @@ __all__ = [
     "access_of",
     "check_file",
     "check_folder",
+    "check_private",
     "create",
     "create_private",
     "flush_directory",
@@ -89,11 +90,11 @@ def make_folder(folder: Path) -> None:
         make_folder(folder)
     else:
         keep_for_owner(folder)
-        _refuse_without_modes(folder)
+        check_private(folder)
         check_folder(folder)
 
 
-def _refuse_without_modes(folder: Path) -> None:
+def check_private(folder: Path) -> None:
     """Removes a new folder and raises `RefusedFileError` if its file system ignores its mode."""
     if os.name == "nt" or not (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o077:
         return

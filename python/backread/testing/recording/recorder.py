@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 from backread._files.access import (
     RefusedFileError,
     check_folder,
+    check_private,
     create,
     give_folder,
     make_folder_above,
@@ -393,6 +394,8 @@ def _temporary_folder(place: Path) -> Iterator[Path]:
             unfinished = made.enter_context(private_folder(place.parent, place.name))
             if place.exists():
                 give_folder(unfinished, place)
+            else:
+                check_private(unfinished)
         except RefusedFileError:
             raise
         except OSError as error:
