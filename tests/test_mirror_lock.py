@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import IO
 
 import pytest
@@ -154,6 +155,18 @@ def test_a_sync_whose_lock_was_removed_ends(mirror):
     with pytest.raises(MirrorError, match=r"its sync.lock was removed"):
         source.sync_into(mirror.folder, on_progress=remove)
     source.sync_into(mirror.folder)
+
+
+@posix_only
+def test_a_lock_that_cannot_be_read_while_it_is_held_holds(mirror, monkeypatch):
+    """As on SMB shares, where a lock keeps other handles of the same process from reading, too."""
+
+    def refuse(_: Path) -> IO[bytes]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(lock, "_open", refuse)
+    BatchSource(batch([{"id": 1}], swept="snapshot")).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT id FROM users") == [(1,)]
 
 
 @posix_only

@@ -52,6 +52,9 @@ class WriterLock:
                 f"the mirror in {self.folder}: its {LOCK_NAME} was removed during the sync, so "
                 "another one may have begun; leave that file there, and try again"
             ) from None
+        except OSError:
+            # SMB shares refuse to read a locked file, and so their locks hold for all.
+            return
         raise MirrorError(
             f"the mirror in {self.folder} was also written by {holder} during the sync: locks do "
             "not hold across mounts of a folder, such as sshfs or bindfs; use one mount only, and "
