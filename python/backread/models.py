@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     from backread._backread import ArrowTable
-    from backread._client.frames import DtypeBackend
+    from backread._frames import DtypeBackend
 
 __all__ = [
     "Attempt",
@@ -254,7 +254,7 @@ class Page(Generic[T_co]):
 
     @property
     def __array__(self) -> "Callable[..., NoReturn]":
-        from backread._client.frames import no_array
+        from backread._frames import no_array
 
         # pandas makes proper columns from dicts, so it may iterate those.
         if self._holds_dicts():
@@ -263,13 +263,13 @@ class Page(Generic[T_co]):
 
     def to_arrow(self) -> "pyarrow.Table":
         """The rows as a ``pyarrow.Table``; ImportError if pyarrow is not installed."""
-        from backread._client.frames import arrow_table
+        from backread._frames import arrow_table
 
         return arrow_table(self)
 
     def to_polars(self) -> "polars.DataFrame":
         """The rows as a ``polars.DataFrame``; ImportError if polars is not installed."""
-        from backread._client.frames import polars_frame
+        from backread._frames import polars_frame
 
         return polars_frame(self)
 
@@ -279,7 +279,7 @@ class Page(Generic[T_co]):
         ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
         it, numbers and flags with nulls become floats and objects. Other values raise ValueError.
         """
-        from backread._client.frames import pandas_frame
+        from backread._frames import pandas_frame
 
         return pandas_frame(self, dtype_backend)
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from backread._backread import reveal
-from backread._client.frames import (
+from backread._frames import (
     DtypeBackend,
     arrow_table,
     check_dtype_backend,

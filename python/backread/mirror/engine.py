@@ -15,10 +15,10 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from backread._client.frames import release
 from backread._files.access import NO_MORE_FILES, RefusedFileError
 from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
+from backread._frames import release
 from backread._interruptible import run_interruptibly, run_to_its_end
 from backread.errors import ConfigurationError, MirrorError
 from backread.mirror.layout import PUBLISHED

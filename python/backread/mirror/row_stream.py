@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from backread._client.frames import (
+from backread._frames import (
     DtypeBackend,
     arrow_table,
     no_array,

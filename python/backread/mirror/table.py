@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
-from backread._client.frames import require
 from backread._display.words import amount, size
 from backread._files.paths import shown
+from backread._frames import require
 from backread.errors import MirrorError
 from backread.mirror.conversation import attributes_of
 from backread.mirror.engine import from_microseconds, named_errors
