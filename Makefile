@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 WHEELS := target/wheels
+CI_WHEELS := target/ci-wheels
 OPTIMISED := target/optimised-wheels
 # What is compiled stays where cargo keeps it: CI does so between runs.
 BUILT := $(or $(CARGO_TARGET_DIR),target)
@@ -24,51 +25,47 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop optimised docs lint lint-rust lint-python lint-types bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-warehouses test-workers test-long notebook fuzz sanitize audit release-check
+.PHONY: help demo test build develop optimised docs lint lint-rust lint-python lint-types bench bench-decode bench-mock bench-mirror bench-pace bench-speed clean test-rust \
+	test-python test-wheel test-integrations test-extras test-long notebook fuzz sanitize audit release-check
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
-	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
-	@echo "make test-integrations  what needs a browser, LibreOffice, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
-	@echo "make test-long  210,000 simulated walks over lists that change, and 1,000,000 requests with faults"
-	@echo "make fuzz     any bytes as pages, as waits, as URLs, for five minutes each; needs cargo-fuzz"
-	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
+	@echo "make test     build, lint, all tests that need no other program, the wheel on each Python found"
+	@echo "make test-integrations  contract tests with the real Airflow, Spark, nginx, browsers and others; each also alone, as make test-spark"
+	@echo "make test-long  210,000 simulated walks, a million requests with faults, kills, sanitizers, the slow integrations"
+	@echo "make fuzz     five minutes for each fuzz target; needs cargo-fuzz"
+	@echo "make sanitize Rust's tests under AddressSanitizer, Python objects under memcheck; needs valgrind"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
-	@echo "make optimised  the wheel for Linux as it is released: built twice, the second time for what the first one ran; needs llvm-profdata"
-	@echo "make docs     the documentation site, in target/site: checks links, the reference and what it would load"
-	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest, zizmor"
-	@echo "make audit    what is known against the crates and the extras; asks GitHub and PyPI"
+	@echo "make optimised  the wheel for Linux as it is released, trained by a profile; needs llvm-profdata"
+	@echo "make docs     the documentation site, in target/site, with its links and reference checked"
+	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, import-linter, mypy, basedpyright, stubtest, zizmor"
+	@echo "make audit    known vulnerabilities of the crates and the extras; asks GitHub and PyPI"
 	@echo "make release-check  what a release publishes, without publishing: version, wheel, SBOM, ABI, source archive"
-	@echo "make notebook the example notebook run anew, with what its cells show"
-	@echo "make bench    what the import costs, the size of the wheel, and all that follow"
-	@echo "make bench-decode  decoding by the clock, and in instructions; needs valgrind"
-	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
-	@echo "make bench-mirror  what the mirror loses and asks for, next to others; WRITE=--write updates docs/"
-	@echo "make bench-pace  how much of what a service allows is asked for; WRITE=--write updates docs/"
-	@echo "make bench-reliability  what is seen where things go wrong, next to others; ONLY=fork,size WRITE=--write"
-	@echo "make bench-bad-days  limits, outages and lists that change, by nginx, HAProxy and PostgreSQL; REPEAT=3 ONLY=limits,outages"
-	@echo "make bench-speed  how fast backread reads, next to others; ONLY=read,kinds,get ROUNDS=3 WRITE=--write"
+	@echo "make notebook run the example notebook and keep its outputs"
+	@echo "make bench    the cost of the import, the size of the wheel, and all that follow"
+	@echo "make bench-decode  decoding in seconds and in instructions; needs valgrind"
+	@echo "make bench-mock  the speed of the mock beside other servers; needs wrk"
+	@echo "make bench-mirror  the mirror beside other tools: rows lost, requests, speed; WRITE=--write updates docs/"
+	@echo "make bench-pace  how much of a service's limit is used; WRITE=--write updates docs/"
+	@echo "make bench-speed  reading beside other clients; ONLY=read,kinds,get ROUNDS=3 WRITE=--write"
 	@echo "make clean    remove what was built, $(VENV) included"
 	@echo
 	@echo "PYTHON=python3.12 make ... chooses the interpreter; it must be 3.11 or later."
 
-# In a checkout that has no release build, one that compiles in a third of the time.
-demo: $(if $(wildcard $(STAMPS)/wheel),$(STAMPS)/wheel,$(STAMPS)/local)
+# With the release build if there is one.
+demo: $(if $(wildcard $(STAMPS)/wheel),$(STAMPS)/wheel,$(STAMPS)/ci)
 	$(BIN)/backread demo
 
-# The release build links on one core for minutes.
 test: $(STAMPS)/tools
-	$(BIN)/python tools/run_steps.py build+lint-rust+test-rust lint-python+lint-types+docs test-python test-wheel
+	$(BIN)/python tools/run_steps.py $(STAMPS)/ci+lint-python,docs lint-rust,test-rust+lint-types,test-wheel,test-python
 
 build: $(STAMPS)/wheel
 
 optimised: $(OPTIMISED)/stamp
 
-# The next `make build` or `make test` puts the release build back.
 develop: $(STAMPS)/tools
-	@rm -f $(STAMPS)/wheel
+	@rm -f $(STAMPS)/wheel $(STAMPS)/ci
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --extras cli,mirror
 
 lint: lint-rust lint-python lint-types
@@ -77,20 +74,20 @@ lint-rust: $(STAMPS)/venv $(CARGO_DENY)
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 	cargo fmt --check
-	cargo clippy --locked --all-targets --no-default-features -- -D warnings
-	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --profile ci --workspace --all-targets -- -D warnings
+	cargo check --locked --profile ci --package backread-core --no-default-features
 	$(CARGO_DENY) --all-features --locked check bans licenses sources
 
-lint-python: $(STAMPS)/wheel $(STAMPS)/tools
+lint-python: $(STAMPS)/tools
 	$(BIN)/ruff check $(PYTHON_PATHS)
 	$(BIN)/ruff format --check $(PYTHON_PATHS)
-	$(BIN)/python tools/import_cycles.py
-	$(BIN)/basedpyright
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/zizmor --offline --quiet --persona pedantic .github
 
-lint-types: $(STAMPS)/wheel $(STAMPS)/tools
+lint-types: $(STAMPS)/ci $(STAMPS)/tools
 	$(BIN)/mypy
 	$(BIN)/mypy tests/typing
+	$(BIN)/basedpyright
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest backread._backread
 
 # From the sources alone: it compiles nothing, and needs no network once its packages are installed.
@@ -101,38 +98,15 @@ docs: $(STAMPS)/docs
 	$(BIN)/python tools/docs/llms.py
 	$(BIN)/python tools/docs/check_site.py
 
-# The core's tests and the mock's. That the core compiles without it, `lint` sees.
 test-rust: $(STAMPS)/venv
-	cargo test --locked --no-default-features --features mock
+	cargo test --locked --profile ci --workspace --exclude backread
 
-# Four at a time, for they also wait. Each file is in one of them, and they go by name: otherwise files
-# of few tests would come last, which are the long ones.
-test-python: $(STAMPS)/wheel $(STAMPS)/tools
-	$(BIN)/python -m pytest --numprocesses 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
+# Four workers, because tests also wait.
+test-python: $(STAMPS)/ci $(STAMPS)/tools
+	$(BIN)/python -m pytest --numprocesses 4 --max-worker-restart 0 --dist worksteal
 
-test-wheel: $(STAMPS)/wheel
-	$(BIN)/python tools/check_wheel.py $(WHEELS)
-
-# Each of these has an environment of its own, kept below ~/.cache/backread/integrations.
-INTEGRATIONS := airflow openapi services shell spark warehouses workers
-# Two chains, for they also wait; only the second may install packages of the system.
-test-integrations: $(STAMPS)/wheel
-	$(BIN)/python tools/run_steps.py test-spark,test-workers,test-shell,test-extras,test-openapi+test-warehouses,test-browser,test-airflow,test-services,test-calc
-
-test-extras: $(STAMPS)/wheel
-	$(BIN)/python tools/resolve_extras.py $(WHEELS)
-
-test-browser: $(STAMPS)/wheel $(STAMPS)/tools $(STAMPS)/integrations docs
-	$(BIN)/python tools/find_packages.py browser
-	$(BIN)/python -m pytest tests/integrations/browser
-
-test-calc: $(STAMPS)/wheel $(STAMPS)/integrations
-	$(BIN)/python tools/find_packages.py calc
-	$(BIN)/python -m pytest tests/integrations/calc
-
-$(INTEGRATIONS:%=test-%): test-%: $(STAMPS)/wheel
-	$(if $(filter services warehouses,$*),$(BIN)/python tools/find_packages.py services)
-	$(BIN)/python tools/run_integration.py $* $(WHEELS)
+test-wheel: $(STAMPS)/ci
+	$(BIN)/python tools/check_wheel.py $(CI_WHEELS)
 
 # WALKS=1000000 make test-long walks longer, and SOAK_REQUESTS=10000000 soaks longer.
 WALKS ?= 210000
@@ -291,12 +265,16 @@ $(OPTIMISED)/stamp: $(STAMPS)/maturin $(SOURCES) tools/train_build.py constraint
 		--interpreter $(BIN)/python --target-dir $(BUILT)/optimised --out $(OPTIMISED)
 	@touch $@
 
-# Without a group named, maturin installs all tools of development.
-$(STAMPS)/local: $(STAMPS)/maturin $(SOURCES) constraints.txt
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --locked --profile local --group build --extras cli,mirror
+# For tests: compiles in a third of the time of a release build.
+$(CI_WHEELS)/stamp: $(STAMPS)/maturin $(SOURCES)
+	@mkdir -p $(CI_WHEELS) && rm -f $(CI_WHEELS)/backread-*.whl
+	$(BIN)/maturin build --profile ci --locked --interpreter $(BIN)/python --out $(CI_WHEELS)
 	@touch $@
 
+# One of the two is installed, the last one made.
 $(STAMPS)/wheel: $(WHEELS)/stamp constraints.txt
+$(STAMPS)/ci: $(CI_WHEELS)/stamp constraints.txt
+$(STAMPS)/wheel $(STAMPS)/ci:
 	$(PIP) uninstall --yes backread 2>/dev/null
-	for wheel in $(WHEELS)/backread-*.whl; do $(PIP) install --constraint constraints.txt "$$wheel[cli,mirror]" || exit 1; done
-	@touch $@
+	for wheel in $(<D)/backread-*.whl; do $(PIP) install --constraint constraints.txt "$$wheel[cli,mirror]" || exit 1; done
+	@rm -f $(STAMPS)/wheel $(STAMPS)/ci && touch $@

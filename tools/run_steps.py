@@ -93,7 +93,7 @@ def main(targets: list[str]) -> int:
     if passed == 0:
         broken.append("no test ran")
     if broken:
-        print(f"not well: {', '.join(broken)}")
+        print(f"failed: {', '.join(broken)}")
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if broken or failed else 0
 

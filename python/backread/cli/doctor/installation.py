@@ -21,7 +21,7 @@ def check_installation(findings: Findings) -> None:
     """The versions, the native module, and the extras."""
     findings.begin("installed")
     # The command cannot start without it.
-    from backread._backread import __version__
+    from backread import __version__
 
     findings.ok(
         f"backread {__version__} with its native module, {platform.python_implementation()} "
