@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::hint::black_box;
 
-use backread::core::api::Resource;
-use backread::core::arrow::columns::{MessageColumns, UserColumns};
-use backread::core::decode::page::Page;
+use backread_core::api::Resource;
+use backread_core::arrow::columns::{MessageColumns, UserColumns};
+use backread_core::decode::page::Page;
 use bytes::Bytes;
 
 /// Rows of a page, as the interface allows at most.

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use backread::core::api::Resource;
-use backread::core::decode::page::agreement;
+use backread_core::api::Resource;
+use backread_core::decode::page::agreement;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use backread::core::retry::agreement;
+use backread_core::retry::agreement;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|lines: &[u8]| {

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use backread::core::config::agreement;
+use backread_core::config::agreement;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

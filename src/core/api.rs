@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::core::error::Error;
+use crate::error::Error;
 
 /// The largest `limit` that the interface allows (8.1: greater than 0 and lower than 100).
 pub const LARGEST_LIMIT: u8 = 99;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::clock::Clock;
-use crate::core::error::Error;
+use backread_clock::Clock;
+use crate::error::Error;
 
 /// The time that a whole call may take, including retries, waits and pages; as part of a run, also
 /// the requests that are left.

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use super::page_digest::Digest;
 use super::report::{Certificate, WalkReport};
 use super::timestamp::Timestamp;
-use crate::core::api::Natural;
-use crate::core::decode::page::Row;
+use crate::api::Natural;
+use crate::decode::page::Row;
 
 /// The number of ids remembered at each end of a list.
 pub const ENDS: usize = 4;

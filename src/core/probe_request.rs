@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::core::api::{Endpoint, LARGEST_LIMIT, List};
+use crate::api::{Endpoint, LARGEST_LIMIT, List};
 
 /// One request of the probe; displayed as path and query, relative to the base URL.
 #[derive(Debug, Clone, PartialEq, Eq)]

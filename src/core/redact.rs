@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use super::config::Origin;
 use super::error::{Error, ErrorKind};
-use crate::core::decode::json::Fault;
+use crate::decode::json::Fault;
 
 // Anything shorter may occur in a text by chance.
 const LEAST: usize = 6;

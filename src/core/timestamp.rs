@@ -9,7 +9,7 @@ use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use crate::clock::Clock;
+use backread_clock::Clock;
 
 // The years 1 to 9999: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.
 const EARLIEST: i64 = -62_135_596_800_000_000;

@@ -18,11 +18,11 @@ use tokio::time::sleep;
 
 use super::admin::is_admin;
 use super::responder::Responder;
-use crate::mock::faults::delivery::Ending;
-use crate::mock::http::body::Body;
-use crate::mock::http::exchange::{Answer, Call, Sending};
-use crate::mock::http::head_timeout::Heads;
-use crate::mock::http::socket::{CloseSignal, Exit, Wire};
+use crate::faults::delivery::Ending;
+use crate::http::body::Body;
+use crate::http::exchange::{Answer, Call, Sending};
+use crate::http::head_timeout::Heads;
+use crate::http::socket::{CloseSignal, Exit, Wire};
 
 /// The longest head, in bytes, as in Node.js (`--max-http-header-size`).
 const LONGEST_HEAD: usize = 16 * 1024;
@@ -113,7 +113,7 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
 
 /// Delays a response, and applies its delivery to the body.
 async fn send(
-    chunks: crate::mock::chunks::Chunks,
+    chunks: crate::chunks::Chunks,
     Sending {
         delivery,
         clock,

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use super::dialect::Order;
 use super::routes::{Route, Target};
 use super::world::{Fields, View, World, WorldError};
-use crate::mock::dialect::order::Sequence;
-use crate::mock::dialect::row_mutation::RowMutation;
+use crate::dialect::order::Sequence;
+use crate::dialect::row_mutation::RowMutation;
 
 /// The most rows that change between two pages.
 pub const MOST_ROWS: u64 = 10_000;

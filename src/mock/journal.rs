@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::routes::Target;
 use super::world::View;
-use crate::mock::dialect::order::Sequence;
+use crate::dialect::order::Sequence;
 
 /// The default capacity of a journal, in requests.
 pub const CAPACITY: usize = 10_000;

@@ -6,8 +6,8 @@ use super::dialect::Order;
 use super::journal::{PageArguments, Served};
 use super::refusal::Refusal;
 use super::world::{View, text};
-use crate::mock::chunks::Chunks;
-use crate::mock::dialect::row_mutation::{Kind, RowMutation};
+use crate::chunks::Chunks;
+use crate::dialect::row_mutation::{Kind, RowMutation};
 
 /// The rows of the list of users, or of a user's messages; `None` if there is no such user.
 #[must_use]

@@ -18,11 +18,11 @@ use super::request_key::{Purpose, RequestKey};
 use super::routes::Target;
 use super::world::View;
 use super::world::draw::Digest;
-use crate::mock::chunks::Chunks;
-use crate::mock::dialect::order::Sequence;
-use crate::mock::dialect::row_mutation::RowMutation;
-use crate::mock::faults::delivery::{Change, Delivery};
-use crate::mock::http::exchange::{Answer, Call, Sent};
+use crate::chunks::Chunks;
+use crate::dialect::order::Sequence;
+use crate::dialect::row_mutation::RowMutation;
+use crate::faults::delivery::{Change, Delivery};
+use crate::http::exchange::{Answer, Call, Sent};
 
 /// A well-formed request.
 struct Request {

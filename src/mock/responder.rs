@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::admin::Admin;
 use super::service::Service;
-use crate::mock::http::exchange::{Answer, Call};
+use crate::http::exchange::{Answer, Call};
 
 /// Answers requests, and provides the handler of admin requests.
 pub trait Responder: Send + Sync + 'static {

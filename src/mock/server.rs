@@ -18,7 +18,7 @@ use super::responder::Responder;
 use super::secret;
 use super::service::{DEFAULT_VENDOR, Service};
 use super::world::World;
-use crate::mock::http::exchange::{Answer, Call};
+use crate::http::exchange::{Answer, Call};
 
 /// The name of the lane for the server's own secret.
 pub const MAIN_LANE: &str = "main";

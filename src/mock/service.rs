@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use super::routes::Target;
 use super::secret;
 use super::world::World;
-use crate::mock::http::exchange::{Answer, Call};
+use crate::http::exchange::{Answer, Call};
 
 /// The interface as an OpenAPI 3.1 document, for the vendor word [`DEFAULT_VENDOR`].
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");

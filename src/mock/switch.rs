@@ -73,8 +73,8 @@ macro_rules! switch_enum {
         impl $name {
             /// The values in words.
             pub const WORDS: &'static [&'static str] = &[$first_word, $($word),+];
-            pub const CHOICE: $crate::mock::switch::Choice =
-                $crate::mock::switch::Choice::Words(Self::WORDS);
+            pub const CHOICE: $crate::switch::Choice =
+                $crate::switch::Choice::Words(Self::WORDS);
             #[cfg(test)]
             pub const ALL: &'static [Self] = &[Self::$first, $(Self::$value),+];
         }

@@ -7,10 +7,10 @@ use pythonize::Depythonizer;
 use serde::Deserialize;
 
 use super::convert::errors::to_python;
-use crate::core::api::{Limit, Natural};
-use crate::core::error::Error;
-use crate::core::redact;
-use crate::core::walk::WalkSettings;
+use backread_core::api::{Limit, Natural};
+use backread_core::error::Error;
+use backread_core::redact;
+use backread_core::walk::WalkSettings;
 
 /// A whole number from Python, extracted late so that errors can name the argument.
 pub struct Whole<'py>(pub Bound<'py, PyAny>);

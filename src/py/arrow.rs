@@ -14,12 +14,12 @@ use super::convert;
 use super::convert::errors::EXITING;
 use super::runtime::block_for_columns;
 use super::telemetry::CallObserver;
-use crate::core::api::Resource;
-use crate::core::arrow::batches::{batches, schema};
-use crate::core::arrow::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
-use crate::core::prefetch::Prefetch;
-use crate::core::privacy::Privacy;
-use crate::core::walk::{SharedReport, Walk};
+use backread_core::api::Resource;
+use backread_core::arrow::batches::{batches, schema};
+use backread_core::arrow::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
+use backread_core::prefetch::Prefetch;
+use backread_core::privacy::Privacy;
+use backread_core::walk::{SharedReport, Walk};
 
 /// Bytes of record batches. Larger lists are read while the consumer takes them.
 const READ_AHEAD: usize = 32 << 20;

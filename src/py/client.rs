@@ -15,15 +15,15 @@ use super::runtime::{SettledWhenDropped, run_single, settle};
 use super::sync::{NativeSyncRun, SyncOptions};
 use super::telemetry::CallObserver;
 use super::walk::NativeWalk;
-use crate::core::api::{List, Natural, Resource};
-use crate::core::client::Client;
-use crate::core::config::Settings;
-use crate::core::page_digest::DigestKey;
-use crate::core::probe::ProbeSettings;
-use crate::core::walk::Walk;
-use crate::core::walk::all_messages::all_messages;
-use crate::core::walk::crawl::Users;
-use crate::core::walk::shard_users::{ShardUsers, shard_users};
+use backread_core::api::{List, Natural, Resource};
+use backread_core::client::Client;
+use backread_core::config::Settings;
+use backread_core::page_digest::DigestKey;
+use backread_core::probe::ProbeSettings;
+use backread_core::walk::Walk;
+use backread_core::walk::all_messages::all_messages;
+use backread_core::walk::crawl::Users;
+use backread_core::walk::shard_users::{ShardUsers, shard_users};
 use crate::py::testing::clock::Clock;
 
 #[pyclass(frozen, module = "backread._backread")]

@@ -4,7 +4,7 @@ use std::mem;
 
 use pyo3::prelude::*;
 
-use crate::core::process;
+use backread_core::process;
 
 /// Holds an object that ends threads when it is freed, such as a connection of DuckDB. A child
 /// process that was forked has no such threads, and freeing the object would crash it; so it never

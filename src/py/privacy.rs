@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::core::privacy::Privacy;
+use backread_core::privacy::Privacy;
 
 /// Holds the key and shows it to nobody: it has no attributes, and does not pickle.
 #[pyclass(frozen, module = "backread._backread")]

@@ -5,8 +5,8 @@ use pythonize::pythonize;
 
 use super::runtime::run_seldom;
 use super::telemetry::CallObserver;
-use crate::core::client::Client;
-use crate::core::probe::{ProbeSettings, probe};
+use backread_core::client::Client;
+use backread_core::probe::{ProbeSettings, probe};
 
 /// The profile as a dict.
 pub fn profile(

@@ -12,10 +12,10 @@ use serde_json::{Number, Value};
 use super::arrow::ArrowTable;
 use super::convert::class;
 use super::convert::errors::to_python;
-use crate::core::arrow::columns::{MessageColumns, UserColumns, columns_failure};
-use crate::core::decode::model::{Extra, Message, Sender, Unknown, User, UserAttribute};
-use crate::core::schema::{SenderType, schema};
-use crate::core::timestamp::Timestamp;
+use backread_core::arrow::columns::{MessageColumns, UserColumns, columns_failure};
+use backread_core::decode::model::{Extra, Message, Sender, Unknown, User, UserAttribute};
+use backread_core::schema::{SenderType, schema};
+use backread_core::timestamp::Timestamp;
 
 // Responses are never nested as deeply; a list that contains itself is.
 const DEEPEST: u32 = 128;

@@ -16,13 +16,13 @@ use super::convert;
 use super::privacy::NativePrivacy;
 use super::runtime::run_beside_database;
 use super::telemetry::CallObserver;
-use crate::core::api::Natural;
-use crate::core::arrow::columns::Rows;
-use crate::core::client::Client;
-use crate::core::page_digest::DigestKey;
-use crate::core::privacy::Privacy;
-use crate::core::report::WalkReport;
-use crate::core::sync::{
+use backread_core::api::Natural;
+use backread_core::arrow::columns::Rows;
+use backread_core::client::Client;
+use backread_core::page_digest::DigestKey;
+use backread_core::privacy::Privacy;
+use backread_core::report::WalkReport;
+use backread_core::sync::{
     Batch, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, RunLimits, RunOptions, SyncRun,
 };
 

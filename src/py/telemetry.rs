@@ -12,9 +12,9 @@ use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
 
 use super::convert::errors::class_name;
 use super::fork_safe_once::{name, once};
-use crate::core::client::Client;
-use crate::core::observer::{Observed, Observer, OutageNote};
-use crate::core::process;
+use backread_core::client::Client;
+use backread_core::observer::{Observed, Observer, OutageNote};
+use backread_core::process;
 
 static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 static OBSERVING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();

@@ -13,9 +13,9 @@ use super::convert::{self, items, walked_page};
 use super::privacy::NativePrivacy;
 use super::runtime::run;
 use super::telemetry::CallObserver;
-use crate::core::api::Resource;
-use crate::core::arrow::batches::schema;
-use crate::core::walk::{Walk, WalkedPage};
+use backread_core::api::Resource;
+use backread_core::arrow::batches::schema;
+use backread_core::walk::{Walk, WalkedPage};
 
 // Pages taken from the walk at once.
 const AT_ONCE: usize = 32;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::core::api::Resource;
-use crate::core::arrow::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
-use crate::core::error::Error;
-use crate::core::prefetch::{Gather, Prefetch, gathered};
-use crate::core::privacy::Privacy;
-use crate::core::walk::{Walk, WalkedPage};
+use crate::api::Resource;
+use crate::arrow::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
+use crate::error::Error;
+use crate::prefetch::{Gather, Prefetch, gathered};
+use crate::privacy::Privacy;
+use crate::walk::{Walk, WalkedPage};
 
 // Pages are combined up to this many rows, so that readers get no tiny batches.
 const BATCH_ROWS: usize = 8_192;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::outage::Outages;
+use crate::outage::Outages;
 
 /// Outage time since it was made, for work that ends with its process: it looks the outages up
 /// once, where [`outage_seconds_since`](super::Client::outage_seconds_since) works in a forked child

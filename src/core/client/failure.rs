@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::core::budget::Budget;
-use crate::core::decode::json::Fault;
-use crate::core::error::{ErrorKind, Misfit, StatusFailure};
-use crate::core::retry;
-use crate::core::wire::{Answer, Failed, Headers, Target};
+use crate::budget::Budget;
+use crate::decode::json::Fault;
+use crate::error::{ErrorKind, Misfit, StatusFailure};
+use crate::retry;
+use crate::wire::{Answer, Failed, Headers, Target};
 
 const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 

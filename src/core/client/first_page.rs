@@ -1,11 +1,11 @@
 //! The first page of a list, which a digest may show to be the same as before.
 
 use super::{Client, Read};
-use crate::core::api::{Limit, List};
-use crate::core::budget::Budget;
-use crate::core::decode::page::Page;
-use crate::core::error::Error;
-use crate::core::page_digest::{Digest, DigestKey};
+use crate::api::{Limit, List};
+use crate::budget::Budget;
+use crate::decode::page::Page;
+use crate::error::Error;
+use crate::page_digest::{Digest, DigestKey};
 
 /// The first page of a list of which a digest may be known.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Client;
 use super::sending::Request;
-use crate::core::error::{Attempt, ErrorKind};
-use crate::core::observer::{Observed, OutageNote};
+use crate::error::{Attempt, ErrorKind};
+use crate::observer::{Observed, OutageNote};
 
 impl Client {
     /// Reports the last of these attempts.

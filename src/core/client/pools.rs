@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
-use crate::core::config::Origin;
-use crate::core::error::Error;
-use crate::core::process::PerProcess;
-use crate::core::wire::{Transport, keep_alive};
+use crate::config::Origin;
+use crate::error::Error;
+use crate::process::PerProcess;
+use crate::wire::{Transport, keep_alive};
 
 /// Connections of one service, each made by the first call that needs it.
 #[derive(Debug)]

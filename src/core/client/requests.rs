@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::Client;
 use super::failure::{Failure, decode_failure, status_failure, unreadable};
 use super::sending::Request;
-use crate::core::budget::Budget;
-use crate::core::decode::json::{self, Fault, Text};
-use crate::core::decode::page::Page;
-use crate::core::error::{Attempt, Error};
-use crate::core::probe_request::ProbeRequest;
-use crate::core::wire::Answer;
+use crate::budget::Budget;
+use crate::decode::json::{self, Fault, Text};
+use crate::decode::page::Page;
+use crate::error::{Attempt, Error};
+use crate::probe_request::ProbeRequest;
+use crate::wire::Answer;
 
 impl Client {
     /// Sends one request of the probe. For requests outside the interface, any status is an answer.

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::{Origin, Settings};
-use crate::core::api::{Endpoint, Limit, List, Natural};
+use crate::api::{Endpoint, Limit, List, Natural};
 
 /// Whether a text is accepted as a base URL. Panics if a request would go elsewhere, or if a message
 /// depends on a secret or a password.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::core::retry::OnRateLimit;
+use crate::retry::OnRateLimit;
 
 /// The default outage patience of a call.
 pub const OUTAGE_PATIENCE: Duration = Duration::from_secs(60);

@@ -11,11 +11,11 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::core::decode::json::{self, Fault, Whole};
-use crate::core::decode::rows::{self, Texts};
-use crate::core::error::Misfit;
-use crate::core::schema::{Object, SenderType, schema};
-use crate::core::timestamp::Timestamp;
+use crate::decode::json::{self, Fault, Whole};
+use crate::decode::rows::{self, Texts};
+use crate::error::Misfit;
+use crate::schema::{Object, SenderType, schema};
+use crate::timestamp::Timestamp;
 
 pub type User<'a> = rows::User<Texts<'a>>;
 pub type UserAttribute<'a> = rows::UserAttribute<Texts<'a>>;

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use crate::core::decode::json::Joined;
-use crate::core::decode::json::cursor::Span;
-use crate::core::schema::schema;
-use crate::core::timestamp::Timestamp;
+use crate::decode::json::Joined;
+use crate::decode::json::cursor::Span;
+use crate::schema::schema;
+use crate::timestamp::Timestamp;
 
 /// The form of a row's texts.
 pub trait Form: Debug + Clone + Default + PartialEq {
@@ -63,7 +63,7 @@ impl<'t> Form for Texts<'t> {
 /// type. If a key occurs twice, the last one wins.
 pub type Extra<F> = Vec<(<F as Form>::Text, <F as Form>::Text)>;
 
-/// A kind of field; see `crate::core::schema`.
+/// A kind of field; see `crate::schema`.
 pub trait Kind {
     /// What a row holds of it.
     type Of<F: Form>;

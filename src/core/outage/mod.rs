@@ -28,7 +28,7 @@ pub use self::patience::Patience;
 use super::error::ErrorKind;
 use super::observer::OutageNote;
 use super::process::chance;
-use crate::clock::Clock;
+use backread_clock::Clock;
 
 /// The wait before an outage's first probe, and the longest one between later probes.
 const FIRST_PROBE: Duration = Duration::from_millis(500);

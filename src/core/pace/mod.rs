@@ -35,7 +35,7 @@ use self::refusal::Refusal;
 pub use self::refusal::RefusedBy;
 use self::state::State;
 pub use self::unstated::InARow;
-use crate::clock::{Clock, Elapsed};
+use backread_clock::{Clock, Elapsed};
 
 /// How soon a probe checks again whether fewer than `max_concurrency` requests are in flight.
 const ALL_UNDER_WAY: Duration = Duration::from_millis(50);

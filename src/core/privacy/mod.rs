@@ -12,10 +12,10 @@ use std::{fmt, iter};
 
 use self::pseudonyms::{Pseudonyms, What};
 use self::redaction::redact;
-use crate::core::api::Resource;
-use crate::core::decode::json::Fault;
-use crate::core::decode::model::{Message, Sender, Unknown, User};
-use crate::core::decode::page::Row;
+use crate::api::Resource;
+use crate::decode::json::Fault;
+use crate::decode::model::{Message, Sender, Unknown, User};
+use crate::decode::page::Row;
 
 /// What is replaced.
 pub struct Privacy {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::core::schema::{Kind, Object};
+use crate::schema::{Kind, Object};
 
 const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
@@ -177,8 +177,8 @@ fn fields_whose_names_are_redacted_alike_are_kept_apart() {
 fn rejects_say_nothing_either() {
     let page = |rows: &str| {
         let json = format!(r#"{{"limit":9,"offset":0,"total":3,"messages":[{rows}]}}"#);
-        let text = crate::core::decode::json::Text::repair(json.into());
-        crate::core::decode::page::Page::read(text, Resource::Messages).unwrap()
+        let text = crate::decode::json::Text::repair(json.into());
+        crate::decode::page::Page::read(text, Resource::Messages).unwrap()
     };
     let page = page(
         r#""private jane@example.com",{"id":"private","body":"jane@example.com"},{"sender":"jane@example.com"}"#,

@@ -2,8 +2,8 @@
 
 use super::probe_client::{Listed, Measured, ProbeClient, unmeasured};
 use super::profile::{Gives, PastEnd};
-use crate::core::api::{Limit, List};
-use crate::core::probe_request::ProbeRequest;
+use crate::api::{Limit, List};
+use crate::probe_request::ProbeRequest;
 
 /// Growing steps and bisection find the end of a list of a hundred million rows in fewer requests.
 const MOST_REQUESTS: u32 = 48;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::core::schema::{ENVELOPE, Object, SenderType};
+use crate::schema::{ENVELOPE, Object, SenderType};
 
 const LONGEST_NAME: usize = 64;
 const MOST_NAMES: usize = 100;

@@ -2,8 +2,8 @@
 
 use super::probe_client::{Listed, Measured, ProbeClient, Reply, unmeasured};
 use super::profile::{LimitAnswer, Treatment};
-use crate::core::api::{LARGEST_LIMIT, Limit, List};
-use crate::core::probe_request::ProbeRequest;
+use crate::api::{LARGEST_LIMIT, Limit, List};
+use crate::probe_request::ProbeRequest;
 
 /// Requests smaller and smaller limits until one is applied, at most seven times.
 pub async fn largest_page(

@@ -10,8 +10,8 @@ use super::order::{self, STABLE_ROWS, in_sequence, is_stable};
 use super::probe_client::{Listed, Measured, Missed, unmeasured};
 use super::profile::ListProfile;
 use super::user_sample::{Sampled, requestable_id};
-use crate::core::api::List;
-use crate::core::error::Error;
+use crate::api::List;
+use crate::error::Error;
 
 /// Rows that two pages share, so that their order can be compared.
 const OVERLAP: u64 = 10;

@@ -24,7 +24,7 @@ use super::client::Client;
 use super::error::Error;
 use super::probe_request::ProbeRequest;
 use super::timestamp::Timestamp;
-use crate::core::api::{Limit, List};
+use crate::api::{Limit, List};
 
 /// The limits of a probe.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::probe_client::{Listed, identity};
 use super::profile::{Direction, Order};
-use crate::core::timestamp::Timestamp;
+use crate::timestamp::Timestamp;
 
 /// Preferred if several fields fit: what a service most likely sorts by.
 const USUAL: [&str; 5] = ["id", "created_at", "updated_at", "online_at", "name"];

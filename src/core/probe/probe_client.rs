@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::fields::{Fields, Shape, is_word};
 use super::profile::AnswerProfile;
-use crate::core::api::{Limit, List, Resource};
-use crate::core::budget::Budget;
-use crate::core::client::Client;
-use crate::core::config::Options;
-use crate::core::decode::json::Text;
-use crate::core::error::{Attempt, Error, ErrorKind};
-use crate::core::probe_request::ProbeRequest;
-use crate::core::wire::Answer;
+use crate::api::{Limit, List, Resource};
+use crate::budget::Budget;
+use crate::client::Client;
+use crate::config::Options;
+use crate::decode::json::Text;
+use crate::error::{Attempt, Error, ErrorKind};
+use crate::probe_request::ProbeRequest;
+use crate::wire::Answer;
 
 const LONGEST_MEDIA_TYPE: usize = 64;
 const LONGEST_NAME: usize = 64;

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::fields::{is_word, share};
 use super::probe_client::{Listed, identity};
 use super::profile::Follows;
-use crate::core::api::Natural;
-use crate::core::timestamp::Timestamp;
+use crate::api::Natural;
+use crate::timestamp::Timestamp;
 
 const MOST_SENDER_TYPES: usize = 16;
 const LONGEST_SENDER_TYPE: usize = 32;

@@ -7,9 +7,9 @@ use super::fields::is_word;
 use super::probe_client::{Listed, unmeasured};
 use super::profile::{AnswerProfile, Http, Refusals};
 use super::user_sample::{Sampled, requestable_id};
-use crate::core::api::{Endpoint, List, Natural};
-use crate::core::error::Error;
-use crate::core::probe_request::{ProbeRequest, Target, Twist};
+use crate::api::{Endpoint, List, Natural};
+use crate::error::Error;
+use crate::probe_request::{ProbeRequest, Target, Twist};
 
 // The largest id that can be requested from a service with 32-bit ids.
 const LARGEST_SMALL_ID: u64 = i32::MAX as u64;

@@ -123,7 +123,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::core::retry::agreement;
+    use crate::retry::agreement;
 
     fn wait_from(name: &str, value: &str) -> Option<Duration> {
         let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_the_fuzzer_starts_from_is_read_as_a_plain_reading_does() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/retry_after");
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/retry_after");
         let mut waits = 0;
         for file in fs::read_dir(corpus).unwrap() {
             waits += usize::from(agreement::check(&fs::read(file.unwrap().path()).unwrap()));

@@ -157,7 +157,7 @@ fn backoff(retries_done: u32, chance: f64) -> Duration {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::core::error::StatusFailure;
+    use crate::error::StatusFailure;
     use bytes::Bytes;
     use proptest::prelude::*;
 

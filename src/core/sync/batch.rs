@@ -8,20 +8,20 @@ use arrow_schema::ArrowError;
 
 use super::events::{Event, Rows};
 use super::progress::ProgressCounters;
-use crate::core::api::Resource;
-use crate::core::arrow::columns::{
+use crate::api::Resource;
+use crate::arrow::columns::{
     CursorColumns, GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns,
     columns_failure,
 };
-use crate::core::client::Client;
-use crate::core::decode::json::Fault;
-use crate::core::decode::page::Row;
-use crate::core::error::Error;
-use crate::core::list_state::{Hints, Kind, ListRow, ListState, requestable_id};
-use crate::core::prefetch::Gather;
-use crate::core::privacy::Privacy;
-use crate::core::report::WalkReport;
-use crate::core::timestamp::Timestamp;
+use crate::client::Client;
+use crate::decode::json::Fault;
+use crate::decode::page::Row;
+use crate::error::Error;
+use crate::list_state::{Hints, Kind, ListRow, ListState, requestable_id};
+use crate::prefetch::Gather;
+use crate::privacy::Privacy;
+use crate::report::WalkReport;
+use crate::timestamp::Timestamp;
 
 /// A batch is emitted at this many responses, so that a killed run has little to request again,
 const LEAST_RESPONSES: u64 = 12;

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::events::Event;
 use super::plan::Plan;
 use super::progress::ProgressCounters;
-use crate::core::budget::{Budget, RunBudget};
-use crate::core::client::{Client, Sent};
-use crate::core::list_state::ListedUser;
-use crate::core::prefetch::Outlet;
-use crate::core::timestamp::Timestamp;
-use crate::core::walk::WalkSettings;
-use crate::core::walk::unread::UnreadLists;
+use crate::budget::{Budget, RunBudget};
+use crate::client::{Client, Sent};
+use crate::list_state::ListedUser;
+use crate::prefetch::Outlet;
+use crate::timestamp::Timestamp;
+use crate::walk::WalkSettings;
+use crate::walk::unread::UnreadLists;
 
 /// Every page has a checkpoint.
 pub const RESUMABLE: WalkSettings = WalkSettings {

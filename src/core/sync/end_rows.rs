@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::core::decode::page::Row;
-use crate::core::list_state::Grows;
-use crate::core::page_digest::{Digest, DigestKey};
+use crate::decode::page::Row;
+use crate::list_state::Grows;
+use crate::page_digest::{Digest, DigestKey};
 
 /// Collected page by page. Rows in between are not hashed.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! What a run of the mirror's reading finds.
 
-use crate::core::api::Resource;
-use crate::core::decode::page::Row;
-use crate::core::list_state::ListRow;
-use crate::core::report::WalkReport;
-use crate::core::timestamp::Timestamp;
+use crate::api::Resource;
+use crate::decode::page::Row;
+use crate::list_state::ListRow;
+use crate::report::WalkReport;
+use crate::timestamp::Timestamp;
 
 /// What a run finds, in an order that can be committed: a list's end follows its rows.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
 use super::list_shape::ListShape;
-use crate::core::api::{Limit, Natural};
-use crate::core::list_state::{Hints, ListState, ListedUser};
-use crate::core::page_digest::DigestKey;
-use crate::core::timestamp::Timestamp;
-use crate::core::walk::{Checkpoint, Resume};
+use crate::api::{Limit, Natural};
+use crate::list_state::{Hints, ListState, ListedUser};
+use crate::page_digest::DigestKey;
+use crate::timestamp::Timestamp;
+use crate::walk::{Checkpoint, Resume};
 
 /// How a run treats lists that it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,19 +10,19 @@ use super::known::Cursor;
 use super::list_shape::ListShape;
 use super::plan::{Approach, Plan};
 use super::row_fetches::fetch_row;
-use crate::core::api::{List, Resource};
-use crate::core::client::{FirstPage, Read};
-use crate::core::decode::page::Row;
-use crate::core::error::Error;
-use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser};
-use crate::core::page_digest::DigestKey;
-use crate::core::prefetch::{Mapped, Sink};
-use crate::core::report::{Certificate, WalkReport};
-use crate::core::timestamp::Timestamp;
-use crate::core::walk::crawl::is_gone;
-use crate::core::walk::failing_row::{fails_for_its_rows, is_any_read};
-use crate::core::walk::page_request::PageRequest;
-use crate::core::walk::{SharedReport, Start, WalkedPage, says_past_end, sweep_from};
+use crate::api::{List, Resource};
+use crate::client::{FirstPage, Read};
+use crate::decode::page::Row;
+use crate::error::Error;
+use crate::list_state::{Hints, Kind, ListRow, ListState, ListedUser};
+use crate::page_digest::DigestKey;
+use crate::prefetch::{Mapped, Sink};
+use crate::report::{Certificate, WalkReport};
+use crate::timestamp::Timestamp;
+use crate::walk::crawl::is_gone;
+use crate::walk::failing_row::{fails_for_its_rows, is_any_read};
+use crate::walk::page_request::PageRequest;
+use crate::walk::{SharedReport, Start, WalkedPage, says_past_end, sweep_from};
 
 /// Reads a list as far as the run's budget goes; what is left of it is read by a later run.
 pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error> {

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::decode::page::Row;
-use crate::core::list_state::{ENDS, Grows};
-use crate::core::timestamp::Timestamp;
+use crate::decode::page::Row;
+use crate::list_state::{ENDS, Grows};
+use crate::timestamp::Timestamp;
 
 /// The message fields that a list shape needs.
 #[derive(Debug, Default, Deserialize)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::core::api::LARGEST_LIMIT;
+use crate::api::LARGEST_LIMIT;
 
 /// The window over which the speed is measured.
 const WINDOW: Duration = Duration::from_secs(5);

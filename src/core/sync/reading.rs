@@ -13,16 +13,16 @@ use super::list_reading::read_list;
 use super::list_shape::ListShape;
 use super::plan::Plan;
 use super::progress::ProgressCounters;
-use crate::core::api::List;
-use crate::core::budget::RunBudget;
-use crate::core::client::Client;
-use crate::core::error::Error;
-use crate::core::list_state::{Hints, ListedUser, requestable_id};
-use crate::core::prefetch::{Mapped, Outlet, Sink};
-use crate::core::report::WalkReport;
-use crate::core::walk::crawl::MOST_SIDE_BY_SIDE;
-use crate::core::walk::unread::UnreadLists;
-use crate::core::walk::{SharedReport, WalkedPage, sweep_from};
+use crate::api::List;
+use crate::budget::RunBudget;
+use crate::client::Client;
+use crate::error::Error;
+use crate::list_state::{Hints, ListedUser, requestable_id};
+use crate::prefetch::{Mapped, Outlet, Sink};
+use crate::report::WalkReport;
+use crate::walk::crawl::MOST_SIDE_BY_SIDE;
+use crate::walk::unread::UnreadLists;
+use crate::walk::{SharedReport, WalkedPage, sweep_from};
 
 /// A list has at least this many requests to itself before a run's requests are spent, or lists that
 /// take a few would each begin and none would end.

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::events::{Event, RowKey};
-use crate::core::api::{List, Natural, Resource};
-use crate::core::budget::{Budget, RunBudget};
-use crate::core::client::{Client, Read};
-use crate::core::decode::page::Row;
-use crate::core::error::Error;
-use crate::core::prefetch::{Outlet, Sink};
-use crate::core::walk::crawl::MOST_SIDE_BY_SIDE;
-use crate::core::walk::unread::{MOST_IN_A_ROW, UnreadLists};
+use crate::api::{List, Natural, Resource};
+use crate::budget::{Budget, RunBudget};
+use crate::client::{Client, Read};
+use crate::decode::page::Row;
+use crate::error::Error;
+use crate::prefetch::{Outlet, Sink};
+use crate::walk::crawl::MOST_SIDE_BY_SIDE;
+use crate::walk::unread::{MOST_IN_A_ROW, UnreadLists};
 
 /// Fetches all rows whose ids can be requested, concurrently, as far as the run's budget goes.
 pub async fn fetch_rows(

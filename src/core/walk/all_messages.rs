@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, Notify};
 
-use crate::core::client::{Client, Downtime};
-use crate::core::error::{Error, ErrorKind};
-use crate::core::list_state::requestable_id;
-use crate::core::prefetch::{Outlet, Prefetch, Sink};
-use crate::core::report::{Certificate, Counts, Evidence, WalkReport};
-use crate::core::timestamp::Timestamp;
-use crate::core::walk::crawl::{Event, Users, crawl_into};
-use crate::core::walk::room::Room;
-use crate::core::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
+use crate::client::{Client, Downtime};
+use crate::error::{Error, ErrorKind};
+use crate::list_state::requestable_id;
+use crate::prefetch::{Outlet, Prefetch, Sink};
+use crate::report::{Certificate, Counts, Evidence, WalkReport};
+use crate::timestamp::Timestamp;
+use crate::walk::crawl::{Event, Users, crawl_into};
+use crate::walk::room::Room;
+use crate::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
 // Pages buffered for the reader, in addition to one in each list's task.
 const PAGES_AHEAD: usize = 64;

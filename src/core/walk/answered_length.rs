@@ -1,6 +1,6 @@
 //! How many rows the service answers in one page, where it fails longer ones.
 
-use crate::core::api::Limit;
+use crate::api::Limit;
 
 // Pages until a longer one is tried; each time twice as many, unless it is answered.
 const FIRST_PATIENCE: u32 = 8;

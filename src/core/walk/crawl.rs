@@ -6,16 +6,16 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
-use crate::core::api::{LARGEST_LIMIT, List, Natural};
-use crate::core::budget::Budget;
-use crate::core::client::{Client, Read};
-use crate::core::decode::page::Row;
-use crate::core::error::{Error, ErrorKind};
-use crate::core::list_state::requestable_id;
-use crate::core::prefetch::{Mapped, Sink};
-use crate::core::report::WalkReport;
-use crate::core::walk::unread::UnreadLists;
-use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, sweep_into};
+use crate::api::{LARGEST_LIMIT, List, Natural};
+use crate::budget::Budget;
+use crate::client::{Client, Read};
+use crate::decode::page::Row;
+use crate::error::{Error, ErrorKind};
+use crate::list_state::requestable_id;
+use crate::prefetch::{Mapped, Sink};
+use crate::report::WalkReport;
+use crate::walk::unread::UnreadLists;
+use crate::walk::{SharedReport, WalkSettings, WalkedPage, sweep_into};
 
 // The most lists read at once, whatever `max_concurrency` says.
 pub const MOST_SIDE_BY_SIDE: usize = 4_096;

@@ -4,10 +4,10 @@
 
 use super::page_request::PageRequest;
 use super::says_past_end;
-use crate::core::api::Limit;
-use crate::core::decode::page::Page;
-use crate::core::error::{Error, ErrorKind};
-use crate::core::retry::is_transient;
+use crate::api::Limit;
+use crate::decode::page::Page;
+use crate::error::{Error, ErrorKind};
+use crate::retry::is_transient;
 
 /// This many rows after a failing one are tried: if none can be read, rows are not to blame.
 const TRIED: u64 = 3;

@@ -1,10 +1,10 @@
 //! The requests that were sent to read one page, and all their attempts.
 
-use crate::core::api::{Limit, List};
-use crate::core::budget::Budget;
-use crate::core::client::{Client, Read};
-use crate::core::decode::page::Page;
-use crate::core::error::{Attempt, Error};
+use crate::api::{Limit, List};
+use crate::budget::Budget;
+use crate::client::{Client, Read};
+use crate::decode::page::Page;
+use crate::error::{Attempt, Error};
 
 pub struct PageRequest<'a> {
     client: &'a Client,

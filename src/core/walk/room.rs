@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::core::process;
+use crate::process;
 
 /// How much JSON may wait: pages of some users' messages are a thousand times as long as others'.
 const ROOM: u32 = 32 * 1024 * 1024;

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::core::api::{Limit, List, Natural};
-use crate::core::budget::Budget;
-use crate::core::client::{Client, Downtime, Read};
-use crate::core::decode::page::{Page, Row};
-use crate::core::error::{Error, ErrorKind};
-use crate::core::prefetch::{Outlet, Prefetch, Sink};
-use crate::core::report::{Certificate, Counts, WalkReport};
-use crate::core::timestamp::Timestamp;
-use crate::core::walk::OLD_PAGES;
-use crate::core::walk::smaller_pages::SmallerPages;
-use crate::core::walk::{
+use crate::api::{Limit, List, Natural};
+use crate::budget::Budget;
+use crate::client::{Client, Downtime, Read};
+use crate::decode::page::{Page, Row};
+use crate::error::{Error, ErrorKind};
+use crate::prefetch::{Outlet, Prefetch, Sink};
+use crate::report::{Certificate, Counts, WalkReport};
+use crate::timestamp::Timestamp;
+use crate::walk::OLD_PAGES;
+use crate::walk::smaller_pages::SmallerPages;
+use crate::walk::{
     PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, SharedReport, Walk, WalkSettings, WalkedPage,
     says_past_end,
 };

@@ -12,11 +12,11 @@ use super::failing_row::{
 };
 use super::page_request::PageRequest;
 use super::says_past_end;
-use crate::core::api::{Limit, List};
-use crate::core::budget::Budget;
-use crate::core::client::{Client, Read};
-use crate::core::decode::page::{Page, Unreadable};
-use crate::core::error::Error;
+use crate::api::{Limit, List};
+use crate::budget::Budget;
+use crate::client::{Client, Read};
+use crate::decode::page::{Page, Unreadable};
+use crate::error::Error;
 
 /// The most consecutive rows skipped; after that, the list counts as unreadable.
 const MOST_LEFT_OUT: u32 = 16;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::core::api::{Limit, List};
-use crate::core::budget::Budget;
-use crate::core::client::Client;
-use crate::core::error::{Error, ErrorKind};
-use crate::core::walk::failing_row::ends_search;
+use crate::api::{Limit, List};
+use crate::budget::Budget;
+use crate::client::Client;
+use crate::error::{Error, ErrorKind};
+use crate::walk::failing_row::ends_search;
 
 /// After this many unreadable lists in a row, the lists are not to blame.
 pub const MOST_IN_A_ROW: u64 = 50;

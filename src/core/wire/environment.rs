@@ -6,8 +6,8 @@ use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
-use crate::core::config::{PROXY_ADDRESS, has_whole_host};
-use crate::core::error::Error;
+use crate::config::{PROXY_ADDRESS, has_whole_host};
+use crate::error::Error;
 
 /// Whether `NO_PROXY` exempts this service from the proxy.
 ///

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 
 use super::tls_errors;
-use crate::core::error::ErrorKind;
+use crate::error::ErrorKind;
 
 // hyper-util's message for a 407 to CONNECT; its error has no public type.
 const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";

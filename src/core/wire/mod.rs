@@ -17,10 +17,10 @@ use self::encoding::{Body, Encoding, Unfit};
 use self::failures::{root_cause, send_failure};
 pub use self::redirects::{MOST_REDIRECTS, Target, too_many};
 use self::tls_errors::Peer;
-use crate::core::api::Endpoint;
-use crate::core::config::Origin;
-use crate::core::error::{Error, ErrorKind};
-use crate::core::probe_request::{ProbeRequest, Twist};
+use crate::api::Endpoint;
+use crate::config::Origin;
+use crate::error::{Error, ErrorKind};
+use crate::probe_request::{ProbeRequest, Twist};
 
 // The encodings that all requests accept, in a different spelling so that the two can be told
 // apart.

@@ -7,7 +7,7 @@ use reqwest::header::LOCATION;
 use reqwest::{Response, StatusCode};
 use url::Url;
 
-use crate::core::error::ErrorKind;
+use crate::error::ErrorKind;
 
 /// The most redirects that an attempt follows.
 pub const MOST_REDIRECTS: u32 = 5;

@@ -7,8 +7,8 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 
-use crate::core::config::{Origin, on_one_line};
-use crate::core::error::Error;
+use crate::config::{Origin, on_one_line};
+use crate::error::Error;
 
 const FILE_VARIABLE: &str = "SSL_CERT_FILE";
 const FOLDERS_VARIABLE: &str = "SSL_CERT_DIR";

@@ -12,9 +12,9 @@ use url::Url;
 use super::encoding::ACCEPTED;
 use super::failures::root_cause;
 use super::{environment, keep_alive, roots};
-use crate::core::api::accept;
-use crate::core::config::Origin;
-use crate::core::error::Error;
+use crate::api::accept;
+use crate::config::Origin;
+use crate::error::Error;
 
 const POOL_IDLE: Duration = Duration::from_secs(60);
 

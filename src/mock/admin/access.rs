@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use subtle::ConstantTimeEq;
 
 use super::problem::Problem;
-use crate::mock::secret;
+use crate::secret;
 
 /// The token of one server: 128 random bits, as 32 hexadecimal digits.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::problem::Problem;
-use crate::mock::drift::{Change, Drift, Which};
-use crate::mock::world::{Fields, World};
+use crate::drift::{Change, Drift, Which};
+use crate::world::{Fields, World};
 
 /// The most rows that one request adds, changes or removes.
 pub const MOST_ROWS: u64 = 10_000;

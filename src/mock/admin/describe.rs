@@ -6,11 +6,11 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::mock::audit::Audit;
-use crate::mock::dialect::{BUNDLES, Dialect};
-use crate::mock::lane::Lane;
-use crate::mock::service::Service;
-use crate::mock::switch::Choice;
+use crate::audit::Audit;
+use crate::dialect::{BUNDLES, Dialect};
+use crate::lane::Lane;
+use crate::service::Service;
+use crate::switch::Choice;
 
 /// All state that is cheap to compute.
 pub fn state(url: &str, service: &Service) -> Value {

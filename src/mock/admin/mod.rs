@@ -26,8 +26,8 @@ use self::access::Token;
 use self::admin_request::AdminRequest;
 use self::problem::Problem;
 use super::service::Service;
-use crate::mock::chunks::Chunks;
-use crate::mock::http::exchange::{Answer, JSON};
+use crate::chunks::Chunks;
+use crate::http::exchange::{Answer, JSON};
 
 const PREFIX: &str = "/__mock";
 const LARGEST_BODY: usize = 1 << 20;

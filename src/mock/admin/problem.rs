@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde_json::{Value, json};
 
-use crate::mock::world::WorldError;
+use crate::world::WorldError;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]

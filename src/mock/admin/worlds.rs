@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::admin_request::{AdminRequest, WorldChange, some_rows};
 use super::problem::Problem;
-use crate::mock::chunks::Chunks;
-use crate::mock::lane::Lane;
-use crate::mock::world::{GENERATOR_VERSION, World, WorldError};
+use crate::chunks::Chunks;
+use crate::lane::Lane;
+use crate::world::{GENERATOR_VERSION, World, WorldError};
 
 const MOST_SHOWN: u64 = 99;
 /// The most users whose messages are counted, which takes a second or two.

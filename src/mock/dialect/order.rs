@@ -1,7 +1,7 @@
 //! The order of a list: the position in the world of each row that is sent.
 
-use crate::mock::dialect::Order;
-use crate::mock::world::draw::blend;
+use crate::dialect::Order;
+use crate::world::draw::blend;
 
 /// Rows that share one value of a coarse order.
 const TIED: u64 = 8;

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::mock::dialect::{Dialect, ExtraFields, Ids, Nulls, SenderType};
-use crate::mock::world::draw::{Draw, Stream};
+use crate::dialect::{Dialect, ExtraFields, Ids, Nulls, SenderType};
+use crate::world::draw::{Draw, Stream};
 
 /// What `ids=large` adds to ids.
 pub const LARGE: u64 = 1 << 62;

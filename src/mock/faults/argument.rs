@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::header::HeaderValue;
 
 use super::grammar::{Quoted, Value, decimal, quoted, whole};
-use crate::mock::switch::switch_enum;
+use crate::switch::switch_enum;
 
 /// A value in the parentheses of a fault.
 pub(super) trait Argument: Sized {

@@ -98,7 +98,7 @@ impl fmt::Display for Value<'_> {
 }
 
 /// A quoted text, escaped so that it parses back to the same text.
-pub(in crate::mock) struct Quoted<'text>(pub &'text str);
+pub(crate) struct Quoted<'text>(pub &'text str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use crate::mock::switch::switch_enum;
+use crate::switch::switch_enum;
 
 switch_enum! {
     /// What a refused request is told about the wait.

@@ -5,10 +5,10 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-use crate::mock::faults::fault::Fault;
-use crate::mock::faults::grammar::{Cursor, GrammarError, Value, decimal, whole};
-use crate::mock::request_key::RequestKey;
-use crate::mock::routes::Route;
+use crate::faults::fault::Fault;
+use crate::faults::grammar::{Cursor, GrammarError, Value, decimal, whole};
+use crate::request_key::RequestKey;
+use crate::routes::Route;
 
 /// A fault and the requests that it applies to. Parses from its text, and displays as it.
 #[derive(Clone, Debug, PartialEq)]

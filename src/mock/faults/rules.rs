@@ -4,11 +4,11 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::mock::faults::delivery::Delivery;
-use crate::mock::faults::rule::Rule;
-use crate::mock::request_key::{Attempts, Purpose, RequestKey, unit};
-use crate::mock::routes::Route;
-use crate::mock::world::draw::{Digest, blend};
+use crate::faults::delivery::Delivery;
+use crate::faults::rule::Rule;
+use crate::request_key::{Attempts, Purpose, RequestKey, unit};
+use crate::routes::Route;
+use crate::world::draw::{Digest, blend};
 
 /// Rules in the order in which they were set. Their effect on a request depends on the seed, on
 /// what is requested and on how often it was requested, never on the order of arrival.

@@ -13,11 +13,11 @@ use std::vec;
 use bytes::{Buf, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use crate::clock::Clock;
-use crate::mock::chunks::Chunks;
-use crate::mock::http::exchange::Sent;
-use crate::mock::http::head_timeout::Answering;
-use crate::mock::http::socket::CloseSignal;
+use backread_clock::Clock;
+use crate::chunks::Chunks;
+use crate::http::exchange::Sent;
+use crate::http::head_timeout::Answering;
+use crate::http::socket::CloseSignal;
 
 /// Pieces that are written to the socket without joining them, if they are few.
 #[derive(Debug, Default)]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, Uri};
 
-use crate::clock::Clock;
-use crate::mock::chunks::Chunks;
-use crate::mock::faults::delivery::{Change, Delivery};
-use crate::mock::refusal::Refusal;
+use backread_clock::Clock;
+use crate::chunks::Chunks;
+use crate::faults::delivery::{Change, Delivery};
+use crate::refusal::Refusal;
 
 /// The content type of every response unless a fault changes it.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");

@@ -12,8 +12,8 @@ use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-use crate::clock::Clock;
-use crate::mock::http::head_timeout::Heads;
+use backread_clock::Clock;
+use crate::http::head_timeout::Heads;
 
 /// How to end a connection before HTTP would.
 #[derive(Clone, Debug)]

@@ -7,13 +7,13 @@ use hyper::{HeaderMap, Method, Uri};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::mock::audit::List;
-use crate::mock::drift::{Change, Drift, Which};
-use crate::mock::faults::rule::read_rules;
-use crate::mock::http::exchange::Call;
-use crate::mock::lane::{Lane, LaneOptions, Parts};
-use crate::mock::routes::{Route, Target};
-use crate::mock::world::World;
+use crate::audit::List;
+use crate::drift::{Change, Drift, Which};
+use crate::faults::rule::read_rules;
+use crate::http::exchange::Call;
+use crate::lane::{Lane, LaneOptions, Parts};
+use crate::routes::{Route, Target};
+use crate::world::World;
 
 fn lane(users: u64, dialect: &str) -> Arc<Lane> {
     Arc::new(Lane::new(Parts {

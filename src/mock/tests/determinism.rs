@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
 use super::stub::connect;
-use crate::mock::faults::rule::read_rules;
-use crate::mock::lane::LaneOptions;
-use crate::mock::server::{MockServer, Options};
-use crate::mock::world::World;
+use crate::faults::rule::read_rules;
+use crate::lane::LaneOptions;
+use crate::server::{MockServer, Options};
+use crate::world::World;
 
 const CONNECTIONS: usize = 16;
 const RULES: &str = "

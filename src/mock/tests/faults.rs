@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::stub::*;
-use crate::clock::virtual_start;
+use backread_clock::virtual_start;
 
 #[test]
 fn without_faults_the_pieces_come_as_one_and_the_connection_stays() {

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use crate::mock::faults::fault::Fault;
-use crate::mock::faults::grammar::Quoted;
-use crate::mock::faults::rule::{Rule, read_rules};
+use crate::faults::fault::Fault;
+use crate::faults::grammar::Quoted;
+use crate::faults::rule::{Rule, read_rules};
 
 fn problem(text: &str) -> String {
     text.parse::<Rule>().unwrap_err().to_string()

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::mock::faults::delivery::{Delivery, Ending};
-use crate::mock::faults::rule::read_rules;
-use crate::mock::faults::rules::Rules;
-use crate::mock::request_key::{Attempts, RequestKey};
-use crate::mock::routes::Route;
+use crate::faults::delivery::{Delivery, Ending};
+use crate::faults::rule::read_rules;
+use crate::faults::rules::Rules;
+use crate::request_key::{Attempts, RequestKey};
+use crate::routes::Route;
 
 fn rules(text: &str) -> Rules {
     let rules = Rules::default();

@@ -10,16 +10,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::clock::Clock;
-use crate::mock::chunks::Chunks;
-use crate::mock::connection::serve_connection;
-use crate::mock::faults::rule::read_rules;
-use crate::mock::faults::rules::Rules;
-use crate::mock::http::exchange::{Answer, Call};
-use crate::mock::journal::PageArguments;
-use crate::mock::request_key::RequestKey;
-use crate::mock::responder::Responder;
-use crate::mock::routes::{MAX_LIMIT, Target};
+use backread_clock::Clock;
+use crate::chunks::Chunks;
+use crate::connection::serve_connection;
+use crate::faults::rule::read_rules;
+use crate::faults::rules::Rules;
+use crate::http::exchange::{Answer, Call};
+use crate::journal::PageArguments;
+use crate::request_key::RequestKey;
+use crate::responder::Responder;
+use crate::routes::{MAX_LIMIT, Target};
 
 pub const BODY: usize = 10_000;
 

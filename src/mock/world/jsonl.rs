@@ -10,7 +10,7 @@ use super::json_object::{self, Entries, write_compact};
 use super::jsonl_rows::{FixedRows, FixedRowsBuilder, JsonlRows, UserMessages};
 use super::schema::{self, MESSAGE, USER};
 use super::{MAX_LIST, MAX_USERS, View, World};
-use crate::mock::chunks::Chunks;
+use crate::chunks::Chunks;
 
 const MESSAGES: &str = "messages";
 

@@ -139,7 +139,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::mock::service::OPENAPI;
+    use crate::service::OPENAPI;
 
     #[test]
     fn the_fields_are_those_of_the_openapi_document() {

@@ -11,7 +11,7 @@ use super::json_object::with_fields;
 use super::overlay::{Fields, Overlay, UserChange};
 use super::remaining_rows::RemainingRows;
 use super::rows::Rows;
-use crate::mock::chunks::Chunks;
+use crate::chunks::Chunks;
 
 /// A read-only view of one instant of a world. Cheap to copy; later changes of the world do not
 /// show.

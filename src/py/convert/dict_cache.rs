@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::core::decode::json::cursor::Cursor;
+use backread_core::decode::json::cursor::Cursor;
 
 // A conversation has its user and a few operators.
 const PLACES: usize = 6;

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyModule, PyTuple};
 use pythonize::pythonize;
 
 use super::class;
-use crate::core::error::{Attempt, Error, ErrorKind, Misfit, StatusFailure};
+use backread_core::error::{Attempt, Error, ErrorKind, Misfit, StatusFailure};
 use crate::py::fork_safe_once::once;
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();

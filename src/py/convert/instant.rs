@@ -6,7 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyTuple, PyTzInfo};
 
 use super::c_interface::Constructor;
-use crate::core::timestamp::Timestamp;
+use backread_core::timestamp::Timestamp;
 use crate::py::fork_safe_once::once;
 
 static DATETIME: PyOnceLock<Constructor> = PyOnceLock::new();

@@ -10,12 +10,12 @@ use super::class;
 use super::errors::to_python;
 use super::records::Records;
 use super::value::{as_sent, object, tree};
-use crate::core::api::Resource;
-use crate::core::client::{Read, Sent};
-use crate::core::decode::json::Fault;
-use crate::core::decode::model::{Extra, Record};
-use crate::core::decode::page::{Page, Row, Unreadable};
-use crate::core::walk::WalkedPage;
+use backread_core::api::Resource;
+use backread_core::client::{Read, Sent};
+use backread_core::decode::json::Fault;
+use backread_core::decode::model::{Extra, Record};
+use backread_core::decode::page::{Page, Row, Unreadable};
+use backread_core::walk::WalkedPage;
 
 /// One user or message, as a model or as sent; `user_id` is the user of a message.
 pub fn single(

@@ -12,9 +12,9 @@ use super::caches::Caches;
 use super::class;
 use super::instant::instant;
 use super::value::members;
-use crate::core::decode::model::{Message, Sender, Unknown, User};
-use crate::core::decode::rows::Value;
-use crate::core::schema::{Field, Kind, Object, SenderType};
+use backread_core::decode::model::{Message, Sender, Unknown, User};
+use backread_core::decode::rows::Value;
+use backread_core::schema::{Field, Kind, Object, SenderType};
 use crate::py::fork_safe_once::once;
 
 // Recent senders; a list has its user and a few operators.

@@ -6,7 +6,7 @@ use pythonize::{PythonizeTypes, PythonizeUnnamedMappingAdapter, pythonize_custom
 
 use super::class;
 use super::instant::instant;
-use crate::core::report::WalkReport;
+use backread_core::report::WalkReport;
 
 /// Lists become tuples, because records are immutable.
 struct Immutable;

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::core::api::Resource;
-use crate::core::schema;
+use backread_core::api::Resource;
+use backread_core::schema;
 
 // A string replaces the one in its place, so that memory is bounded.
 const PLACES: usize = 256;

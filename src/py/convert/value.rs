@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use super::caches::Caches;
 use super::dict_shape::{DictShape, Filling};
-use crate::core::decode::json::cursor::{Cursor, Span};
-use crate::core::decode::model::Unknown;
+use backread_core::decode::json::cursor::{Cursor, Span};
+use backread_core::decode::model::Unknown;
 
 // serde_json's limit, so that both readers refuse the same texts.
 const DEEPEST: usize = 127;

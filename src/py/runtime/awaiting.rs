@@ -12,8 +12,8 @@ use tokio::task::AbortHandle;
 
 use super::event_loop::{Completion, completion};
 use super::{Convert, OnShutdown, ShutdownGuard, running_runtimes};
-use crate::core::error::{Error, ErrorKind};
-use crate::core::process;
+use backread_core::error::{Error, ErrorKind};
+use backread_core::process;
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 

@@ -13,8 +13,8 @@ use tokio::runtime::{Handle, Runtime};
 
 use super::caller_runtime::turn;
 use super::{OnShutdown, Runtimes, ShutdownGuard, running_runtimes, stop_thread};
-use crate::core::client::Client;
-use crate::core::error::{Error, ErrorKind};
+use backread_core::client::Client;
+use backread_core::error::{Error, ErrorKind};
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 

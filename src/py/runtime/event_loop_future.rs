@@ -15,7 +15,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use super::event_loop::completion;
 use super::{Convert, OnShutdown, existing_runtimes, running_runtimes};
-use crate::core::error::Error;
+use backread_core::error::Error;
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 

@@ -22,9 +22,9 @@ use self::blocking::{block, block_on_caller};
 use self::caller_runtime::CallerRuntime;
 use super::convert::errors::exiting;
 use super::telemetry::CallObserver;
-use crate::core::client::Client;
-use crate::core::error::Error;
-use crate::core::process::{self, PerProcess};
+use backread_core::client::Client;
+use backread_core::error::Error;
+use backread_core::process::{self, PerProcess};
 
 // Threads that share all tasks wake each other for each response. While the caller makes objects, two
 // took 1.07 times as long as one, and 1.3 times the CPU time for lists of one message (benches/speed.py).

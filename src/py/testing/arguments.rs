@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
-use crate::mock::world::Fields;
+use backread_mock::world::Fields;
 
 /// An id.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::clock::{MoveError, virtual_start};
+use backread_clock::{MoveError, virtual_start};
 
 /// The clock of a mock's lane and its clients: the system clock until `virtual` is called.
 ///
@@ -15,13 +15,13 @@ use crate::clock::{MoveError, virtual_start};
 /// five seconds at least, in case the server uses another clock. In a forked child the clock is
 /// real.
 #[pyclass(frozen, module = "backread.testing")]
-pub struct Clock(pub crate::clock::Clock);
+pub struct Clock(pub backread_clock::Clock);
 
 #[pymethods]
 impl Clock {
     #[new]
     fn new() -> Self {
-        Self(crate::clock::Clock::switchable())
+        Self(backread_clock::Clock::switchable())
     }
 
     /// Switches to virtual time. Waits in progress continue with their remaining time.

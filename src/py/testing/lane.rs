@@ -10,13 +10,13 @@ use pythonize::pythonize;
 
 use super::arguments::{Id, json_fields};
 use super::world::World;
-use crate::mock::audit::{AuditError, List};
-use crate::mock::dialect::Dialect;
-use crate::mock::drift::{Change, Drift, Which};
-use crate::mock::faults::rate::Rate;
-use crate::mock::faults::rule::{Rule, read_rules as read_all};
-use crate::mock::journal::Entry;
-use crate::mock::lane::Lane;
+use backread_mock::audit::{AuditError, List};
+use backread_mock::dialect::Dialect;
+use backread_mock::drift::{Change, Drift, Which};
+use backread_mock::faults::rate::Rate;
+use backread_mock::faults::rule::{Rule, read_rules as read_all};
+use backread_mock::journal::Entry;
+use backread_mock::lane::Lane;
 use crate::py::testing::clock::Clock;
 
 /// One lane of a mock server, selected by its bearer token.

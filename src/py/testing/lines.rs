@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use super::arguments::json_text;
 
-use crate::mock::world::{JsonlError, JsonlReader, World};
+use backread_mock::world::{JsonlError, JsonlReader, World};
 
 impl From<JsonlError> for PyErr {
     fn from(error: JsonlError) -> Self {

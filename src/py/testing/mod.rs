@@ -9,7 +9,7 @@ mod world;
 
 use pyo3::prelude::*;
 
-use crate::mock::service::OPENAPI;
+use backread_mock::service::OPENAPI;
 
 /// Adds the mock's classes and functions, and `OPENAPI` (the text of the OpenAPI document), to the
 /// module.

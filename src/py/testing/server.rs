@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use super::arguments::count;
 use super::lane::{NativeLane, read, rules};
 use super::world::World;
-use crate::mock::lane::LaneOptions;
-use crate::mock::server::{MockServer, Options, StartError};
+use backread_mock::lane::LaneOptions;
+use backread_mock::server::{MockServer, Options, StartError};
 
 impl From<StartError> for PyErr {
     fn from(error: StartError) -> Self {

@@ -11,7 +11,7 @@ use super::arguments::{
     Id, count, from_milliseconds, json_fields, milliseconds, parse_json, refuse_options,
 };
 use super::lines;
-use crate::mock::world::{self, GENERATOR_VERSION, WorldError};
+use backread_mock::world::{self, GENERATOR_VERSION, WorldError};
 
 impl From<WorldError> for PyErr {
     fn from(error: WorldError) -> Self {

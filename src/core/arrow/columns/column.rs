@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 use hashbrown::HashMap;
 
-use crate::core::timestamp::Timestamp;
+use crate::timestamp::Timestamp;
 
 const UTC: &str = "UTC";
 /// Up to this many values are compared one by one, which is faster than hashing.

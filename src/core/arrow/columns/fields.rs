@@ -11,10 +11,10 @@ use arrow_schema::{ArrowError, DataType, Field, Fields};
 
 use super::column::{Categories, Column, Several};
 use super::texts::Texts;
-use crate::core::decode::json;
-use crate::core::decode::rows::{self, Extra, Form, Kind, kind};
-use crate::core::schema::schema;
-use crate::core::timestamp::Timestamp;
+use crate::decode::json;
+use crate::decode::rows::{self, Extra, Form, Kind, kind};
+use crate::schema::schema;
+use crate::timestamp::Timestamp;
 
 /// A kind of field as a column.
 trait KindColumn: Kind {

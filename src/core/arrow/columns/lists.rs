@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::column::{Column, append_instant};
 use super::table;
-use crate::core::list_state::{Grows, ListRow};
+use crate::list_state::{Grows, ListRow};
 
 table! {
     /// One row per message list that was read to its end.

@@ -15,7 +15,7 @@ pub use self::lists::{LISTS, ListColumns};
 pub use self::read_back::Rows;
 pub use self::rows::{MESSAGES, MessageColumns, USERS, UserColumns};
 pub use self::state::{CURSORS, CursorColumns, GONE, GoneColumns, REJECTS, RejectColumns};
-use crate::core::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 
 /// Converts the columns' own error, which no response can cause, to the core's.
 pub fn columns_failure(error: ArrowError) -> Error {

@@ -11,11 +11,11 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::column::id_item;
-use crate::core::api::{Natural, Resource};
-use crate::core::list_state::{Grows, Hints, Kind, ListState, ListedUser};
-use crate::core::page_digest::Digest;
-use crate::core::report::Certificate;
-use crate::core::timestamp::Timestamp;
+use crate::api::{Natural, Resource};
+use crate::list_state::{Grows, Hints, Kind, ListState, ListedUser};
+use crate::page_digest::Digest;
+use crate::report::Certificate;
+use crate::timestamp::Timestamp;
 
 /// A batch of a table. Only the meaning of its column types is known, because databases differ in
 /// types.
@@ -201,8 +201,8 @@ impl Instants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::arrow::columns::ListColumns;
-    use crate::core::list_state::ListRow;
+    use crate::arrow::columns::ListColumns;
+    use crate::list_state::ListRow;
 
     fn at(microseconds: i64) -> Option<Timestamp> {
         Timestamp::from_microseconds(microseconds)

@@ -9,10 +9,10 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 use super::column::Column;
 use super::fields::{Message, User};
 use super::table;
-use crate::core::decode::json::Fault;
-use crate::core::decode::model;
-use crate::core::decode::page::Row;
-use crate::core::privacy::Privacy;
+use crate::decode::json::Fault;
+use crate::decode::model;
+use crate::decode::page::Row;
+use crate::privacy::Privacy;
 
 table! {
     /// One row per user; `extra` is the JSON of the fields that the interface does not name.
@@ -119,13 +119,13 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::core::api::Resource;
-    use crate::core::decode::json::Text;
-    use crate::core::decode::page::Page;
+    use crate::api::Resource;
+    use crate::decode::json::Text;
+    use crate::decode::page::Page;
 
     #[test]
     fn a_row_has_the_same_columns_as_scanned_and_as_read() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/page");
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/page");
         let (mut users, mut users_read) = (UserColumns::default(), UserColumns::default());
         let (mut messages, mut messages_read) =
             (MessageColumns::default(), MessageColumns::default());

@@ -9,9 +9,9 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::column::{Column, append_instant};
 use super::table;
-use crate::core::api::Resource;
-use crate::core::decode::page::Row;
-use crate::core::timestamp::Timestamp;
+use crate::api::Resource;
+use crate::decode::page::Row;
+use crate::timestamp::Timestamp;
 
 table! {
     /// One row per record that does not fit, as sent, with the reason.

@@ -11,8 +11,8 @@ use arrow_schema::{ArrowError, DataType, Field};
 
 use super::column::{Column, Several};
 use super::spare::Spare;
-use crate::core::decode::json::Joined;
-use crate::core::decode::rows::Form;
+use crate::decode::json::Joined;
+use crate::decode::rows::Form;
 
 /// Does what arrow's `StringBuilder` does, which takes texts one by one: that took 150 instructions a
 /// message more (`make bench-decode`).
@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::core::decode::rows;
+    use crate::decode::rows;
 
     proptest! {
         #[test]

@@ -6,14 +6,14 @@ use tokio::time::Instant;
 
 use super::Request;
 use super::redirects::Redirects;
-use crate::core::budget::Budget;
-use crate::core::client::Client;
-use crate::core::client::failure::{Failure, past_deadline};
-use crate::core::error::{Attempt, Error, ErrorKind};
-use crate::core::outage::{self, Down, Outages, Pass, Patience};
-use crate::core::pace::{Admission, InARow, Pace};
-use crate::core::process::chance;
-use crate::core::retry::{self, Situation, Verdict};
+use crate::budget::Budget;
+use crate::client::Client;
+use crate::client::failure::{Failure, past_deadline};
+use crate::error::{Attempt, Error, ErrorKind};
+use crate::outage::{self, Down, Outages, Pass, Patience};
+use crate::pace::{Admission, InARow, Pace};
+use crate::process::chance;
+use crate::retry::{self, Situation, Verdict};
 
 /// A call: one request with all its attempts.
 pub(super) struct Call<'a> {

@@ -5,13 +5,13 @@
 use std::sync::atomic::Ordering;
 
 use super::{Call, Redirects, Request, end_outage};
-use crate::core::api::{Limit, List};
-use crate::core::client::failure::status_failure;
-use crate::core::error::{Attempt, Error, ErrorKind};
-use crate::core::outage::{self, Outages, Pass};
-use crate::core::pace::{Admission, Pace};
-use crate::core::retry::{self, Load, OnRateLimit};
-use crate::core::wire::{Answer, Transport};
+use crate::api::{Limit, List};
+use crate::client::failure::status_failure;
+use crate::error::{Attempt, Error, ErrorKind};
+use crate::outage::{self, Outages, Pass};
+use crate::pace::{Admission, Pace};
+use crate::retry::{self, Load, OnRateLimit};
+use crate::wire::{Answer, Transport};
 
 impl Call<'_> {
     /// Sends that probe, then waits for the call's next attempt. The call may already have its

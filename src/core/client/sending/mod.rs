@@ -8,17 +8,17 @@ use self::call::Call;
 use self::redirects::Redirects;
 use super::Client;
 use super::failure::{Failure, past_deadline, status_failure};
-use crate::clock::Elapsed;
-use crate::core::api::Endpoint;
-use crate::core::budget::Budget;
-use crate::core::error::{Attempt, Error, ErrorKind};
-use crate::core::observer::{Observer, OutageNote};
-use crate::core::outage::{self, Outages, Patience};
-use crate::core::pace::{Pace, RefusedBy};
-use crate::core::probe_request::ProbeRequest;
-use crate::core::process::chance;
-use crate::core::retry::{self, Load, Verdict};
-use crate::core::wire::{Answer, Bounds, Failed, Transport};
+use backread_clock::Elapsed;
+use crate::api::Endpoint;
+use crate::budget::Budget;
+use crate::error::{Attempt, Error, ErrorKind};
+use crate::observer::{Observer, OutageNote};
+use crate::outage::{self, Outages, Patience};
+use crate::pace::{Pace, RefusedBy};
+use crate::probe_request::ProbeRequest;
+use crate::process::chance;
+use crate::retry::{self, Load, Verdict};
+use crate::wire::{Answer, Bounds, Failed, Transport};
 
 // The longest that a refusal without a Retry-After holds back all requests.
 const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);

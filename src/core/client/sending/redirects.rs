@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::core::api::EXTERNAL;
-use crate::core::client::failure::Failure;
-use crate::core::error::{ErrorKind, Misfit};
-use crate::core::wire::{MOST_REDIRECTS, Target, too_many};
+use crate::api::EXTERNAL;
+use crate::client::failure::Failure;
+use crate::error::{ErrorKind, Misfit};
+use crate::wire::{MOST_REDIRECTS, Target, too_many};
 
 /// The redirects of one attempt so far.
 #[derive(Default)]

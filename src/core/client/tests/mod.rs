@@ -7,9 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::clock::virtual_start;
-use crate::core::error::ErrorKind;
-use crate::core::retry::OnRateLimit;
+use backread_clock::virtual_start;
+use crate::error::ErrorKind;
+use crate::retry::OnRateLimit;
 
 mod outages;
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::*;
-use crate::core::process::chance;
+use crate::process::chance;
 
 const DOWN: &str = "502 Bad Gateway";
 const BUSY: &str = "503 Service Unavailable";

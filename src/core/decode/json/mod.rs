@@ -7,7 +7,7 @@ use memchr::memchr;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
-use crate::core::error::Misfit;
+use crate::error::Misfit;
 
 pub mod cursor;
 mod joined;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Page, Plain, Row};
-use crate::core::api::Resource;
-use crate::core::decode::json::Text;
+use crate::api::Resource;
+use crate::decode::json::Text;
 
 /// How many rows of a page are plain; panics if serde_json reads the body differently.
 pub fn check(body: &[u8], resource: Resource) -> usize {

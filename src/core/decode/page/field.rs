@@ -1,6 +1,6 @@
 //! The fields of each object, numbered.
 
-use crate::core::schema::schema;
+use crate::schema::schema;
 
 macro_rules! objects {
     ($(

@@ -1,7 +1,7 @@
 //! Senders that recur in a page: what was scanned of one is copied where its text comes again. By
 //! `make bench-decode`, that took 2,671 instead of 3,009 instructions a message.
 
-use crate::core::decode::json::cursor::Cursor;
+use crate::decode::json::cursor::Cursor;
 
 /// A conversation has its user and a few operators.
 const PLACES: usize = 8;

@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use self::scan::{Envelope, Place, Plain, Scanned};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
-use crate::core::api::Resource;
-use crate::core::decode::json::{self, Fault, Text};
-use crate::core::decode::model::{Extra, Members, Message, Record, User, whole};
-use crate::core::decode::rows::{self, Resolve, Spans};
-use crate::core::timestamp::Timestamp;
+use crate::api::Resource;
+use crate::decode::json::{self, Fault, Text};
+use crate::decode::model::{Extra, Members, Message, Record, User, whole};
+use crate::decode::rows::{self, Resolve, Spans};
+use crate::timestamp::Timestamp;
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;

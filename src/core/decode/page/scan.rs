@@ -8,11 +8,11 @@ use std::ops::Range;
 use super::known_senders::KnownSenders;
 use super::verdict::Verdict;
 use super::{field, is_junk};
-use crate::core::api::{LARGEST_LIMIT, Resource};
-use crate::core::decode::json::cursor::{Cursor, Span};
-use crate::core::decode::rows::{self, Spans};
-use crate::core::schema::{SenderType, envelope, schema};
-use crate::core::timestamp::Timestamp;
+use crate::api::{LARGEST_LIMIT, Resource};
+use crate::decode::json::cursor::{Cursor, Span};
+use crate::decode::rows::{self, Spans};
+use crate::schema::{SenderType, envelope, schema};
+use crate::timestamp::Timestamp;
 
 /// Room for the rows of a page of this many bytes: few rows are shorter than 128 bytes.
 fn usual_rows(bytes: usize) -> usize {

@@ -145,7 +145,7 @@ fn odd_rows_and_envelopes_are_what_serde_reads() {
 
 #[test]
 fn what_the_fuzzer_starts_from_is_what_serde_reads() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/page");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/page");
     let mut plain = [0, 0];
     for file in fs::read_dir(corpus).unwrap() {
         let body = fs::read(file.unwrap().path()).unwrap();

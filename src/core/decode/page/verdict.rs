@@ -1,8 +1,8 @@
 //! Whether a row can be read, and which of its values have undocumented types. Rows of the
 //! documented shape do not need this check.
 
-use crate::core::api::Resource;
-use crate::core::decode::model::{Message, Record, User};
+use crate::api::Resource;
+use crate::decode::model::{Message, Record, User};
 
 /// The deepest nesting, including the row itself, that serde_json reads.
 const DEEPEST: usize = 127;

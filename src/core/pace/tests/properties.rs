@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::simulation::*;
 use super::*;
-use crate::core::retry;
+use crate::retry;
 
 /// Each got 2 to 8 % once, because the requests before the first refusal were taken for a burst.
 #[test]

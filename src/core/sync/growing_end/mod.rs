@@ -8,10 +8,10 @@ use std::collections::HashSet;
 
 use super::end_rows::EndRows;
 use super::list_shape::ListShape;
-use crate::core::api::Limit;
-use crate::core::decode::page::{Page, Row};
-use crate::core::list_state::{ENDS, Grows, ListState};
-use crate::core::page_digest::{Digest, DigestKey};
+use crate::api::Limit;
+use crate::decode::page::{Page, Row};
+use crate::list_state::{ENDS, Grows, ListState};
+use crate::page_digest::{Digest, DigestKey};
 
 /// The least number of known rows requested again, if the page has room.
 const KNOWN: u64 = 10;

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::growing_end::{GrowingEnd, one_page};
 use super::known::{GoingOn, HalfRead, Known, Mode};
-use crate::core::api::Natural;
-use crate::core::list_state::{Kind, ListState, ListedUser};
-use crate::core::page_digest::DigestKey;
-use crate::core::report::Certificate;
-use crate::core::timestamp::Timestamp;
+use crate::api::Natural;
+use crate::list_state::{Kind, ListState, ListedUser};
+use crate::page_digest::DigestKey;
+use crate::report::Certificate;
+use crate::timestamp::Timestamp;
 
 /// How to read one list.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::core::list_state::{Grows, Hints};
+use crate::list_state::{Grows, Hints};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

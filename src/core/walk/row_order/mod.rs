@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::recent_pages::{PageNumber, RecentPages};
-use crate::core::decode::page::Row;
+use crate::decode::page::Row;
 
 mod recent_pages;
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::core::decode::page::{PageRows, Row};
+use crate::decode::page::{PageRows, Row};
 
 // Per list; some hundred messages. Many lists are read side by side.
 const MOST_BYTES: usize = 128 * 1024;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::super::row_order::Remembered;
 use super::super::totals::Totals;
 use super::unreadable::Unreadables;
-use crate::core::report::{Counts, Evidence, WalkReport};
-use crate::core::timestamp::Timestamp;
+use crate::report::{Counts, Evidence, WalkReport};
+use crate::timestamp::Timestamp;
 
 /// The state of a walk between two pages, stored as JSON; it holds ids and no fields. Each part of
 /// the walk saves its own state here.

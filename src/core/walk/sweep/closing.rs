@@ -7,10 +7,10 @@ use super::page_arrival::PageArrival;
 use super::passes::{Pass, PassEnd};
 use super::request::Fetch;
 use super::{Stage, Sweep};
-use crate::core::api::{Limit, List};
-use crate::core::client::Sent;
-use crate::core::decode::model::sending_user;
-use crate::core::decode::page::Row;
+use crate::api::{Limit, List};
+use crate::client::Sent;
+use crate::decode::model::sending_user;
+use crate::decode::page::Row;
 
 impl Sweep {
     /// Moves on to what is in doubt, or ends the walk.

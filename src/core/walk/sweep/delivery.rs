@@ -7,11 +7,11 @@ use roaring::RoaringTreemap;
 use super::checkpoint::Checkpoint;
 use super::page_arrival::PageArrival;
 use super::unreadable::Unreadables;
-use crate::core::api::List;
-use crate::core::client::Sent;
-use crate::core::decode::page::Row;
-use crate::core::report::WalkReport;
-use crate::core::walk::WalkedPage;
+use crate::api::List;
+use crate::client::Sent;
+use crate::decode::page::Row;
+use crate::report::WalkReport;
+use crate::walk::WalkedPage;
 
 /// What was delivered, and what waits for the reader.
 #[derive(Debug, Default)]
@@ -172,8 +172,8 @@ fn is_new(known: &mut RoaringTreemap, id: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::timestamp::Timestamp;
-    use crate::core::walk::sweep::testing::{arrival, arrival_of, page};
+    use crate::timestamp::Timestamp;
+    use crate::walk::sweep::testing::{arrival, arrival_of, page};
 
     fn report() -> WalkReport {
         WalkReport::start(Timestamp::now())

@@ -7,8 +7,8 @@ use super::super::row_order::{LINK, Shared, content};
 use super::page_arrival::PageArrival;
 use super::request::Fetch;
 use super::{Stage, Sweep};
-use crate::core::api::Limit;
-use crate::core::decode::page::Row;
+use crate::api::Limit;
+use crate::decode::page::Row;
 
 // After this many fills that neither link nor find new rows, the link is given up.
 const FRUITLESS_FILLS: u32 = 10;
@@ -228,7 +228,7 @@ fn differ(one: &PageArrival, other: &PageArrival) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::walk::sweep::testing::rows;
+    use crate::walk::sweep::testing::rows;
 
     fn fill(step: u64) -> Fill {
         Fill {

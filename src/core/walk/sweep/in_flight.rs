@@ -93,8 +93,8 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::api::Limit;
-    use crate::core::walk::sweep::testing::page;
+    use crate::api::Limit;
+    use crate::walk::sweep::testing::page;
 
     fn fetch(offset: u64) -> Fetch {
         Fetch::Page {

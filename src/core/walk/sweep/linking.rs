@@ -4,7 +4,7 @@
 use super::super::row_order::{RowOrder, Shared, content};
 use super::checkpoint::Checkpoint;
 use super::page_arrival::PageArrival;
-use crate::core::decode::page::Row;
+use crate::decode::page::Row;
 
 // How many rows of the order's end a checkpoint holds.
 const SAVED_ROWS: usize = 99;
@@ -172,7 +172,7 @@ fn names(page: &PageArrival) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::walk::sweep::testing::{arrival, page};
+    use crate::walk::sweep::testing::{arrival, page};
 
     fn joined(ids: &[i64]) -> Linking {
         let mut linking = Linking::default();

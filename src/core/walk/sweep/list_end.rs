@@ -187,7 +187,7 @@ impl ListEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::walk::sweep::testing::{past_end, rows};
+    use crate::walk::sweep::testing::{past_end, rows};
 
     fn linked() -> Shared {
         Shared {

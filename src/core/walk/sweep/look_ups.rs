@@ -11,7 +11,7 @@ use roaring::RoaringTreemap;
 
 use super::super::row_order::content_of_text;
 use super::checkpoint::Checkpoint;
-use crate::core::api::Natural;
+use crate::api::Natural;
 
 // The most vanished rows fetched by id in one walk.
 const MOST_LOOKED_UP: usize = 16;

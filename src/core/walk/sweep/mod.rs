@@ -61,10 +61,10 @@ pub use self::request::{Fetch, Request, Response};
 use self::stall::Stall;
 use super::totals::Totals;
 use super::{WalkSettings, WalkedPage};
-use crate::core::api::List;
-use crate::core::error::Error;
-use crate::core::report::WalkReport;
-use crate::core::timestamp::Timestamp;
+use crate::api::List;
+use crate::error::Error;
+use crate::report::WalkReport;
+use crate::timestamp::Timestamp;
 
 /// The walk's current stage.
 #[derive(Debug)]

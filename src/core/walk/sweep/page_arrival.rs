@@ -3,9 +3,9 @@
 use roaring::RoaringTreemap;
 
 use super::request::{Fetch, Request};
-use crate::core::client::{Read, Sent};
-use crate::core::decode::page::{Page, Row, Unreadable};
-use crate::core::error::Error;
+use crate::client::{Read, Sent};
+use crate::decode::page::{Page, Row, Unreadable};
+use crate::error::Error;
 
 /// When a response was requested and taken, counted in responses taken.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::super::row_order::LINK;
 use super::checkpoint::Checkpoint;
 use super::page_arrival::PageArrival;
-use crate::core::api::Limit;
+use crate::api::Limit;
 
 /// If pages have fewer rows, a missing link is not searched for.
 pub(super) const LINKABLE: u64 = 8;
@@ -299,7 +299,7 @@ impl Paging {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::walk::sweep::testing::{past_end, rows};
+    use crate::walk::sweep::testing::{past_end, rows};
 
     fn after(pages: &[(u64, i64)], total: i64) -> Paging {
         let mut paging = Paging::default();

@@ -1,6 +1,6 @@
 //! Passes over a list whose order changes, with other page boundaries each time.
 
-use crate::core::walk::sweep::page_arrival::PageArrival;
+use crate::walk::sweep::page_arrival::PageArrival;
 
 // After this many refused proving requests, no more are sent.
 const MOST_REFUSALS: u64 = 3;
@@ -158,7 +158,7 @@ impl PassEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::walk::sweep::testing::rows;
+    use crate::walk::sweep::testing::rows;
 
     #[test]
     fn each_pass_has_other_page_boundaries() {

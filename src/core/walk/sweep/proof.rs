@@ -1,9 +1,9 @@
 //! What a walk has proved, and in words why it is not more.
 
 use super::{Stage, Sweep};
-use crate::core::api::List;
-use crate::core::report::Certificate;
-use crate::core::walk::OLD_PAGES;
+use crate::api::List;
+use crate::report::Certificate;
+use crate::walk::OLD_PAGES;
 
 /// Reasons for doubt, in words.
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! A walk's requests and their responses.
 
-use crate::core::api::Limit;
-use crate::core::client::{Read, Sent};
-use crate::core::decode::page::Page;
-use crate::core::error::Error;
+use crate::api::Limit;
+use crate::client::{Read, Sent};
+use crate::decode::page::Page;
+use crate::error::Error;
 
 /// What a request fetches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

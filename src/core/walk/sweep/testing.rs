@@ -3,11 +3,11 @@
 use super::in_flight::InFlight;
 use super::page_arrival::PageArrival;
 use super::request::Fetch;
-use crate::core::api::{Limit, List, Resource};
-use crate::core::client::{Read, Sent};
-use crate::core::decode::json::Text;
-use crate::core::decode::page::Page;
-use crate::core::redact::Redactor;
+use crate::api::{Limit, List, Resource};
+use crate::client::{Read, Sent};
+use crate::decode::json::Text;
+use crate::decode::page::Page;
+use crate::redact::Redactor;
 
 /// A page of users with these ids, requested with the largest limit.
 pub fn page(offset: u64, ids: &[i64], total: i64) -> PageArrival {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::decode::page::Row;
+use crate::decode::page::Row;
 
 // The most rows that the report names.
 const NAMED: usize = 5;

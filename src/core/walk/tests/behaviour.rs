@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::api::{List, Natural};
+use crate::api::{List, Natural};
 
 /// The sort key of the rows, and how a change moves a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

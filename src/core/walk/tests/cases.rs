@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::behaviour::{Behaviour, Churn, Order, PastEnd, ReportedPage, Total};
-use crate::core::api::LARGEST_LIMIT;
+use crate::api::LARGEST_LIMIT;
 
 /// One walk; it runs the same way each time.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::behaviour::{Behaviour, Churn, Order, PastEnd, ReportedPage, Total};
-use crate::core::api::Limit;
+use crate::api::Limit;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {

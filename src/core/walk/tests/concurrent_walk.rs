@@ -7,11 +7,11 @@ use super::super::sweep::Request;
 use super::super::*;
 use super::behaviour::Behaviour;
 use super::changing_list::{ChangingList, Served, revision};
-use crate::core::client::Read;
-use crate::core::decode::json::Text;
-use crate::core::decode::page::Page;
-use crate::core::error::{Attempt, StatusFailure};
-use crate::core::redact::Redactor;
+use crate::client::Read;
+use crate::decode::json::Text;
+use crate::decode::page::Page;
+use crate::error::{Attempt, StatusFailure};
+use crate::redact::Redactor;
 
 /// What a walk returned and reported.
 #[derive(Debug)]

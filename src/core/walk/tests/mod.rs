@@ -21,11 +21,11 @@ mod tally;
 mod ties;
 
 use super::*;
-use crate::core::api::Resource;
-use crate::core::client::Read;
-use crate::core::decode::json::Text;
-use crate::core::decode::page::Page;
-use crate::core::redact::Redactor;
+use crate::api::Resource;
+use crate::client::Read;
+use crate::decode::json::Text;
+use crate::decode::page::Page;
+use crate::redact::Redactor;
 
 /// A list of users as a service might serve it; it only changes if a test changes it.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::changing_list::{ChangingList, Served};
-use crate::core::api::Limit;
+use crate::api::Limit;
 
 // A list of some 1,600 rows takes 17 full pages.
 const ENDLESS_ROWS: u64 = 200 * 99;

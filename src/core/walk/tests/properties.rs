@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{Simulated, Total, walk, walk_while};
-use crate::core::report::Certificate;
-use crate::core::walk::WalkSettings;
+use crate::report::Certificate;
+use crate::walk::WalkSettings;
 
 fn simulated() -> impl Strategy<Value = Simulated> {
     let totals = prop::sample::select(vec![

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::behaviour::Churn;
 use super::cases::Kind;
-use crate::core::report::Certificate;
+use crate::report::Certificate;
 
 /// Walks that lost rows, and the rows that they lost.
 #[derive(Debug, Clone, Copy, Default)]

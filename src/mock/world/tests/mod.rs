@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::mock::chunks::Chunks;
+use crate::chunks::Chunks;
 
 fn world(seed: u64, users: u64, lo: u64, hi: u64) -> World {
     World::new(seed, users, lo, hi).unwrap_or_else(|_| unreachable!("the arguments are right"))

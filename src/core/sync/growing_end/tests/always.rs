@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::{GrowingEnd, Step};
 use super::chat::{Chat, known, read};
-use crate::core::list_state::Grows;
+use crate::list_state::Grows;
 
 #[derive(Debug, Clone)]
 enum Change {

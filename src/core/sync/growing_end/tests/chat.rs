@@ -6,11 +6,11 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::super::{GrowingEnd, Grown, Step};
-use crate::core::api::{Limit, Resource};
-use crate::core::decode::json::Text;
-use crate::core::decode::page::Page;
-use crate::core::list_state::{ENDS, Grows, Hints, Kind, ListState};
-use crate::core::report::Certificate;
+use crate::api::{Limit, Resource};
+use crate::decode::json::Text;
+use crate::decode::page::Page;
+use crate::list_state::{ENDS, Grows, Hints, Kind, ListState};
+use crate::report::Certificate;
 
 /// The messages of a user as a service might serve them.
 #[derive(Debug, Clone)]
