@@ -153,7 +153,7 @@ def _write(found: Changes, shape: Format, output: Path | None, raw_csv: bool) ->
 def _kept_cursor(file: Path, table: Resource | None) -> str | None:
     """The cursor in the file; `UnusableArgumentError` if it has none, or that of another table.
 
-    After a cursor for both tables, and in files of earlier versions, there is no table.
+    After a cursor for both tables there is no table.
     """
     from backread.mirror.changes import CURSOR
 

@@ -4,7 +4,7 @@ Layers, each of which imports only those before it::
 
     engine, report, schema, known, progress, lock, lazy, layout
     memory, published_lists, row_stream, unfinished_run, folding <- those above
-    source, former_layout, merge, migrate, queries, views <- those above
+    source, merge, queries, views <- those above
     service, manifest, deletions, database <- those above
     store, commit, given_users, snapshot_reader, interruptible_reader, parquet_files, ranges,
     rejects <- those above

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex, get_args
 from backread._client.columns import Resource
 from backread.errors import MirrorError
 from backread.mirror.engine import from_microseconds, timestamp
-from backread.mirror.manifest import Manifest
 from backread.mirror.row_stream import RowStream
 from backread.mirror.schema import CONTENT_TABLES, TECHNICAL, Table
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from backread.mirror.mirror import Mirror
     from backread.mirror.snapshot_reader import SnapshotReader
 
-__all__ = ["STATE", "Changes"]
+__all__ = ["Changes"]
 
 SHOWN_ROWS = 5
 """The number of rows shown in a notebook."""
@@ -33,15 +32,6 @@ AGAIN = "start again with since=None, which gives every row"
 
 CURSOR = re.compile(r"(\w+)\.([0-9a-f]{1,16})\.([0-9a-f]{8})", re.ASCII)
 """The mirror's id, a time in microseconds, and a checksum of both."""
-
-STATE = """
-SELECT coalesce(epoch_us(max(moment)), 0), sum(undated) FROM (
-    SELECT max(changed_at) AS moment, count(*) - count(changed_at) AS undated FROM users
-    UNION ALL SELECT max(changed_at), count(*) - count(changed_at) FROM messages
-    UNION ALL SELECT max(greatest(ended_at, committed_at)), 0 FROM runs
-    UNION ALL SELECT max(forgotten_at), 0 FROM forgotten)
-"""
-"""The newest commit in a snapshot, and the number of rows whose change has no time."""
 
 END_OF_RUN = """
 SELECT epoch_us(CASE WHEN resumptions > 0 THEN started_at ELSE ended_at END)
@@ -97,15 +87,7 @@ class Changes(RowStream):
         self._pid = os.getpid()
         opened = reader.snapshot()
         mirror_id, self._snapshot = opened.manifest.mirror_id, opened.cursor
-        moments = opened.manifest.moments if isinstance(opened.manifest, Manifest) else []
-        [(newest, undated)] = reader.rows(self._snapshot, STATE, [])
-        if undated:
-            raise MirrorError(
-                f"the snapshot in {mirror.folder} was published by an earlier backread, which did "
-                "not record changes; sync once, and read them then"
-            )
-        # A run that is unfinished may have committed later than those in the snapshot.
-        moments = moments or [newest]
+        moments = opened.manifest.moments
         self._cursor = _cursor_of(mirror_id, moments[-1])
         if since is None:
             moment = None

@@ -1,4 +1,4 @@
-"""Creates, checks, opens and upgrades the files of the database."""
+"""Creates, checks and opens the files of the database."""
 
 from __future__ import annotations
 
@@ -28,21 +28,13 @@ from backread.mirror.engine import (
     connect,
     quoted,
     rows_of,
-    transaction,
 )
 from backread.mirror.layout import PUBLISHED
 from backread.mirror.lock import LOCK_NAME, WriterLock
 from backread.mirror.manifest import read_manifest, remove_unneeded
 from backread.mirror.memory import default_memory_limit
-from backread.mirror.migrate import upgrade_statements
 from backread.mirror.pending_removal import REMOVAL_NAME
-from backread.mirror.schema import (
-    CONTENT_TABLES,
-    PURGE_PENDING,
-    SCHEMA_VERSION,
-    create_statements,
-    tables,
-)
+from backread.mirror.schema import FORMAT, PURGE_PENDING, create_statements, other_format, tables
 from backread.mirror.unfinished_run import PROGRESS_NAME
 
 if TYPE_CHECKING:
@@ -100,9 +92,8 @@ OWN_NAMES = {
 def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[DuckDBPyConnection]:
     """Opens the folder's database, or creates it; the caller holds the folder's lock.
 
-    ``memory_limit`` is in bytes, None for `default_memory_limit`. Upgrades a database of an earlier
-    version. Raises `MirrorError` if another program or a newer
-    backread made it; the caller translates DuckDB's own errors.
+    ``memory_limit`` is in bytes, None for `default_memory_limit`. Raises `MirrorError` for a
+    database of another program or another format; the caller translates DuckDB's own errors.
     """
     path = folder / DATABASE_NAME
     for each in (path, folder / LOG_NAME):
@@ -115,7 +106,7 @@ def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[Duc
             _create(path, spill, memory_limit)
         connection = _connect(path, spill, memory_limit)
         try:
-            _upgrade(folder, connection)
+            _check_format(folder, connection)
             yield connection
         finally:
             connection.close()
@@ -279,35 +270,18 @@ def _create(path: Path, spill: Path, memory_limit: int | None) -> None:
         flush_directory(path.parent)
 
 
-def _schema_version(
-    folder: Path, connection: DuckDBPyConnection, stored: dict[str, set[str]]
-) -> int:
-    version = None
-    content = {table.name for table in CONTENT_TABLES}
-    if content <= stored.keys() and {"key", "value"} <= stored.get("meta", set()):
-        found = rows_of(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
-        version = found[0][0] if found else None
-    if version is None or not version.isdecimal():
+def _check_format(folder: Path, connection: DuckDBPyConnection) -> None:
+    query = (
+        "SELECT count(*) FROM duckdb_columns() "
+        "WHERE NOT internal AND table_name = 'meta' AND column_name IN ('key', 'value')"
+    )
+    [(columns,)] = rows_of(connection, query)
+    stored = "SELECT value FROM meta WHERE key = 'schema_version'"
+    found = rows_of(connection, stored) if columns == 2 else []
+    if not found:
         raise MirrorError(
             f"{folder} contains a {DATABASE_NAME} that backread did not create; sync into a new "
             "folder"
         )
-    if int(version) > SCHEMA_VERSION:
-        raise MirrorError(
-            f"the mirror in {folder} was written by a newer backread (schema {version}, this one "
-            f"supports up to {SCHEMA_VERSION}); upgrade backread"
-        )
-    return int(version)
-
-
-def _upgrade(folder: Path, connection: DuckDBPyConnection) -> None:
-    stored: dict[str, set[str]] = {}
-    query = "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal"
-    for table, column in rows_of(connection, query):
-        stored.setdefault(table, set()).add(column)
-    version = _schema_version(folder, connection, stored)
-    if statements := upgrade_statements(version, stored):
-        make_log(folder)
-        with transaction(connection):
-            for statement in statements:
-                rows_of(connection, statement)
+    if found != [(str(FORMAT),)]:
+        raise other_format(folder, found[0][0])

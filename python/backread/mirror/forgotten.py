@@ -8,7 +8,7 @@ from datetime import datetime
 from backread.errors import MirrorError
 from backread.mirror.engine import DAMAGED_FILE, named_errors, scan
 from backread.mirror.layout import current_name
-from backread.mirror.manifest import Manifest, read_manifest
+from backread.mirror.manifest import read_manifest
 from backread.mirror.publish import PUBLISHED_SEQUENCE
 from backread.mirror.purge import check_removal, delete_users, removal
 from backread.mirror.rejects import RejectsOf
@@ -53,15 +53,14 @@ def forget_again(store: Store) -> None:
     There are some if ``mirror.duckdb`` was restored from a backup, and the snapshot was not.
     """
     name = current_name(store.folder)
-    # An older database does not say what it published.
     if name is None or store.meta(PUBLISHED_SEQUENCE) == str(int(name)):
         return
     manifest = read_manifest(store.folder)
-    if not isinstance(manifest, Manifest) or manifest.mirror_id != store.meta("mirror_id"):
+    if manifest is None or manifest.mirror_id != store.meta("mirror_id"):
         return
-    paths = manifest.paths(store.folder).get("forgotten", [])
-    # An earlier backread published none, and a damaged file may have been deleted as advised.
-    if not paths or not all(each.is_file() for each in paths):
+    paths = manifest.paths(store.folder)["forgotten"]
+    # A damaged file may have been deleted as advised.
+    if not all(each.is_file() for each in paths):
         return
     published = scan(paths[0].parent, [each.name for each in paths])
     try:

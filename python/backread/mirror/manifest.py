@@ -6,18 +6,16 @@ import json
 import os
 import re
 import stat
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from backread._files.access import create, flush_file, give_like_folder, read_file
 from backread._files.dataclass_json import dataclass_from_json
 from backread._files.json import parse_json
-from backread._files.unfinished import Unfinished, remove_leftovers
+from backread._files.unfinished import remove_leftovers
 from backread.errors import MirrorError
-from backread.mirror.former_layout import FORMER_NAME, FormerManifest, read_former
 from backread.mirror.layout import (
-    CURRENT,
     PUBLISHED,
     current_name,
     pointer,
@@ -26,30 +24,23 @@ from backread.mirror.layout import (
     snapshot_name,
     snapshot_names,
 )
-from backread.mirror.schema import CONTENT_TABLES
+from backread.mirror.schema import CONTENT_TABLES, FORMAT, SIDE_TABLES, other_format
 
 __all__ = [
-    "FORMAT",
-    "FORMER",
     "SNAPSHOT_FILE",
     "DataFile",
     "Manifest",
-    "TableFiles",
     "file_name",
     "read_manifest",
-    "refuse_older_readers",
     "remove_unneeded",
     "still_read",
     "write_manifest",
 ]
 
-FORMAT = 3
-"""Incremented whenever the format changes; higher formats are refused, lower ones can be read."""
-
 SNAPSHOT_FILE = "snapshot.json"
 
-FORMER = "former"
-"""In ``Manifest.retired``: the files of the layout before format 3."""
+EARLIER_MANIFEST = "manifest.json"
+"""What formats without the link ``current`` have in the folder ``published``."""
 
 RETIRED_FOR = timedelta(minutes=15)
 """How long a replaced snapshot stays, for readers that have its files open."""
@@ -60,7 +51,7 @@ PARQUET_MAGIC = b"PAR1"
 ATTEMPTS = 10
 """How often a reader follows the link anew if the snapshot was removed meanwhile."""
 
-NEEDED = (*(table.name for table in CONTENT_TABLES), "lists", "rejects", "runs")
+NEEDED = {*(table.name for table in CONTENT_TABLES), *SIDE_TABLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +79,8 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFiles:
-    """The files of a table, at least one, and its columns with their SQL types."""
-
-    columns: dict[str, str]
-    files: list[DataFile]
-
-    def names(self) -> list[str]:
-        """The names of the files."""
-        return [each.name for each in self.files]
-
-
-@dataclass(frozen=True, slots=True)
 class Manifest:
-    """One published snapshot.
+    """One published snapshot; ``tables`` are the files of each table, at least one.
 
     ``sequence`` counts the snapshots, ``generation`` the changes of the mirror that are to be
     published. ``run_id`` is the newest finished run in it, and ``seen_at`` the end of the newest
@@ -110,7 +89,7 @@ class Manifest:
     with the time when they were replaced (ISO 8601).
 
     ``moments`` are the newest commits in this snapshot, which is the last, and in those before it,
-    in microseconds: what their cursors of `Mirror.changes` name. None by an earlier backread.
+    in microseconds: what their cursors of `Mirror.changes` name.
     """
 
     format: int
@@ -120,9 +99,9 @@ class Manifest:
     run_id: int
     seen_at: str | None
     published_at: str
-    tables: dict[str, TableFiles]
-    retired: dict[str, str] = field(default_factory=dict)
-    moments: list[int] = field(default_factory=list)
+    tables: dict[str, list[DataFile]]
+    retired: dict[str, str]
+    moments: list[int]
 
     @property
     def seen(self) -> datetime | None:
@@ -137,8 +116,8 @@ class Manifest:
         """The files by table."""
         folder = self.folder(mirror)
         return {
-            name: [folder / name / each for each in table.names()]
-            for name, table in self.tables.items()
+            name: [folder / name / each.name for each in files]
+            for name, files in self.tables.items()
         }
 
     def is_whole(self, mirror: Path) -> bool:
@@ -149,7 +128,7 @@ class Manifest:
         return _odd_path(self, mirror) is None and all(
             _is_whole(path, file.bytes)
             for table, paths in self.paths(mirror).items()
-            for path, file in zip(paths, self.tables[table].files, strict=True)
+            for path, file in zip(paths, self.tables[table], strict=True)
         )
 
     def check_files(self, mirror: Path) -> None:
@@ -179,15 +158,17 @@ def file_name(table: str, sequence: int, number: int) -> str:
     return f"{table}-{number:04}.{snapshot_name(sequence)}.parquet"
 
 
-def read_manifest(folder: Path) -> Manifest | FormerManifest | None:
+def read_manifest(folder: Path) -> Manifest | None:
     """The folder's published snapshot, None if there is none.
 
-    Raises `MirrorError` if it cannot be read or a newer backread wrote it.
+    Raises `MirrorError` if it cannot be read or has another format.
     """
     for attempt in range(ATTEMPTS):
         name = current_name(folder)
         if name is None:
-            return read_former(folder, FORMAT)
+            if os.path.lexists(folder / PUBLISHED / EARLIER_MANIFEST):
+                raise other_format(folder, "1 or 2")
+            return None
         try:
             return _read(folder, name)
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -204,7 +185,7 @@ def _read(folder: Path, name: str) -> Manifest:
             raise ValueError("the snapshot is not a folder")
         document = parse_json(read_file(directory / SNAPSHOT_FILE))
         written = document["format"]
-        if not isinstance(written, int) or written <= FORMAT:
+        if not isinstance(written, int) or written == FORMAT:
             manifest = dataclass_from_json(Manifest, document, "manifest")
             _check(manifest, name)
             return manifest
@@ -216,10 +197,7 @@ def _read(folder: Path, name: str) -> Manifest:
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(folder, name, error) from error
-    raise MirrorError(
-        f"the mirror in {folder} was published by a newer backread (format {written}, this one "
-        f"reads up to {FORMAT}); upgrade backread"
-    )
+    raise other_format(folder, written)
 
 
 def _damaged(folder: Path, name: str, error: Exception) -> MirrorError:
@@ -234,16 +212,18 @@ def _check(manifest: Manifest, name: str) -> None:
     """Raises ValueError for a tampered manifest, such as one with files elsewhere."""
     if snapshot_name(manifest.sequence) != name:
         raise ValueError(f"sequence is {manifest.sequence}, in the folder {name}")
-    if missing := sorted({*NEEDED} - manifest.tables.keys()):
+    if missing := sorted(NEEDED - manifest.tables.keys()):
         raise ValueError(f"tables has no {missing[0]}")
     for table, files in manifest.tables.items():
         if TABLE.fullmatch(table) is None:
             raise ValueError(f"{table!r:.80} is not the name of a table")
-        if not files.files:
+        if not files:
             raise ValueError(f"{table} has no files")
-        for each in files.names():
-            if DATA_FILE.fullmatch(each) is None:
-                raise ValueError(f"{each!r:.80} is not the name of a snapshot file")
+        for each in files:
+            if DATA_FILE.fullmatch(each.name) is None:
+                raise ValueError(f"{each.name!r:.80} is not the name of a snapshot file")
+    if not manifest.moments:
+        raise ValueError("moments is empty")
     for moment in (manifest.seen_at, manifest.published_at, *manifest.retired.values()):
         if moment is not None and datetime.fromisoformat(moment).tzinfo is None:
             raise ValueError(f"{moment!r:.80} has no time zone")
@@ -279,19 +259,6 @@ def write_manifest(directory: Path, manifest: Manifest, like: Path) -> None:
     flush_file(path)
 
 
-def refuse_older_readers(folder: Path) -> None:
-    """Makes a backread of the former layout say that the mirror was published by a newer one."""
-    path = folder / PUBLISHED / FORMER_NAME
-    document = {"format": FORMAT, "current": CURRENT}
-    try:
-        if parse_json(read_file(path)) == document:
-            return
-    except (OSError, ValueError):
-        pass
-    with Unfinished(path) as fresh:
-        fresh.file.write(json.dumps(document).encode())
-
-
 def still_read(retired: dict[str, str], now: datetime) -> dict[str, str]:
     """Those of ``Manifest.retired`` that were replaced so recently that their files stay."""
     return {
@@ -315,7 +282,7 @@ def remove_unneeded(folder: Path) -> None:
     except MirrorError:
         # What is damaged is reported by who reads or publishes it.
         return
-    if isinstance(manifest, Manifest) and current is not None:
+    if manifest is not None and current is not None:
         stay = {current, *still_read(manifest.retired, datetime.now(UTC))}
         for name in snapshot_names(folder) - stay:
             remove_snapshot(folder, name)

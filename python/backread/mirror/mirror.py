@@ -136,7 +136,7 @@ class Mirror:
         finished lists are not read again, and half-read lists continue where they stopped, however
         much time has passed. Readers see a run when it ends, or when its budget does
         (``max_requests``, ``max_seconds``, the client's ``deadline``); if a first run was killed,
-        the next sync publishes what it had read. Mirrors of earlier releases are upgraded.
+        the next sync publishes what it had read.
 
         Args:
             client: The service to read. A mirror holds one service, that of the first sync that
@@ -186,7 +186,7 @@ class Mirror:
                 machine if that is another); or the folder contains something else, the rows of
                 ``backread demo``, another service, or rows with another choice of
                 ``pseudonymise``, ``drop_bodies`` and ``redact``; or it is damaged or not writable,
-                or was written by a newer backread.
+                or has another format.
             TypeError: For anything but a `Client`, or an argument of a wrong type.
             ValueError: For another mode, a negative ``max_staleness``, a budget that is not
                 positive, or ``users`` that are empty, negative or given with ``mode="full"``.
@@ -487,7 +487,7 @@ class Mirror:
         Raises:
             MirrorError: Nothing is published yet; ``since`` is an unknown run, a damaged cursor,
                 one of another mirror, or one of a snapshot that was lost when a backup was
-                restored; or the snapshot is of an earlier backread, which did not record changes.
+                restored.
             ValueError: For another table.
 
         Example:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from backread.errors import MirrorError
 from backread.mirror.folding import fold
 from backread.mirror.layout import snapshot_name
-from backread.mirror.manifest import Manifest
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from backread.mirror.former_layout import FormerManifest
+    from backread.mirror.manifest import Manifest
     from backread.mirror.snapshot_reader import OpenSnapshot, SnapshotReader
 
 __all__ = [
@@ -99,7 +98,7 @@ QUERIES = {
 class CountedPeople:
     """The tables of a snapshot, as far as they are made."""
 
-    manifest: Manifest | FormerManifest
+    manifest: Manifest
     cursor: DuckDBPyConnection
     ready: frozenset[str] = frozenset()
 
@@ -124,7 +123,7 @@ class PeopleTables:
         """The newest tables that can be used: those of the snapshot, or of the one before it."""
         self._counting: CountedPeople | None = None
         self._thread: Thread | None = None
-        self._error: tuple[Manifest | FormerManifest, str] | None = None
+        self._error: tuple[Manifest, str] | None = None
         """Why the tables of a snapshot could not be made."""
         self._closed = False
         self._all_wanted = False
@@ -164,8 +163,7 @@ class PeopleTables:
         if made is None or made.manifest.sequence >= opened.manifest.sequence:
             return
         stays = (
-            isinstance(opened.manifest, Manifest)
-            and snapshot_name(made.manifest.sequence) in opened.manifest.retired
+            snapshot_name(made.manifest.sequence) in opened.manifest.retired
             and made.manifest.folder(opened.mirror).exists()
         )
         if not stays:

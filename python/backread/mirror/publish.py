@@ -20,9 +20,7 @@ from typing import TYPE_CHECKING
 
 from backread._files.access import flush_directory, flush_file, give_folder, make_subfolder
 from backread._files.unfinished import private_folder
-from backread.mirror.changes import STATE
 from backread.mirror.engine import from_microseconds, quoted
-from backread.mirror.former_layout import FormerManifest, former_files
 from backread.mirror.layout import (
     PUBLISHED,
     current_name,
@@ -32,14 +30,10 @@ from backread.mirror.layout import (
     snapshot_names,
 )
 from backread.mirror.manifest import (
-    FORMAT,
-    FORMER,
     DataFile,
     Manifest,
-    TableFiles,
     file_name,
     read_manifest,
-    refuse_older_readers,
     remove_unneeded,
     still_read,
     write_manifest,
@@ -56,6 +50,7 @@ from backread.mirror.ranges import Kept, join_ranges, plan_files
 from backread.mirror.schema import (
     ALL_USERS,
     CONTENT_TABLES,
+    FORMAT,
     PROFILE,
     TECHNICAL,
     Column,
@@ -81,6 +76,14 @@ restored from a backup.
 MOMENTS = "published_moments"
 """The key in ``meta`` of `Manifest.moments`; a database from a backup lacks those after it."""
 
+NEWEST_COMMIT = """
+SELECT coalesce(epoch_us(max(moment)), 0) FROM (
+    SELECT max(changed_at) AS moment FROM users
+    UNION ALL SELECT max(changed_at) FROM messages
+    UNION ALL SELECT max(greatest(ended_at, committed_at)) FROM runs
+    UNION ALL SELECT max(forgotten_at) FROM forgotten)
+"""
+
 MOST_MOMENTS = 1_000
 """Of these snapshots a cursor is known; an older one is taken as it is."""
 
@@ -90,10 +93,6 @@ def published_behind(store: Store) -> bool:
     if not store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1"):
         return False
     manifest = read_manifest(store.folder)
-    if isinstance(manifest, FormerManifest):
-        # A whole one stays until a run has something to publish.
-        [(newest,)] = store.rows("SELECT max(run_id) FROM runs WHERE state = 'finished'")
-        return manifest.mirror_id != store.meta("mirror_id") or manifest.run_id < (newest or 0)
     return (
         manifest is None
         or manifest.mirror_id != store.meta("mirror_id")
@@ -104,8 +103,8 @@ def published_behind(store: Store) -> bool:
 
 
 def _is_newest(store: Store, manifest: Manifest) -> bool:
-    """Whether the database published this snapshot last; older databases do not say."""
-    return store.meta(PUBLISHED_SEQUENCE) in (None, str(manifest.sequence))
+    """Whether the database published this snapshot last."""
+    return store.meta(PUBLISHED_SEQUENCE) == str(manifest.sequence)
 
 
 def _generation(store: Store) -> int:
@@ -130,7 +129,6 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
             before.sequence if before else 0,
             int(store.meta(PUBLISHED_SEQUENCE) or 0),
             *map(int, snapshot_names(folder)),
-            *former_files(folder).values(),
         ]
     )
     remove_unneeded(folder)
@@ -158,7 +156,6 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
             store.rows(f"DELETE FROM {table.unpublished}")
         store.set_meta(PUBLISHED_SEQUENCE, str(sequence))
         store.set_meta(MOMENTS, json.dumps(manifest.moments))
-    refuse_older_readers(folder)
     # First: the rows of a forgotten user must be gone even if the views cannot be written.
     _remove_retired(folder, manifest)
     write_views_database(store, manifest)
@@ -174,7 +171,7 @@ class _Snapshot:
         aside: Path,
         directory: Path,
         sequence: int,
-        before: Manifest | FormerManifest | None,
+        before: Manifest | None,
     ) -> None:
         self._store = store
         self._aside = aside
@@ -185,12 +182,12 @@ class _Snapshot:
         self._new: list[Path] = []
         self._held = self._reusable()
 
-    def _reusable(self) -> dict[str, TableFiles]:
+    def _reusable(self) -> dict[str, list[DataFile]]:
         """The tables of the earlier snapshot, if it is of this mirror and all files are there."""
         before = self._before
         if (
-            isinstance(before, Manifest)
-            and (before.mirror_id, before.format) == (self._mirror_id, FORMAT)
+            before is not None
+            and before.mirror_id == self._mirror_id
             and _is_newest(self._store, before)
             and before.is_whole(self._store.folder)
         ):
@@ -199,7 +196,7 @@ class _Snapshot:
 
     def write(self, keep_retired: bool) -> Manifest:
         """Writes and flushes the files and the manifest, which is returned."""
-        tables: dict[str, TableFiles] = {}
+        tables: dict[str, list[DataFile]] = {}
         for table in CONTENT_TABLES:
             tables[table.name] = self._content(table)
         for name, published in PUBLISHED_TABLES.items():
@@ -233,22 +230,18 @@ class _Snapshot:
         write_manifest(self._aside, manifest, self._directory)
         return manifest
 
-    def _content(self, table: Table) -> TableFiles:
+    def _content(self, table: Table) -> list[DataFile]:
         """Writes the ranges of users in which a row changed, and links the others."""
-        columns = dict(table.columns + TECHNICAL)
-        held = self._held.get(table.name)
-        # A table without a later column is written in full.
-        reusable = held.files if held is not None and held.columns == columns else []
+        columns = table.columns + TECHNICAL
         self._make_folder(table.name)
         files = []
-        for number, each in enumerate(plan_files(self._store, table, reusable)):
+        plan = plan_files(self._store, table, self._held.get(table.name, []))
+        for number, each in enumerate(plan):
             name = file_name(table.name, self._sequence, number)
             if isinstance(each, Kept):
                 files.append(self._link(table.name, each.file, name))
                 continue
-            rows = (
-                f"SELECT {_names(columns.items())} FROM {table.name} WHERE {each.condition(table)}"
-            )
+            rows = f"SELECT {_names(columns)} FROM {table.name} WHERE {each.condition(table)}"
             size = self._write(
                 table.name,
                 name,
@@ -256,9 +249,9 @@ class _Snapshot:
                 row_group_rows(each.rows, each.row_bytes),
             )
             files.append(DataFile(name, each.rows, size, each.row_bytes, each.low, each.high))
-        return TableFiles(columns, join_ranges(files))
+        return join_ranges(files)
 
-    def _side(self, table: str, columns: tuple[Column, ...], query: str) -> TableFiles:
+    def _side(self, table: str, columns: tuple[Column, ...], query: str) -> list[DataFile]:
         """Writes a small table in full, or links its file if no row changed."""
         [(rows, digest)] = self._store.rows(
             # A sum, because equal rows would cancel each other in an exclusive or.
@@ -267,14 +260,12 @@ class _Snapshot:
         )
         self._make_folder(table)
         name = file_name(table, self._sequence, 0)
-        held = self._held.get(table)
-        if held is not None and held.columns == dict(columns):
-            [file] = held.files
+        for file in self._held.get(table, []):
             if (file.rows, file.digest) == (rows, digest):
-                return TableFiles(held.columns, [self._link(table, file, name)])
+                return [self._link(table, file, name)]
         written = nullable(f"SELECT {_names(columns)} FROM ({query})", len(columns))
         size = self._write(table, name, written)
-        return TableFiles(dict(columns), [DataFile(name, rows, size, digest=digest)])
+        return [DataFile(name, rows, size, digest=digest)]
 
     def _make_folder(self, table: str) -> None:
         folder = self._aside / table
@@ -290,7 +281,7 @@ class _Snapshot:
 
     def _link(self, table: str, file: DataFile, name: str) -> DataFile:
         """Gives a file of the earlier snapshot another name in this one."""
-        if not isinstance(self._before, Manifest):
+        if self._before is None:
             raise TypeError("only files of a snapshot can be linked")
         target = self._aside / table / name
         if not link_file(self._before.folder(self._store.folder) / table / file.name, target):
@@ -304,15 +295,13 @@ def _names(columns: Iterable[Column]) -> str:
 
 def _moments(store: Store) -> list[int]:
     earlier = json.loads(store.meta(MOMENTS) or "[]")
-    [(newest, _)] = store.rows(STATE)
+    [(newest,)] = store.rows(NEWEST_COMMIT)
     return sorted({*earlier, newest})[-MOST_MOMENTS:]
 
 
-def _retired(before: Manifest | FormerManifest | None, now: datetime) -> dict[str, str]:
+def _retired(before: Manifest | None, now: datetime) -> dict[str, str]:
     if before is None:
         return {}
-    if isinstance(before, FormerManifest):
-        return {FORMER: now.isoformat()}
     return still_read(before.retired, now) | {snapshot_name(before.sequence): now.isoformat()}
 
 
@@ -320,6 +309,3 @@ def _remove_retired(folder: Path, manifest: Manifest) -> None:
     kept = {snapshot_name(manifest.sequence), *manifest.retired}
     for name in snapshot_names(folder) - kept:
         remove_snapshot(folder, name)
-    if FORMER not in kept:
-        for name in former_files(folder):
-            (folder / PUBLISHED / name).unlink(missing_ok=True)

@@ -121,14 +121,11 @@ def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[
     """Cuts a range into pieces of about `FILE_BYTES`; a user's rows are in one piece."""
     user = table.user_column
     rows = f"{table.name} WHERE {_within(table, low, high)}"
-    # The texts are read only where an earlier version stored one of the rows.
-    unknown = store.rows(f"SELECT 1 FROM {rows} AND text_bytes IS NULL LIMIT 1")
-    text_bytes = table.text_bytes(table.name) if unknown else "text_bytes"
     other_bytes = BYTES_PER_VALUE * len(table.columns + TECHNICAL)
     found = store.rows(
         f"""
         WITH by_user AS (
-            SELECT {user} AS owner, count(*) AS rows, sum({other_bytes} + {text_bytes}) AS bytes
+            SELECT {user} AS owner, count(*) AS rows, sum({other_bytes} + text_bytes) AS bytes
             FROM {rows} GROUP BY ALL
         ), summed AS (
             SELECT *, sum(bytes) OVER (ORDER BY owner) - bytes AS before,

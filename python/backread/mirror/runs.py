@@ -56,7 +56,6 @@ QUOTE = ', near "'
 """What precedes the part of an answer that an error quotes."""
 
 DIGEST_KEY = "list_digest_key"
-FORMER_DIGEST_KEY = "digest_key"
 
 RESUMED = ("run_id", "mode", "seconds", "requests", "users", "messages")
 """The fields of a `Run` that are stored, for the sync that resumes it."""
@@ -349,11 +348,6 @@ def _digest_key(store: Store, privacy: LoadedPrivacy | None) -> bytes | None:
     The database has the digests and the stored part of their key. Of rows that are stored as sent
     they tell nothing; of others they would let its reader test guesses of what is not stored.
     """
-    if store.meta(FORMER_DIGEST_KEY) is not None:
-        # These digests hid from later runs what runs over given users had not found any more.
-        with store.transaction():
-            store.rows("UPDATE lists SET digest = NULL WHERE digest IS NOT NULL")
-            store.drop_meta(FORMER_DIGEST_KEY)
     secret = None if privacy is None else privacy.digest_secret
     if privacy is not None and secret is None:
         return None

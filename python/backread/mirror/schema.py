@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Literal
 
 from backread._client.columns import ATTRIBUTE, COLUMNS, KEYS
+from backread.errors import MirrorError
 
 __all__ = [
     "ALL_USERS",
@@ -15,6 +17,7 @@ __all__ = [
     "CURSORS",
     "CURSOR_NAMES",
     "FORGOTTEN",
+    "FORMAT",
     "GONE_NAMES",
     "KNOWN_LIST_NAMES",
     "LISTS",
@@ -26,7 +29,6 @@ __all__ = [
     "REJECT_KEY",
     "REJECT_NAMES",
     "RUNS",
-    "SCHEMA_VERSION",
     "SECRET_MARK",
     "SIDE_TABLES",
     "TECHNICAL",
@@ -34,15 +36,12 @@ __all__ = [
     "Column",
     "Table",
     "create_statements",
-    "create_table",
+    "other_format",
     "tables",
 ]
 
-SCHEMA_VERSION = 4
-"""Incremented if stored rows must be converted; mirrors of a higher version are refused.
-
-New tables and nullable columns need no new version: they are added to older mirrors.
-"""
+FORMAT = 5
+"""Incremented whenever the tables or the manifest change; mirrors of another format are refused."""
 
 Column = tuple[str, str]
 """Name and SQL type."""
@@ -115,7 +114,7 @@ TECHNICAL: tuple[Column, ...] = (
 TEXT_BYTES: Column = ("text_bytes", "BIGINT")
 """The bytes of a row's texts, so that a publication need not read the texts to know them.
 
-Not published. Null in the rows of mirrors that were made without it.
+Not published.
 """
 
 CHANGED = "changed_at = ?, changed_in_run = ?"
@@ -278,16 +277,23 @@ def tables() -> dict[str, tuple[Column, ...]]:
 def create_statements(mirror_id: str) -> list[str]:
     """The statements that create an empty mirror."""
     return [
-        *(create_table(name, columns) for name, columns in tables().items()),
-        f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}')",
+        *(_create_table(name, columns) for name, columns in tables().items()),
+        f"INSERT INTO meta VALUES ('schema_version', '{FORMAT}')",
         f"INSERT INTO meta VALUES ('mirror_id', '{mirror_id}')",
     ]
 
 
-def create_table(name: str, columns: tuple[Column, ...]) -> str:
-    """The statement that creates a table with these columns."""
+def _create_table(name: str, columns: tuple[Column, ...]) -> str:
     stored = ", ".join(
         f"{column} {kind}{WIDE if (name, column) == WIDE_COLUMN else ''}"
         for column, kind in columns
     )
     return f"CREATE TABLE {name} ({stored})"
+
+
+def other_format(folder: Path, found: object) -> MirrorError:
+    """The error for a mirror of another format than `FORMAT`."""
+    return MirrorError(
+        f"the mirror in {folder} has format {found!s:.20}, and this backread reads only format "
+        f"{FORMAT}; sync into a new folder"
+    )

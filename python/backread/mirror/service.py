@@ -42,12 +42,12 @@ MOCK = "mock"
 class Service:
     """A service as clients identify it: base URL and vendor word.
 
-    ``secret_mark`` tells that the secret is another, see `Source`; an earlier backread stored none.
+    ``secret_mark`` tells that the secret is another, see `Source`.
     """
 
     base_url: str
     vendor: str
-    secret_mark: str | None = field(default=None, compare=False)
+    secret_mark: str = field(compare=False)
 
     def __str__(self) -> str:
         return f"{self.base_url} (vendor {self.vendor})"
@@ -70,7 +70,7 @@ class Service:
 
     def has_other_secret(self, held: Service | None) -> bool:
         """Whether the mirror that holds ``held`` was last synced with another secret."""
-        return held is not None and held.secret_mark not in (None, self.secret_mark)
+        return held is not None and held.secret_mark != self.secret_mark
 
     def may_have_moved_from(self, held: Service) -> bool:
         """Whether it may be the same service, whose port on this machine has changed.

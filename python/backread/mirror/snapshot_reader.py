@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from backread._backread import OfProcess
 from backread.errors import MirrorError
 from backread.mirror.engine import check_path, connect, named_errors, rows_of, scan, timestamp
-from backread.mirror.former_layout import FormerManifest, former_columns, former_sources
 from backread.mirror.manifest import Manifest, read_manifest
 from backread.mirror.queries import restrictions
 from backread.mirror.schema import CONTENT_TABLES, PROFILE
@@ -27,32 +25,29 @@ __all__ = ["OpenSnapshot", "SnapshotReader"]
 class OpenSnapshot:
     """A cursor over a snapshot, and what its tables are made of."""
 
-    manifest: Manifest | FormerManifest
+    manifest: Manifest
     cursor: DuckDBPyConnection
     mirror: Path
     sources: dict[str, str]
-    columns: dict[str, Collection[str]]
 
     def bytes_of(self, table: str) -> int | None:
-        """The size of the table's files; None if it has none, or an earlier backread wrote them."""
-        if not isinstance(self.manifest, Manifest) or table not in self.manifest.tables:
-            return None
-        return sum(each.bytes for each in self.manifest.tables[table].files)
+        """The size of the table's files; None if it has none."""
+        files = self.manifest.tables.get(table)
+        return None if files is None else sum(each.bytes for each in files)
 
     def statements(self) -> list[str]:
         """The statements that create the views."""
-        return view_statements(self.sources, self.columns, self._seen())
+        return view_statements(self.sources, self._seen())
 
     def of_user(self, user_id: int) -> dict[str, str]:
         """The queries of ``users`` and ``messages`` for one user: only files that may have it."""
         sources = dict(self.sources)
-        if isinstance(self.manifest, Manifest):
-            folder = self.manifest.folder(self.mirror)
-            for table in CONTENT_TABLES:
-                files = self.manifest.tables[table.name]
-                names = [each.name for each in files.files if each.holds(user_id)]
-                sources[table.name] = scan(folder / table.name, names)
-        return select_statements(sources, self.columns, self._seen())
+        folder = self.manifest.folder(self.mirror)
+        for table in CONTENT_TABLES:
+            files = self.manifest.tables[table.name]
+            names = [each.name for each in files if each.holds(user_id)]
+            sources[table.name] = scan(folder / table.name, names)
+        return select_statements(sources, self._seen())
 
     def _seen(self) -> str:
         seen = self.manifest.seen
@@ -102,12 +97,9 @@ class SnapshotReader:
                 opened.cursor.cursor(),
                 opened.mirror,
                 opened.sources,
-                opened.columns,
             )
 
-    def _connect_newest(
-        self, manifest: Manifest | FormerManifest, restricted: bool
-    ) -> OpenSnapshot:
+    def _connect_newest(self, manifest: Manifest, restricted: bool) -> OpenSnapshot:
         while True:
             try:
                 return self._connect(manifest, restricted)
@@ -118,19 +110,13 @@ class SnapshotReader:
                     raise
                 manifest = newest
 
-    def _connect(self, manifest: Manifest | FormerManifest, restricted: bool) -> OpenSnapshot:
+    def _connect(self, manifest: Manifest, restricted: bool) -> OpenSnapshot:
         check_path(self._folder)
         with named_errors(self._folder):
             connection = connect(None)
-            columns: dict[str, Collection[str]]
-            if isinstance(manifest, FormerManifest):
-                sources = former_sources(manifest, self._folder)
-                columns = dict(former_columns(connection, manifest, self._folder))
-            else:
-                manifest.check_files(self._folder)
-                sources = _sources(manifest, self._folder)
-                columns = {name: table.columns for name, table in manifest.tables.items()}
-            opened = OpenSnapshot(manifest, connection, self._folder, sources, columns)
+            manifest.check_files(self._folder)
+            sources = _sources(manifest, self._folder)
+            opened = OpenSnapshot(manifest, connection, self._folder, sources)
             statements = opened.statements()
             if restricted:
                 statements = [*statements, *restrictions(manifest.folder(self._folder))]
@@ -156,8 +142,8 @@ class SnapshotReader:
 def _sources(manifest: Manifest, mirror: Path) -> dict[str, str]:
     """The files that the manifest names, as SQL table expressions."""
     folder = manifest.folder(mirror)
-    sources = {}
-    for name, table in manifest.tables.items():
-        # Exactly these, whatever else is in the folder.
-        sources[name] = scan(folder / name, table.names())
-    return sources
+    # Exactly these, whatever else is in the folder.
+    return {
+        name: scan(folder / name, [each.name for each in files])
+        for name, files in manifest.tables.items()
+    }

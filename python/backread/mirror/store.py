@@ -176,17 +176,17 @@ class Store:
     def service(self) -> Service | None:
         """The mirror's service, None until rows from one were committed."""
         base_url, vendor = self.meta("base_url"), self.meta("vendor")
-        if base_url is None or vendor is None:
+        mark = self.meta(SECRET_MARK)
+        if base_url is None or vendor is None or mark is None:
             return None
-        return Service(base_url, vendor, self.meta(SECRET_MARK))
+        return Service(base_url, vendor, mark)
 
     def set_service(self, service: Service) -> None:
         """Stores which service the mirror holds, and how its rows are made private."""
         if self._stored_service != service:
             self.set_meta("base_url", service.base_url)
             self.set_meta("vendor", service.vendor)
-            if service.secret_mark is not None:
-                self.set_meta(SECRET_MARK, service.secret_mark)
+            self.set_meta(SECRET_MARK, service.secret_mark)
             if self.privacy is not None:
                 self.set_meta(PRIVACY, self.privacy)
             self._stored_service = service

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +11,7 @@ from backread._display.words import amount, minute
 from backread._files.paths import shown
 from backread.errors import MirrorError
 from backread.mirror.engine import from_microseconds
-from backread.mirror.manifest import DataFile, Manifest, read_manifest
+from backread.mirror.manifest import Manifest, read_manifest
 from backread.mirror.schema import ALL_USERS
 from backread.mirror.snapshot_reader import SnapshotReader
 from backread.mirror.unfinished_run import UnfinishedRun, read_unfinished_run
@@ -107,8 +106,6 @@ def mirror_title(folder: Path) -> str:
         return f"<{name}: cannot be read>"
     if manifest is None:
         return f"<{name}: nothing published>"
-    if not isinstance(manifest, Manifest):
-        return f"<{name}: published by an earlier backread>"
     rows = ", ".join(amount(_rows(manifest)[each], each.removesuffix("s")) for each in COUNTED)
     return f"<{name}: {rows}, published {minute(_published_at(manifest))} UTC>"
 
@@ -121,18 +118,13 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
         if manifest is None:
             return replace(known, is_empty=True, problem=_why_empty(folder))
         cursor = reader.cursor()
-        found = replace(
+        return replace(
             known,
             run=read_last_run(reader, cursor),
             lists=dict(reader.rows(cursor, LISTS, [])),
             user_id=next((each for (each,) in reader.rows(cursor, SOME_USER, [])), None),
-        )
-        if not isinstance(manifest, Manifest):
-            return found
-        return replace(
-            found,
             rows=_rows(manifest),
-            bytes={name: sum(each.bytes for each in of) for name, of in _files(manifest)},
+            bytes={name: sum(each.bytes for each in of) for name, of in manifest.tables.items()},
             published_at=_published_at(manifest),
         )
     except (MirrorError, OSError) as error:
@@ -153,12 +145,8 @@ def _why_empty(folder: Path) -> str:
     return "nothing is published yet"
 
 
-def _files(manifest: Manifest) -> Iterator[tuple[str, list[DataFile]]]:
-    return ((name, table.files) for name, table in manifest.tables.items())
-
-
 def _rows(manifest: Manifest) -> dict[str, int]:
-    return {name: sum(each.rows for each in of) for name, of in _files(manifest)}
+    return {name: sum(each.rows for each in of) for name, of in manifest.tables.items()}
 
 
 def _published_at(manifest: Manifest) -> datetime:

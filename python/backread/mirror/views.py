@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from backread.mirror.published_lists import PUBLISHED_TABLES, READ_WHOLE
 from backread.mirror.schema import (
@@ -69,33 +69,28 @@ WHERE users.deleted_at IS NULL
 """
 
 
-def view_statements(
-    sources: Mapping[str, str], columns: Mapping[str, Collection[str]], seen: str
-) -> list[str]:
+def view_statements(sources: Mapping[str, str], seen: str) -> list[str]:
     """The statements that create the views; see `select_statements`."""
     return [
         f"CREATE VIEW {name} AS {statement}"
-        for name, statement in select_statements(sources, columns, seen).items()
+        for name, statement in select_statements(sources, seen).items()
     ]
 
 
-def select_statements(
-    sources: Mapping[str, str], columns: Mapping[str, Collection[str]], seen: str
-) -> dict[str, str]:
+def select_statements(sources: Mapping[str, str], seen: str) -> dict[str, str]:
     """The query of each view, by name.
 
     Args:
         sources: The rows of each published table, as an SQL table expression.
-        columns: The columns that its files have; those of later versions are null.
         seen: The end of the newest finished run, as an SQL expression.
     """
     found: dict[str, str] = {}
     for table in CONTENT_TABLES:
-        found[table.name] = _select(table.name, table.columns + TECHNICAL, sources, columns, seen)
+        found[table.name] = _select(table.name, table.columns + TECHNICAL, sources, seen)
     for name, declared in PUBLISHED_TABLES.items():
         # `rejects` has a column of this name too, which is never null.
-        found[name] = _select(name, declared, sources, columns, None)
-    found[PROFILE] = _select(PROFILE, ((PROFILE, "VARCHAR"),), sources, columns, None)
+        found[name] = _select(name, declared, sources, None)
+    found[PROFILE] = _select(PROFILE, ((PROFILE, "VARCHAR"),), sources, None)
     found["conversations"] = CONVERSATIONS.format(
         users=found["users"],
         messages=found["messages"],
@@ -109,20 +104,17 @@ def _select(
     name: str,
     declared: tuple[Column, ...],
     sources: Mapping[str, str],
-    columns: Mapping[str, Collection[str]],
     seen: str | None,
 ) -> str:
     if name not in sources:
+        # No profile is published unless a sync was given one.
         nulls = ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in declared)
         return f"SELECT {nulls} LIMIT 0"
-    chosen = ", ".join(_column(each, columns[name], seen) for each in declared)
+    chosen = ", ".join(_column(each, seen) for each, _ in declared)
     return f"SELECT {chosen} FROM {sources[name]}"
 
 
-def _column(column: Column, stored: Collection[str], seen: str | None) -> str:
-    name, kind = column
-    if name not in stored:
-        return f'CAST(NULL AS {kind}) AS "{name}"'
+def _column(name: str, seen: str | None) -> str:
     if seen is not None and name == "last_seen_at":
         # Null means the newest finished run, so that a run need not rewrite unchanged rows. A row
         # of a later run that has not finished was seen when it came.

@@ -95,8 +95,7 @@ def _statements(folder: Path, manifest: Manifest) -> list[str]:
     }
     finished = f"state = 'finished' AND {ALL_USERS}"
     seen = f"(SELECT max(ended_at) FROM {sources['runs']} WHERE {finished})"
-    columns = {name: table.columns for name, table in manifest.tables.items()}
-    return view_statements(sources, columns, seen)
+    return view_statements(sources, seen)
 
 
 def _all_files(folder: Path) -> str:
