@@ -62,7 +62,7 @@ def data_files(mirror: Mirror, table: str) -> set[int]:
     """
     snapshot = mirror.folder / "published" / "current"
     manifest = json.loads((snapshot / "snapshot.json").read_bytes())
-    files = manifest["tables"][table]["files"]
+    files = manifest["tables"][table]
     return {(snapshot / table / file["name"]).stat().st_ino for file in files if file["rows"]}
 
 

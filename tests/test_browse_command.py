@@ -142,14 +142,6 @@ def test_a_folder_that_is_no_mirror_is_one_sentence(tmp_path):
     assert "does not exist" in said
 
 
-def test_a_mirror_of_a_newer_backread_is_one_sentence(own):
-    path = own / "published" / "current" / "snapshot.json"
-    path.write_text(path.read_text().replace('"format": 3', '"format": 99'))
-    code, said = run(own, "--no-open")
-    assert code == 7
-    assert "newer backread" in said
-
-
 def test_a_failed_start_leaves_no_thread(tmp_path):
     before = set(threading.enumerate())
     with pytest.raises(MirrorError, match="nothing is published"):

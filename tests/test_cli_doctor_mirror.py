@@ -1,7 +1,6 @@
 """``backread doctor``: what is wrong with a mirror."""
 
 import errno
-import re
 import shutil
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
@@ -116,19 +115,6 @@ def test_a_published_file_that_is_damaged_within(doctor, chats, server):
     with server.client() as client:
         Mirror(chats).sync(client)
     assert {state for state, _ in findings(doctor("--json", chats), "mirror")} == {"ok"}
-
-
-def test_a_snapshot_of_the_former_layout(doctor, chats):
-    pytest.importorskip("pyarrow")
-    from mirror_format2 import make_format2
-
-    make_format2(chats)
-    done = doctor("--json", chats)
-    assert {state for state, _ in findings(done, "mirror")} == {"ok"}
-    assert re.search(r"\d+ published files read to the end", done.out)
-    file = min(chats.glob("published/users-*"))
-    file.write_bytes(b"PAR1" * 100)
-    assert f"{file} is damaged" in doctor("--json", chats).out
 
 
 @pytest.mark.parametrize("damaged", [b"", b"no database" * 1000])

@@ -22,6 +22,8 @@ pytest.importorskip("duckdb")
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
+import duckdb
+
 from backread.cli.sync import progress, runs
 from backread.cli.table_output import print_records
 from backread.mirror import Mirror, SyncProgress
@@ -288,6 +290,27 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+def test_each_command_refuses_a_mirror_of_another_format(backread, tmp_path):
+    folder = tmp_path / "chats"
+    backread("sync", folder, "--user", 42)
+    manifest = folder / "published" / "current" / "snapshot.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_bytes()) | {"format": 4}))
+    with duckdb.connect(folder / "mirror.duckdb") as connection:
+        connection.execute("UPDATE meta SET value = '4' WHERE key = 'schema_version'")
+    for name, *arguments in (
+        ["sync"], ["runs"], ["tables"], ["sql", "FROM users"], ["show", 42], ["search", "hello"],
+        ["changes"], ["export", tmp_path / "out.xlsx"], ["report"], ["browse", "--no-open"],
+        ["forget", 42], ["mcp"],
+    ):  # fmt: skip
+        done = backread(name, folder, *arguments)
+        assert done.code == 7, name
+        assert "has format 4, and this backread reads only" in done.line
+        assert "sync into a new folder" in done.line
+    done = backread("doctor", folder)
+    assert done.code == 7
+    assert "sync into a new folder" in " ".join(done.out.split())
 
 
 def test_sync_keeps_off_the_folder_of_the_demo(backread, tmp_path):

@@ -129,7 +129,7 @@ def test_other_files_are_written_without_a_format(backread, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["mirror.duckdb", "chats.duckdb", "sync.lock", "published/manifest.json"]
+    "name", ["mirror.duckdb", "chats.duckdb", "sync.lock", "published/current/snapshot.json"]
 )
 def test_no_output_replaces_a_file_of_a_mirror(backread, mirror, server, name):
     pytest.importorskip("duckdb")

@@ -55,9 +55,9 @@ def of_landing(folder: Path, backread_server: MockServer) -> Manifest:
 @pytest.mark.parametrize("name", NAMES, ids=repr)
 def test_a_manifest_names_only_files_of_its_folder(of_mirror, name):
     tables = of_mirror.written["tables"]
-    files = [tables["users"]["files"][0] | {"name": name}]
+    files = [tables["users"][0] | {"name": name}]
     for edited in (files, []):
-        of_mirror.edit(tables=tables | {"users": tables["users"] | {"files": edited}})
+        of_mirror.edit(tables=tables | {"users": edited})
         of_mirror.refused_by_mirror()
     of_mirror.edit(tables=tables | {f"{name}/..": tables["users"]})
     of_mirror.refused_by_mirror()

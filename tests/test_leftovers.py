@@ -112,7 +112,7 @@ def test_a_sync(server, tmp_path):
     aside.mkdir()
     (aside / "mirror.duckdb").touch()
     (mirror.folder / "published").mkdir(exist_ok=True)
-    half = mirror.folder / "published" / ".manifest.json.0123456789abcdef.unfinished"
+    half = mirror.folder / "published" / ".snapshot.json.0123456789abcdef.unfinished"
     half.touch()
     sync(mirror, server)
     assert rows(mirror, "SELECT count(*) FROM users") == [(120,)]

@@ -243,7 +243,7 @@ def test_link_that_names_anything_but_a_snapshot_is_refused(mirror, tmp_path):
         "../../secret",
         "00000001/../00000001",
         "1",
-        "manifest.json",
+        "snapshot.json",
         "00000001 ",
     ):
         link.unlink()

@@ -16,7 +16,6 @@ pytest.importorskip("duckdb")
 from backread.mirror import Mirror
 from backread.mirror.report import SyncProgress
 from backread.mirror.unfinished_run import UnfinishedRun, write_unfinished_run
-from mirror_format2 import make_format2
 
 
 class Printer:
@@ -88,7 +87,7 @@ def manifest(mirror: Mirror) -> Path:
     return mirror.folder / "published" / "current" / "snapshot.json"
 
 
-def newer(mirror: Mirror) -> None:
+def of_another_format(mirror: Mirror) -> None:
     document = json.loads(manifest(mirror).read_text())
     manifest(mirror).write_text(json.dumps(document | {"format": 99}))
 
@@ -104,7 +103,8 @@ def misled(mirror: Mirror) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"), [(newer, "upgrade backread"), (damaged, "damaged"), (misled, "damaged")]
+    ("damage", "said"),
+    [(of_another_format, "sync into a new folder"), (damaged, "damaged"), (misled, "damaged")],
 )
 def test_a_mirror_that_cannot_be_read_says_why(mirror, damage, said):
     fill(mirror)
@@ -152,11 +152,3 @@ def test_a_sync_that_goes_on_or_was_killed_is_named(mirror):
     card = check(mirror._repr_html_()).text
     assert "run 4 stopped 5 hours ago" in card
     assert "the next sync continues it" in card
-
-
-def test_a_snapshot_of_an_earlier_layout_has_a_card(mirror):
-    fill(mirror)
-    make_format2(mirror.folder)
-    reader = Mirror(mirror.folder)
-    assert "published by an earlier backread" in repr(reader)
-    assert "linked" in check(reader._repr_html_()).text

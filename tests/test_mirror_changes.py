@@ -16,7 +16,6 @@ pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 pytest.importorskip("hypothesis")
 
-import duckdb
 import pyarrow
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,8 +23,6 @@ from hypothesis import strategies as st
 import consumers
 from backread import BackreadError, ConnectError, DeadlineExceededError, MirrorError
 from backread.mirror import Changes, Mirror, store
-from mirror_version1 import make_version1
-from mirror_version3 import make_version3
 from mirrors import BatchSource, batch, rows
 
 consumer = consumers.consumer
@@ -220,46 +217,6 @@ def test_mirror_restored_from_a_backup_is_noticed_after_the_next_sync(mirror, tm
         with pytest.raises(MirrorError, match=r"of no snapshot .* from a backup; start again"):
             mirror.changes(since=lost)
     assert delivered(mirror.changes(since=first)) == [("users", "added", 2, 2)]
-
-
-def test_a_cursor_from_before_cursors_were_recorded_goes_on(mirror):
-    fill(mirror, [ADA], [ONE])
-    cursor = mirror.changes().cursor
-    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'published_moments'")
-    for _ in range(2):
-        fill(mirror, [ADA, GRACE], [ONE])
-        assert delivered(mirror.changes(since=cursor)) == [("users", "added", 2, 2)]
-
-
-@pytest.mark.parametrize("make", [make_version1, make_version3])
-def test_migrated_mirror_gives_its_rows_once(mirror, make):
-    make(mirror.folder)
-    with pytest.raises(MirrorError, match="earlier backread, which did not record changes; sync"):
-        mirror.changes()
-    users = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}]
-    messages = [ONE, TWO, {"user_id": 2, "id": 21, "body": "three"}]
-    fill(mirror, users, messages)
-    changes = mirror.changes()
-    assert changes.num_rows == (6 if make is make_version1 else 5)
-    assert (("users", "deleted", 3, 3) in delivered(changes)) == (make is make_version1)
-    fill(mirror, users, messages)
-    assert mirror.changes(since=changes.cursor).num_rows == 0
-    fill(mirror, users, [*messages, {"user_id": 2, "id": 22}])
-    assert delivered(mirror.changes(since=changes.cursor)) == [("messages", "added", 2, 22)]
-
-
-def test_rows_of_a_migrated_mirror_that_seem_to_be_of_the_future_hide_no_change(mirror):
-    make_version1(mirror.folder)
-    future = datetime.now(UTC) + timedelta(days=400)
-    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-        # The clock was wrong when they were read.
-        connection.execute("UPDATE messages SET first_seen_at = ?", [future])
-    users = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}]
-    fill(mirror, users, [])
-    cursor = mirror.changes().cursor
-    fill(mirror, [*users, {"id": 4}], [])
-    assert delivered(mirror.changes(since=cursor)) == [("users", "added", 4, 4)]
 
 
 def test_it_shows_itself_and_cannot_be_pickled_or_iterated(mirror):

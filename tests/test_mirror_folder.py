@@ -1,6 +1,5 @@
 """What the folder of a mirror may be, and what is said where it cannot be one."""
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -250,21 +249,6 @@ def test_database_of_another_kind_is_refused(mirror, server, tables):
             connection.execute(f"CREATE TABLE {table} (id BIGINT)").fetchall()
     with pytest.raises(MirrorError, match="backread did not create"):
         sync(mirror, server)
-
-
-def test_newer_mirror_is_refused(mirror, server):
-    import duckdb
-
-    sync(mirror, server)
-    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'").fetchall()
-    with pytest.raises(MirrorError, match=r"newer backread.*schema 99.*upgrade"):
-        sync(mirror, server)
-    manifest = mirror.folder / "published" / "current" / "snapshot.json"
-    document = json.loads(manifest.read_bytes())
-    manifest.write_text(json.dumps(document | {"format": 99}), encoding="utf-8")
-    with pytest.raises(MirrorError, match=r"newer backread.*format 99.*upgrade"):
-        mirror.sql("SELECT 1")
 
 
 def test_missing_duckdb_says_what_to_install(mirror, server, monkeypatch):

@@ -20,7 +20,6 @@ from backread.mirror import Mirror
 from backread.mirror.lock import writer_lock
 from backread.testing import MockServer, World
 from command_line import posix_only
-from mirror_version1 import make_version1
 from mirrors import BatchSource, batch, cursor, rows, sync
 from modes import largest_file
 from traces import state, traces
@@ -219,14 +218,6 @@ def test_a_first_run_that_was_published_in_part_and_resumed_in_vain_forgets_too(
     mirror.forget(WHO)
     assert traces(mirror.folder, *MARKS) == []
     assert rows(mirror, "SELECT count(*) FROM users") == [(len(users),)]
-
-
-def test_a_mirror_of_the_first_version_forgets(mirror):
-    make_version1(mirror.folder)
-    mirror.forget(1)
-    assert rows(mirror, "SELECT id FROM users ORDER BY 1") == [(2,), (3,)]
-    assert traces(mirror.folder, "Ada") == []
-    assert traces(mirror.folder, "Grace")
 
 
 def forget_and_restore(mirror: Mirror, backup: Path) -> None:

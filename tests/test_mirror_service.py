@@ -140,15 +140,6 @@ def test_another_service_behind_a_forwarded_port_is_refused(mirror, other, why):
     assert held(mirror) == [1, 2, 3], why
 
 
-def test_a_mirror_without_a_mark_of_the_secret_gets_one(mirror):
-    users(1, base_url=PORTS[0]).sync_into(mirror.folder)
-    with duckdb.connect(mirror.folder / "mirror.duckdb") as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'secret_mark'")
-    assert not users(2, base_url=PORTS[1]).sync_into(mirror.folder).has_other_secret
-    with pytest.raises(MirrorError, match="is a copy of"):
-        users(3, base_url=PORTS[0], secret_mark="beef").sync_into(mirror.folder)
-
-
 def test_another_secret_at_the_same_address_is_said(mirror):
     assert not users(1).sync_into(mirror.folder).has_other_secret
     assert users(1, secret_mark="beef").sync_into(mirror.folder).has_other_secret
@@ -181,11 +172,10 @@ def test_the_mark_of_a_secret_tells_little_of_it():
     ],
 )
 def test_what_is_on_loopback(base_url, expected):
-    assert Service(base_url, "example").on_loopback is expected
+    assert Service(base_url, "example", "cafe").on_loopback is expected
 
 
 def test_command_refuses_another_service_and_takes_one_that_moved(mirror):
-    import duckdb
 
     pytest.importorskip("typer")
     pytest.importorskip("rich")

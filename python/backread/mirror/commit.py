@@ -158,7 +158,7 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         )
         # A finished list needs no cursor; one that could not be read continues from its cursor if
         # the run is resumed.
-        read = "kind IS DISTINCT FROM 'unread'"
+        read = "kind <> 'unread'"
         ended = f"user_id IN (SELECT user_id FROM {source} WHERE {read})"
         # Most commits of a run find none, and looking for them by user costs more than the lists.
         if run.may_have_cursors:

@@ -287,7 +287,7 @@ def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
 
     done = (
         f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id} "
-        "AND kind IS DISTINCT FROM 'unread'"
+        "AND kind <> 'unread'"
     )
     # The rows of a user missing from the last finished run were recorded as missed, so only the
     # whole list can tell whether they exist.
@@ -297,7 +297,7 @@ def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
         # A resumed run skips lists it has read, and keeps those it could not read as such.
         f"AND run_id >= {_last_finished()} AND (run_id <> {run.run_id} OR kind = 'unread') "
         # Stop retrying the lists of deleted users.
-        "AND NOT (kind IS NOT DISTINCT FROM 'unread' AND user_id IN "
+        "AND NOT (kind = 'unread' AND user_id IN "
         "(SELECT id FROM users WHERE deleted_at IS NOT NULL))"
     )
     [(half_read,)] = store.rows("SELECT count(*) FROM cursors")
