@@ -18,8 +18,6 @@ from backread.testing import MockServer
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from landings import land
-from mirror_version1 import publish_version1
-from mirror_version3 import make_version3
 
 __all__ = ["MARKS", "SECONDS", "TABLES", "Case", "State", "copied", "exported", "make_bases"]
 
@@ -55,13 +53,10 @@ def make_bases(place: Path, server: MockServer, leaving: int) -> dict[str, Path]
         world.edit_message(leaving, message_id, body=MARKS[1])
     (place / "out").mkdir(parents=True)
     mirror = Mirror(place / "chats")
-    bases = {name: place.with_name(name) for name in ("earlier", "former", "unpublished", "later")}
+    bases = {name: place.with_name(name) for name in ("earlier", "unpublished", "later")}
     with server.client() as client:
         mirror.sync(client)
         copied(place, bases["earlier"])
-        make_former(mirror.folder)
-        copied(place, bases["former"])
-        copied(bases["earlier"], place)
         world.add_users(10)
         for user_id in world.user_ids()[::3]:
             world.add_messages(user_id, 3)
@@ -80,26 +75,6 @@ def copied(source: Path, target: Path) -> Path:
     """The target, which has become a copy of the source."""
     shutil.rmtree(target, ignore_errors=True)
     return shutil.copytree(source, target, symlinks=True)
-
-
-def make_former(folder: Path) -> None:
-    """Makes of a mirror one of the third schema, published in the former layout."""
-    former = folder.with_name("former")
-    former.mkdir()
-    make_version3(former)
-    with duckdb.connect(str(former / "mirror.duckdb")) as connection:
-        connection.execute(f"ATTACH '{folder / 'mirror.duckdb'}' AS later (READ_ONLY)")
-        for table in ("users", "messages", "lists", "runs"):
-            names = ", ".join(f'"{each}"' for each in connection.table(table).columns)
-            connection.execute(f"DELETE FROM {table}")
-            connection.execute(f"INSERT INTO {table} BY NAME SELECT {names} FROM later.{table}")
-        connection.execute(
-            "UPDATE meta SET value = held.value FROM later.meta AS held "
-            "WHERE meta.key = held.key AND meta.key IN ('base_url', 'vendor')"
-        )
-        publish_version1(connection, former / "published", mirror_id="bbbb", written=2)
-    shutil.rmtree(folder)
-    former.rename(folder)
 
 
 def exported(target: Path) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Kills with -9 at random moments of sync, publish, migrate, export and forget.
+"""Kills with -9 at random moments of sync, publish, export and forget.
 
 Each operation runs in a separate process on a copy of a mirror, and is killed at a uniformly
 random moment of the time that it takes undisturbed. Then what is published, read by `Mirror.sql`,
@@ -216,7 +216,6 @@ def main() -> int:
         operations = {
             "sync": [Case("sync", bases["earlier"])],
             "publish": [Case("publish", bases["unpublished"])],
-            "migrate": [Case("migrate", bases["former"])],
             "export": [Case("export", bases["later"], each) for each in FORMATS],
             "forget": [Case("forget", bases["later"], str(leaving))],
         }

@@ -93,6 +93,9 @@ def test_everything_about_one_user(backread, folder, tmp_path):
         (("here", "--format", "csv"), 2, "exists already"),
         (("no/out", "--format", "csv"), 2, "does not exist"),
         (("s3://bucket/out", "--format", "csv"), 2, "not a local path"),
+        (("out", "--format", "delta"), 2, 'write_deltalake(uri, mirror.table("messages"))'),
+        (("out.delta",), 2, 'write_deltalake(uri, mirror.table("messages"))'),
+        (("delta://bucket/out",), 2, 'write_deltalake(uri, mirror.table("messages"))'),
     ],
 )
 def test_what_is_refused_leaves_nothing(

@@ -22,7 +22,7 @@ from backread.cli.paths import folder_to_write
 from backread.cli.stderr import say, wrapped
 from backread.cli.usage import in_options
 from backread.mirror.export.report import ExportFormat
-from backread.mirror.export.target import TargetError
+from backread.mirror.export.target import NO_DELTA, TargetError, names_delta
 from backread.mirror.table import TableName
 
 if TYPE_CHECKING:
@@ -43,13 +43,19 @@ else:
     Table = StrEnum("Table", {each.upper(): each for each in get_args(TableName)})
 
 
+def _target(text: str) -> Path:
+    if names_delta(text):
+        raise typer.BadParameter(NO_DELTA)
+    return folder_to_write(text)
+
+
 def export(
     folder: Folder,
     out: Annotated[
         Path,
         typer.Argument(
             metavar="OUT",
-            parser=folder_to_write,
+            parser=_target,
             show_default=False,
             help="A new file or folder; written completely or not at all.",
         ),
@@ -110,8 +116,7 @@ def export(
     """Exports the mirror in FOLDER to OUT, for other tools.
 
     Parquet, CSV and JSON lines have a file per table in the folder OUT, or one table in the file
-    OUT. Excel, SQLite and DuckDB have all tables in the file OUT, Delta a Delta table for each in
-    the folder OUT.
+    OUT. Excel, SQLite and DuckDB have all tables in the file OUT.
     """
     from backread.mirror import Mirror
 

@@ -86,6 +86,10 @@ def _unknown_option(error: Any) -> str:
 
 def _refused(error: Any, parameter: Any) -> str:
     if choices := choices_of(parameter):
+        if _input(error) == "delta":
+            from backread.mirror.export.target import NO_DELTA
+
+            return NO_DELTA
         return f"it must be {_listed(choices)}{_given(error)}"
     words = _number(parameter, _input(error))
     return f"it must be {words}{_given(error)}" if words else _in_short(str(error.message))

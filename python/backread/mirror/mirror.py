@@ -404,10 +404,8 @@ class Mirror:
         Args:
             target: A new file or folder. With ``parquet``, ``csv`` and ``jsonl`` a folder with one
                 file per table, or if it has the format's suffix, a file of one table; with
-                ``delta`` a folder with one Delta table per table; with ``xlsx``, ``sqlite`` and
-                ``duckdb`` one file.
-            format: By default that of the target's suffix. ``xlsx`` needs XlsxWriter, ``delta``
-                needs deltalake.
+                ``xlsx``, ``sqlite`` and ``duckdb`` one file.
+            format: By default that of the target's suffix. ``xlsx`` needs XlsxWriter.
             tables: Names of `table`; by default ``users``, ``messages`` and ``conversations``.
             since: Only messages created at this time or later, and users and conversations with
                 such a message; a conversation's figures are those of the whole conversation. A

@@ -285,10 +285,7 @@ def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
     def rows(query: str) -> StoredRows:
         return StoredRows(store, query)
 
-    done = (
-        f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id} "
-        "AND kind <> 'unread'"
-    )
+    done = f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id} AND kind <> 'unread'"
     # The rows of a user missing from the last finished run were recorded as missed, so only the
     # whole list can tell whether they exist.
     lists = (

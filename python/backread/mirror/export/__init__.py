@@ -3,7 +3,7 @@
 Layers, each of which imports only those before it::
 
     report, cells, job <- plan, target
-    copying, xlsx, sqlite, duckdb_file, delta, person <- those above
+    copying, xlsx, sqlite, duckdb_file, person <- those above
     run <- those above
 """
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 __all__ = ["ExportFormat", "ExportProgress", "ExportReport"]
 
-ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl", "xlsx", "sqlite", "duckdb", "delta"]
+ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl", "xlsx", "sqlite", "duckdb"]
 """What `Mirror.export` writes."""
 
 
@@ -17,7 +17,7 @@ ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl", "xlsx", "sqlite", "
 class ExportProgress:
     """The progress of an export: ``rows`` of ``rows_total``, and the table that is written now.
 
-    ``rows`` is estimated while DuckDB or deltalake write a table. ``bytes`` have been written,
+    ``rows`` is estimated while DuckDB writes a table. ``bytes`` have been written,
     in ``seconds``.
     """
 

@@ -11,14 +11,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from backread.mirror.export.copying import write_csv, write_jsonl, write_parquet
-from backread.mirror.export.delta import check_delta_path, load_deltalake, write_delta
 from backread.mirror.export.duckdb_file import write_duckdb
 from backread.mirror.export.job import Job, TableQuery, run_beside
 from backread.mirror.export.person import person_queries, write_conversation, write_person
 from backread.mirror.export.plan import DEFAULT_TABLES, Selection, check_users, queries
 from backread.mirror.export.report import ExportFormat, ExportProgress, ExportReport
 from backread.mirror.export.sqlite import write_sqlite
-from backread.mirror.export.target import Target, target_errors
+from backread.mirror.export.target import NO_DELTA, Target, names_delta, target_errors
 from backread.mirror.export.xlsx import check_xlsx, load_xlsxwriter, write_xlsx
 from backread.mirror.snapshot_reader import SnapshotReader
 
@@ -61,7 +60,6 @@ WHOLE_FILE: dict[ExportFormat, Callable[[Job, Path], None]] = {
 TABLE_BY_TABLE: dict[ExportFormat, WriteTable] = {
     "parquet": write_parquet,
     "jsonl": write_jsonl,
-    "delta": write_delta,
 }
 
 
@@ -90,9 +88,6 @@ def export_mirror(
     place = Target.parse(target, folder, is_folder=is_folder)
     if kind == "xlsx":
         load_xlsxwriter()
-    elif kind == "delta":
-        load_deltalake()
-        check_delta_path(place.path)
     cursor = reader.cursor()
     rows = partial(reader.rows, cursor, values=[])
     check_users(rows, selection)
@@ -172,18 +167,19 @@ def _writer(kind: ExportFormat, place: Target, options: ExportOptions) -> Callab
         return lambda job: write_file(job, job.folder / place.path.name)
     write_table: WriteTable = partial(write_csv, raw=options.raw_csv, excel=options.excel)
     write_table = TABLE_BY_TABLE.get(kind, write_table)
-    suffix = "" if kind == "delta" else f".{kind}"
 
     def write(job: Job) -> None:
         for table in job.tables:
             job.begin(table)
-            name = f"{table.name}{suffix}" if place.is_folder else place.path.name
+            name = f"{table.name}.{kind}" if place.is_folder else place.path.name
             write_table(job, table, job.folder / name)
 
     return write
 
 
 def _format_of(given: str | None, target: str | os.PathLike[str]) -> ExportFormat:
+    if given == "delta" or names_delta(target):
+        raise ValueError(NO_DELTA)
     suffix = Path(target).suffix.lower()
     meant = SUFFIXES.get(suffix)
     known = get_args(ExportFormat)
@@ -210,9 +206,9 @@ def _format_of(given: str | None, target: str | os.PathLike[str]) -> ExportForma
 
 
 def _is_folder(kind: ExportFormat, target: str | os.PathLike[str], selection: Selection) -> bool:
-    """Whether the target is a folder with a file or Delta table for each table."""
+    """Whether the target is a folder with a file for each table."""
     if kind not in ONE_TABLE:
-        return kind == "delta"
+        return False
     is_file = SUFFIXES.get(Path(target).suffix.lower()) == kind
     if is_file and len(selection.tables) > 1:
         raise ValueError(
@@ -225,4 +221,4 @@ def _is_folder(kind: ExportFormat, target: str | os.PathLike[str], selection: Se
 def _files(place: Target) -> tuple[Path, ...]:
     if not place.is_folder:
         return (place.path,)
-    return tuple(sorted(each for each in place.path.rglob("*") if each.is_file()))
+    return tuple(sorted(place.path.iterdir()))

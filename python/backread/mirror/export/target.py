@@ -22,9 +22,15 @@ from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.engine import disk_is_full, load_duckdb
 
-__all__ = ["Target", "TargetError", "WriterError", "target_errors"]
+__all__ = ["NO_DELTA", "Target", "TargetError", "WriterError", "names_delta", "target_errors"]
 
 INSTEAD = "export to this machine, and copy it there afterwards"
+
+
+NO_DELTA = (
+    "backread exports no Delta tables; write them with deltalake: "
+    'write_deltalake(uri, mirror.table("messages"))'
+)
 
 
 class TargetError(MirrorError):
@@ -88,13 +94,10 @@ class Target:
                 flush_directory(self.path.parent)
 
     def _place_folder(self, folder: Path) -> None:
-        for directory, folders, files in os.walk(folder):
-            for name in folders:
-                (Path(directory) / name).chmod(0o700)
-            for name in files:
-                give_like_folder(Path(directory) / name, folder)
-                flush_file(Path(directory) / name)
-            flush_directory(Path(directory))
+        for file in folder.iterdir():
+            give_like_folder(file, folder)
+            flush_file(file)
+        flush_directory(folder)
         keep_for_owner(folder)
         self._refuse_existing()
         folder.rename(self.path)
@@ -118,6 +121,12 @@ class Target:
                 f"{shown(self.path)} was created by another program meanwhile; remove it, or "
                 "choose another name"
             )
+
+
+def names_delta(target: str | os.PathLike[str]) -> bool:
+    """Whether the target's name or URI asks for a Delta table."""
+    path = Path(target)
+    return path.suffix.lower() == ".delta" or path.parts[:1] == ("delta:",)
 
 
 @contextmanager
