@@ -11,7 +11,6 @@ import pytest
 from backread import MirrorError
 from backread.testing import MockServer, World
 from command_line import posix_only
-from interpreter import check_silent, run
 from mirrors import leave_torn_log, rows, sync
 
 pytest.importorskip("duckdb")
@@ -19,7 +18,7 @@ pytest.importorskip("duckdb")
 import duckdb
 
 from backread.mirror import Mirror
-from backread.mirror.engine import connect, named_errors, pattern, rows_of
+from backread.mirror.engine import named_errors
 
 USERS = 10
 
@@ -198,45 +197,6 @@ def test_duckdb_that_is_too_old_is_named(mirror, server, monkeypatch):
     # A pre-release of a later one is not.
     monkeypatch.setattr(duckdb, "__version__", "2.11.0.dev5")
     sync(mirror, server)
-
-
-@posix_only
-@pytest.mark.parametrize("limit_is_raised", [False, True], ids=["still", "no longer"])
-def test_too_few_descriptors_to_look_for_files_are_named_with_their_limit(
-    tmp_path, server, limit_is_raised
-):
-    """DuckDB says that there are none."""
-    (tmp_path / "users").mkdir()
-    (tmp_path / "users" / "1.parquet").touch()
-    code = f"""
-    import os, resource
-    from pathlib import Path
-    from backread import MirrorError
-    from backread.mirror.engine import connect, named_errors, pattern, rows_of
-
-    folder = Path({str(tmp_path)!r})
-    files = pattern(folder / "users")[:-1] + "/*.parquet'"
-    connection = connect(None)
-    rows_of(connection, "SELECT 1")
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        with named_errors(folder):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (os.open(os.devnull, 0) + 1, before[1]))
-            try:
-                rows_of(connection, f"SELECT * FROM read_parquet({{files}})")
-            finally:
-                if {limit_is_raised}:
-                    resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    except MirrorError as error:
-        print("No files found" in str(error), "raise its limit (ulimit -n" in str(error))
-    """
-    check_silent(run(code, server), "True True")
-
-
-def test_missing_files_are_not_blamed_on_that_limit(tmp_path):
-    with pytest.raises(MirrorError, match="No files found") as raised, named_errors(tmp_path):
-        rows_of(connect(None), f"SELECT * FROM read_parquet({pattern(tmp_path)[:-1]}/*.parquet')")
-    assert "ulimit" not in str(raised.value)
 
 
 @pytest.mark.parametrize("tables", [("users",), ("users", "messages", "meta")])

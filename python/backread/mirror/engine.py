@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from glob import iglob
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -98,8 +95,6 @@ _ODD_SNAPSHOT = re.compile(
     rf"([/\\]{PUBLISHED}[/\\].*\.parquet|FROM read_parquet\()",
     re.DOTALL,
 )
-
-_NO_FILES = re.compile(r'No files found that match the pattern "(.*?\.parquet)"', re.DOTALL)
 
 # How arrow-rs names an error of a stream that it passes on.
 _OF_STREAM = "C Data interface error: "
@@ -220,7 +215,7 @@ def _advice(folder: Path, text: str) -> str:
         advice = DATABASE_IS_DAMAGED
     elif "lock on file" in lowered:
         advice = "another program has mirror.duckdb open; close it and try again"
-    elif "too many open files" in lowered or _missed_files(text):
+    elif "too many open files" in lowered:
         advice = NO_MORE_FILES
     elif disk_is_full(text):
         advice = "the disk is full; free some space and try again"
@@ -243,21 +238,6 @@ def _advice(folder: Path, text: str) -> str:
     else:
         advice = "try again, and report this error if it persists"
     return f"the mirror in {folder}: {advice} ({line})"
-
-
-def _missed_files(text: str) -> bool:
-    """Whether DuckDB found no files because it had no file descriptor left to read their folder.
-
-    Its text does not say so, and since then descriptors may have been closed.
-    """
-    searched = _NO_FILES.search(text)
-    if searched is None:
-        return False
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as error:
-        return error.errno == errno.EMFILE
-    return any(iglob(searched[1]))  # noqa: PTH207 - a whole path with escapes
 
 
 def rows_of(
