@@ -5,11 +5,9 @@ import json
 import os
 import re
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import IO
 
 import pytest
@@ -53,7 +51,7 @@ def test_holder_is_told_with_its_start(mirror):
         said.append(refusal(mirror))
 
     BatchSource(batch([{"id": 1}])).sync_into(mirror.folder, on_progress=tell)
-    found = re.search(r"this process \(pid (\d+), since (\S+ \S+) UTC\)", said[0])
+    found = re.search(r"process (\d+), since (\S+ \S+) UTC;", said[0])
     assert found
     assert int(found[1]) == os.getpid()
     since = datetime.fromisoformat(f"{found[2]}+00:00")
@@ -69,43 +67,7 @@ def test_holder_on_another_machine_is_told_with_its_name(mirror):
     signature = {"pid": 4321, "host": "night-job", "since": "2026-03-01T02:00:00+01:00"}
     with held_by(mirror, json.dumps(signature).encode()):
         said = refusal(mirror)
-    assert "a process on the machine night-job (pid 4321, since 2026-03-01 01:00:00 UTC)" in said
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has PID namespaces")
-@pytest.mark.parametrize("pid", [os.getpid(), 2**31 - 1], ids=["pid of this one", "pid of no one"])
-def test_holder_in_another_container_of_the_same_hostname_is_told_as_such(mirror, pid):
-    # Of older versions, which did not write it.
-    signature = {"pid": pid, "host": socket.gethostname(), "since": "2026-03-01T02:00:00+01:00"}
-    with held_by(mirror, json.dumps(signature).encode()):
-        assert "container" not in refusal(mirror)
-    signature["pid_namespace"] = str(lock.PID_NAMESPACE.readlink())
-    with held_by(mirror, json.dumps(signature).encode()):
-        assert "container" not in refusal(mirror)
-    signature["pid_namespace"] = "pid:[1]"
-    with held_by(mirror, json.dumps(signature).encode()):
-        said = refusal(mirror)
-    assert f"by a process in another container (pid {pid}, since 2026-03-01 01:00:00 UTC)" in said
-
-
-@posix_only
-def test_holder_that_was_killed_after_a_fork_is_told_as_such(mirror):
-    """The lock stays with the fork, which the file does not name."""
-    mirror.folder.mkdir()
-    ended = os.fork()
-    if ended == 0:
-        os._exit(0)
-    os.waitpid(ended, 0)
-    signature = {"pid": ended, "host": socket.gethostname(), "since": "2026-03-01T02:00:00+01:00"}
-    with held_by(mirror, json.dumps(signature).encode()):
-        said = refusal(mirror)
-    assert (
-        f"is being synced by a process that has ended (pid {ended}, since 2026-03-01 01:00:00 "
-        "UTC); one forked from it may hold the lock; wait for it to end"
-    ) in said
-    signature["pid"] = os.getppid()
-    with held_by(mirror, json.dumps(signature).encode()):
-        assert f"another process (pid {os.getppid()}, since " in refusal(mirror)
+    assert "process 4321 on the machine night-job, since 2026-03-01 01:00:00 UTC;" in said
 
 
 @posix_only
@@ -117,70 +79,6 @@ def test_holder_that_was_killed_after_a_fork_is_told_as_such(mirror):
 def test_lock_that_does_not_say_by_whom_refuses_all_the_same(mirror, written):
     with held_by(mirror, written):
         assert "being synced by another process; wait" in refusal(mirror)
-
-
-@posix_only
-@pytest.mark.parametrize(
-    "written", [b"", b'{"pid": 7, "host": "far", "since": "2026-11-27T10:00Z"}']
-)
-def test_another_who_writes_the_folder_by_another_mount_ends_the_sync(mirror, written):
-    """Locks of sshfs and bindfs hold in one mount only, but the lock's file is one file."""
-    BatchSource(batch([{"id": 1}], swept="snapshot")).sync_into(mirror.folder)
-
-    def take_over(now: SyncProgress) -> None:
-        if now.phase == "reading":
-            (mirror.folder / lock.LOCK_NAME).write_bytes(written)
-
-    database = (mirror.folder / "mirror.duckdb").read_bytes()
-    source = BatchSource(batch([{"id": 1}, {"id": 2}], swept="snapshot"))
-    by = "a process on the machine far" if written else "another process"
-    with pytest.raises(
-        MirrorError, match=rf"also written by {by}.* mounts of a folder, such as sshfs"
-    ):
-        source.sync_into(mirror.folder, on_progress=take_over)
-    assert rows(mirror, "SELECT id FROM users") == [(1,)]
-    # The lock is the other's, and so is the database.
-    assert (mirror.folder / lock.LOCK_NAME).read_bytes() == written
-    assert (mirror.folder / "mirror.duckdb").read_bytes() == database
-    source.sync_into(mirror.folder)
-    assert rows(mirror, "SELECT id FROM users ORDER BY 1") == [(1,), (2,)]
-
-
-@posix_only
-def test_a_sync_whose_lock_was_removed_ends(mirror):
-    def remove(now: SyncProgress) -> None:
-        (mirror.folder / lock.LOCK_NAME).unlink(missing_ok=True)
-
-    source = BatchSource(batch([{"id": 1}], swept="snapshot"))
-    with pytest.raises(MirrorError, match=r"its sync.lock was removed"):
-        source.sync_into(mirror.folder, on_progress=remove)
-    source.sync_into(mirror.folder)
-
-
-@posix_only
-def test_a_lock_that_cannot_be_read_while_it_is_held_holds(mirror, monkeypatch):
-    """As on SMB shares, where a lock keeps other handles of the same process from reading, too."""
-
-    def refuse(_: Path) -> IO[bytes]:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(lock, "_open", refuse)
-    BatchSource(batch([{"id": 1}], swept="snapshot")).sync_into(mirror.folder)
-    assert rows(mirror, "SELECT id FROM users") == [(1,)]
-
-
-@posix_only
-def test_nothing_is_published_over_what_another_has_published_by_another_mount(mirror):
-    def take_over(now: SyncProgress) -> None:
-        if now.phase == "publishing":
-            (mirror.folder / lock.LOCK_NAME).write_bytes(b"")
-
-    source = BatchSource(batch([{"id": 1}], swept="snapshot"))
-    with pytest.raises(MirrorError, match="also written by"):
-        source.sync_into(mirror.folder, on_progress=take_over)
-    assert not (mirror.folder / "published" / "current").exists()
-    source.sync_into(mirror.folder)
-    assert rows(mirror, "SELECT id FROM users") == [(1,)]
 
 
 def test_what_a_killed_sync_left_in_the_lock_is_nobody(mirror):

@@ -30,7 +30,7 @@ from backread.mirror.engine import (
     rows_of,
 )
 from backread.mirror.layout import PUBLISHED
-from backread.mirror.lock import LOCK_NAME, WriterLock
+from backread.mirror.lock import LOCK_NAME
 from backread.mirror.manifest import read_manifest, remove_unneeded
 from backread.mirror.memory import default_memory_limit
 from backread.mirror.pending_removal import REMOVAL_NAME
@@ -138,13 +138,12 @@ def visible_damage(folder: Path) -> str | None:
     return None
 
 
-def rewrite_database(lock: WriterLock, memory_limit: int | None = None) -> None:
+def rewrite_database(folder: Path, memory_limit: int | None = None) -> None:
     """Replaces the database by a copy of its rows, so that nothing is left of deleted ones.
 
     The copy lacks `PURGE_PENDING`. The caller has closed the database. A kill leaves either the one
     or the other.
     """
-    folder = lock.folder
     path = folder / DATABASE_NAME
     access = access_of(path)
     with _spill_folder(folder) as spill, private_folder(folder, path.name) as aside:
@@ -174,7 +173,6 @@ def rewrite_database(lock: WriterLock, memory_limit: int | None = None) -> None:
             connection.close()
         give_access(fresh, access)
         flush_file(fresh)
-        lock.check()
         (folder / LOG_NAME).unlink(missing_ok=True)
         fresh.replace(path)
         flush_directory(folder)

@@ -63,8 +63,8 @@ def forget(
         before = _bytes_below(folder)
     try:
         with named_errors(folder), ExitStack() as held:
-            lock = held.enter_context(writer_lock(folder))
-            held.enter_context(open_store(lock, memory_limit, removing.apply))
+            held.enter_context(writer_lock(folder))
+            held.enter_context(open_store(folder, memory_limit, removing.apply))
     except MirrorError as error:
         if removing.report.forgotten_at is None:
             raise

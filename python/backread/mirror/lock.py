@@ -8,62 +8,26 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
-from typing import IO, Any
-from uuid import uuid4
+from typing import IO
 
 from backread._files.access import open_or_create
 from backread._files.json import parse_json
 from backread.errors import MirrorError
 
-__all__ = ["LOCK_NAME", "WriterLock", "lock_holder", "writer_lock"]
+__all__ = ["LOCK_NAME", "lock_holder", "writer_lock"]
 
 LOCK_NAME = "sync.lock"
 MOST_BYTES = 4096
 LONGEST_HOST = 255
 LOCK_TRIES = 3
 SECONDS_BETWEEN_TRIES = 0.05
-PID_NAMESPACE = Path("/proc/self/ns/pid")
-
-
-@dataclass(frozen=True, slots=True)
-class WriterLock:
-    """The lock of a folder that this process writes."""
-
-    folder: Path
-    signature: bytes
-
-    def check(self) -> None:
-        """Raises `MirrorError` if another process holds the lock too, or the file was removed.
-
-        The former happens where the folder is mounted twice (sshfs, bindfs): a lock may hold in one
-        of the mounts only, but what is written into its file is seen in all.
-        """
-        try:
-            with _open(self.folder / LOCK_NAME) as file:
-                if file.read(MOST_BYTES) == self.signature:
-                    return
-                holder = _holder(file)
-        except FileNotFoundError:
-            raise MirrorError(
-                f"the mirror in {self.folder}: its {LOCK_NAME} was removed during the sync, so "
-                "another one may have begun; leave that file there, and try again"
-            ) from None
-        except OSError:
-            # SMB shares refuse to read a locked file, and so their locks hold for all.
-            return
-        raise MirrorError(
-            f"the mirror in {self.folder} was also written by {holder} during the sync: locks do "
-            "not hold across mounts of a folder, such as sshfs or bindfs; use one mount only, and "
-            "try again"
-        )
 
 
 @contextmanager
-def writer_lock(folder: Path) -> Iterator[WriterLock]:
+def writer_lock(folder: Path) -> Iterator[None]:
     """Holds the folder's lock; if another process has it, raises `MirrorError` that names it.
 
     Waits at most some tenths of a second. Also raises `MirrorError` if the file system does not
@@ -82,20 +46,16 @@ def writer_lock(folder: Path) -> Iterator[WriterLock]:
                 f"the mirror in {folder} is being synced by {_holder(file)}; "
                 "wait for it to end, or end it, and try again"
             )
-        signature = json.dumps(_signature()).encode()
         try:
             file.truncate(0)
             file.seek(0)
-            file.write(signature)
+            file.write(_signature())
             file.flush()
-            yield WriterLock(folder, signature)
+            yield
         finally:
             # This may fail, but the lock must be released.
             with suppress(OSError):
-                file.seek(0)
-                # Not that of another process, by another mount.
-                if file.read(MOST_BYTES) == signature:
-                    file.truncate(0)
+                file.truncate(0)
             _unlock(file)
 
 
@@ -132,26 +92,9 @@ def _lock_soon(file: IO[bytes]) -> bool:
     return _try_lock(file)
 
 
-def _signature() -> dict[str, Any]:
+def _signature() -> bytes:
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    namespace = _pid_namespace()
-    known = {} if namespace is None else {"pid_namespace": namespace}
-    return {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "since": since,
-        **known,
-        # Threads of a process may begin in the same second.
-        "id": uuid4().hex,
-    }
-
-
-def _pid_namespace() -> str | None:
-    """Where this process's pid holds, as ``pid:[4026531836]``; None if the system does not say."""
-    try:
-        return str(PID_NAMESPACE.readlink())
-    except OSError:
-        return None
+    return json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode()
 
 
 def _holder(file: IO[bytes]) -> str:
@@ -161,30 +104,15 @@ def _holder(file: IO[bytes]) -> str:
         written = parse_json(file.read(MOST_BYTES))
         pid, host = int(written["pid"]), str(written["host"])[:LONGEST_HOST]
         since = datetime.fromisoformat(written["since"]).astimezone(UTC)
-        namespace = written.get("pid_namespace")
     # The content is untrusted: numbers may be too large, or brackets nested too deeply.
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return "another process"
-    details = f"pid {pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
-    if host != socket.gethostname():
-        return f"a process on the machine {host} ({details})"
-    # Containers may share a hostname, and each has its own process with this pid.
-    if None not in (namespace, own := _pid_namespace()) and namespace != own:
-        return f"a process in another container ({details})"
-    if pid == os.getpid():
-        return f"this process ({details})"
-    if not _exists(pid):
-        # The lock belongs to the open file, which a fork shares.
-        return f"a process that has ended ({details}); one forked from it may hold the lock"
-    return f"another process ({details})"
+    elsewhere = "" if host == socket.gethostname() else f" on the machine {host}"
+    return f"process {pid}{elsewhere}, since {since:%Y-%m-%d %H:%M:%S} UTC"
 
 
 if sys.platform == "win32":
     import msvcrt
-
-    def _exists(pid: int) -> bool:
-        # There is no fork.
-        return True
 
     def _try_lock(file: IO[bytes]) -> bool:
         # Locks a byte far beyond the pid, so that others can read the pid.
@@ -201,16 +129,6 @@ if sys.platform == "win32":
 
 else:
     import fcntl
-
-    def _exists(pid: int) -> bool:
-        try:
-            os.kill(pid, 0)
-        except (ProcessLookupError, OverflowError):
-            return False
-        except PermissionError:
-            # Another user's.
-            pass
-        return True
 
     def _try_lock(file: IO[bytes]) -> bool:
         try:

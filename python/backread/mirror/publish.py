@@ -121,7 +121,6 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
     """
     folder = store.folder
     directory = folder / PUBLISHED
-    store.check_lock()
     make_subfolder(directory)
     before = read_manifest(folder)
     sequence = 1 + max(
@@ -141,7 +140,6 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
             manifest = snapshot.write(keep_retired)
         give_folder(aside, directory)
         flush_directory(aside)
-        store.check_lock()
         aside.rename(directory / name)
     try:
         flush_directory(directory)

@@ -18,7 +18,6 @@ from backread.errors import MirrorError
 from backread.mirror.database import database_bytes, open_database, rewrite_database
 from backread.mirror.finish_run import count_change
 from backread.mirror.layout import PUBLISHED, current_name
-from backread.mirror.lock import WriterLock
 from backread.mirror.pending_removal import mark_removal, unmark_removal
 from backread.mirror.publish import publish
 from backread.mirror.runs import never_finished
@@ -34,17 +33,17 @@ SPARE = 16 * 2**20
 
 @contextmanager
 def open_store(
-    lock: WriterLock,
+    folder: Path,
     memory_limit: int | None = None,
     prepare: Callable[[Store], None] | None = None,
 ) -> Iterator[Store]:
     """Opens the tables for writing, after completing a removal that was interrupted.
 
-    ``prepare`` is called with the tables first, and may remove rows.
+    The caller holds the folder's lock. ``prepare`` is called with the tables first, and may remove
+    rows.
     """
-    folder = lock.folder
     with open_database(folder, memory_limit) as connection:
-        store = Store(folder, connection, lock)
+        store = Store(folder, connection)
         if prepare is not None:
             prepare(store)
         if store.meta(PURGE_PENDING) is None:
@@ -54,10 +53,10 @@ def open_store(
             return
         _check_space(folder)
         _publish_what_remains(store)
-    rewrite_database(lock, memory_limit)
+    rewrite_database(folder, memory_limit)
     unmark_removal(folder)
     with open_database(folder, memory_limit) as connection:
-        yield Store(folder, connection, lock)
+        yield Store(folder, connection)
 
 
 def check_removal(store: Store) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backread._interruptible import run_interruptibly
-from backread.errors import MirrorError
 from backread.mirror.database import make_log
 from backread.mirror.engine import from_microseconds, rows_of, timestamp, transaction
 from backread.mirror.schema import PRIVACY, SECRET_MARK
@@ -18,7 +17,6 @@ from backread.mirror.service import Service
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from backread.mirror.lock import WriterLock
     from backread.mirror.source import ArrowTable
 
 __all__ = ["Store"]
@@ -46,11 +44,8 @@ class _Registered:
 class Store:
     """The tables, opened for writing."""
 
-    def __init__(
-        self, folder: Path, connection: DuckDBPyConnection, lock: WriterLock | None = None
-    ) -> None:
+    def __init__(self, folder: Path, connection: DuckDBPyConnection) -> None:
         self.folder = folder
-        self.lock = lock
         self.privacy: str | None = None
         """What this sync stores of its `Choice` with the first rows."""
         self.connection = connection
@@ -91,20 +86,9 @@ class Store:
         literals = ", ".join(map(_literal, values))
         return self.rows(f"EXECUTE {name}({literals})" if values else f"EXECUTE {name}")
 
-    def check_lock(self) -> None:
-        """Raises `MirrorError` unless this process alone may write to the folder."""
-        try:
-            if self.lock is not None:
-                self.lock.check()
-        except MirrorError:
-            # Closing the database would write it and remove the log, which has the other's commits.
-            self.rows("PRAGMA disable_checkpoint_on_shutdown")
-            raise
-
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Runs the block as a transaction; rolls back on any exception, including Ctrl-C."""
-        self.check_lock()
         make_log(self.folder)
         try:
             with transaction(self.connection):

@@ -111,7 +111,7 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
     with ExitStack() as held:
         with named_errors(folder):
             refuse_foreign(folder)
-            lock = held.enter_context(writer_lock(folder))
+            held.enter_context(writer_lock(folder))
             choice = None if options.privacy is None else options.privacy.choice
 
             def prepare(store: Store) -> None:
@@ -124,7 +124,7 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
                     remove_expired(store, options.retention)
                 forget_again(store)
 
-            store = held.enter_context(open_store(lock, options.memory_limit, prepare))
+            store = held.enter_context(open_store(folder, options.memory_limit, prepare))
             store.privacy = None if choice is None else choice.to_json()
             killed = options.publish and _publish_earlier(store)
             if options.profile is not None:
