@@ -74,7 +74,6 @@ from pathlib import Path
 from backread import Client, Mirror, MirrorError, landing, plan
 from backread._files import unfinished as _unfinished
 from backread.cli.app import run
-from backread.testing import record
 
 def everything(folder):
     with Client() as client:
@@ -83,7 +82,6 @@ def everything(folder):
         landing.begin(folder / "landing", planned)
         landed = [landing.land(folder / "landing", shard, client=client) for shard in planned]
         landing.commit(folder / "landing", planned.plan_id, landed)
-        record(client, folder / "record", users=2, probe=False)
     for name, *arguments in (
         ("users.csv", "users", "--format", "csv", "--output"),
         ("users.parquet", "users", "--format", "parquet", "--output"),

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from backread import ServiceProfile
-from canned import Row, envelope, message, user
+from canned import Row, envelope
 from scripted_server import Request, answer
 
 WORLD = {"seed": 7, "users": 250, "messages_per_user": (8, 300)}
@@ -65,23 +65,6 @@ class Rows:
         page = rows[offset : offset + limit]
         body = envelope(page, key=key, limit=limit, offset=offset, total=len(rows))
         return answer(200, body, self.head(request))
-
-
-def branded(vendor: str) -> Callable[[Request], bytes]:
-    """A service of one user that names its vendor in the heads of all answers."""
-    head = {
-        "Content-Type": f"application/vnd.{vendor}.v1+json",
-        f"X-{vendor}-RateLimit-Remaining": "5",
-        f"{vendor}RateLimit": "5",
-        "Server": vendor,
-    }
-    rows = Rows([user(2)], {2: [message(1)]}, lambda request: head)
-
-    def respond(request: Request) -> bytes:
-        given = rows(request)
-        return answer(404, {"message": "none"}, head) if b" 404 " in given[:20] else given
-
-    return respond
 
 
 def probed(face: Any, server: Any, **options: Any) -> ServiceProfile:

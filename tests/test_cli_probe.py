@@ -1,6 +1,7 @@
 """``probe`` as a shell sees it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +88,58 @@ def test_a_service_that_is_not_there(backread, monkeypatch):
         monkeypatch.setenv("BACKREAD_BASE_URL", gone.url)
     done = backread("probe", "--max-retries", 0)
     assert (done.code, done.out) == (5, "")
+
+
+# --- against --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def profile(server: MockServer, tmp_path: Path) -> Path:
+    file = tmp_path / "profile.json"
+    with server.client() as reader:
+        file.write_text(reader.probe().to_json(), encoding="utf-8")
+    return file
+
+
+def test_against_an_equal_profile_is_exit_0(backread, profile):
+    done = backread("probe", "--against", profile)
+    assert (done.code, done.out) == (0, "")
+    assert f"the service matches {profile}, measured on 20" in done.error
+
+
+def test_against_another_profile_is_exit_8_with_each_finding(backread, server, profile, tmp_path):
+    server.dialect = "max_limit=40 total=null"
+    try:
+        done = backread("probe", "--against", profile, "--save", tmp_path / "now.json")
+        as_json = backread("probe", "--against", profile, "--format", "json")
+    finally:
+        server.dialect = "documented"
+    assert done.code == as_json.code == 8
+    assert "largest_page: was 99, is 40\n" in done.out
+    assert "users.total_exact: was yes, is no\n" in done.out
+    last = done.error.splitlines()[-1]
+    assert f"differs from {profile}" in last
+    assert f": {len(done.out.splitlines())} findings above" in last
+    found = json.loads(as_json.out)
+    assert {"path": "largest_page", "text": "largest_page: was 99, is 40"} in found
+    now = ServiceProfile.from_json((tmp_path / "now.json").read_text(encoding="utf-8"))
+    assert now.largest_page == 40
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("nowhere.json", "cannot be read"),
+        ("odd.json", "not a service profile"),
+        (".", "cannot be read"),
+    ],
+)
+def test_against_what_is_no_profile_sends_nothing(
+    backread, server, tmp_path, monkeypatch, name, problem
+):
+    monkeypatch.chdir(tmp_path)
+    Path("odd.json").write_text("{}", encoding="utf-8")
+    before = sent(server)
+    done = backread("probe", "--against", name)
+    assert (done.code, problem in done.line) == (2, True), done.line
+    assert sent(server) == before

@@ -138,7 +138,7 @@ def test_a_profile_and_its_name(server, tmp_path):
         assert "probe again" in said
     profile["http"]["statuses"] = {HOSTILE[0]: HOSTILE[1]}
     (tmp_path / NAME).write_text(json.dumps(profile))
-    for command in (["probe", "--against"], ["sync", "chats", "--profile"], ["mock", "learn"]):
+    for command in (["probe", "--against"], ["sync", "chats", "--profile"]):
         said = seen(server, tmp_path, *command, NAME, expected=2)
         assert "profile" in said
 
@@ -159,13 +159,11 @@ def test_a_profile_and_its_name(server, tmp_path):
         ["users", "--proxy", HOSTILE[0]],
         ["mock", "--messages", HOSTILE[0]],
         ["mock", "--world", NAME],
-        ["mock", "--record", NAME],
         ["mock", "--dialect", HOSTILE[0]],
         ["mock", "--fault", HOSTILE[0]],
         ["mock", "--rate", HOSTILE[0]],
         ["mock", "--port-file", f"{NAME}/{NAME}"],
-        ["mock", "learn", NAME],
-        ["mock", "record", "made", "--key-file", NAME],
+        ["mock", HOSTILE[0]],
     ],
     ids=repr,
 )

@@ -1,9 +1,8 @@
-"""Who may read and write the files that are made: of mirrors, landings, records and outputs."""
+"""Who may read and write the files that are made: of mirrors, landings and outputs."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,8 +13,8 @@ pytest.importorskip("rich")
 
 import duckdb
 
-from backread import Client, LandingError, Mirror, MirrorError, landing
-from backread.testing import MockServer, Record, record
+from backread import LandingError, Mirror, MirrorError, landing
+from backread.testing import MockServer
 from command_line import Done
 from landings import land
 from mirrors import rows, sync
@@ -26,16 +25,11 @@ pytestmark = posix_only
 Backread = Callable[..., Done]
 
 
-def make_record(folder: Path, server: MockServer, **options: Any) -> Record:
-    with Client(server.url, server.secret, server.vendor) as client:
-        return record(client, folder, users=3, **options)
-
-
 def make_mirror(folder: Path, server: MockServer) -> None:
     sync(Mirror(folder), server)
 
 
-FOLDERS = {"mirror": make_mirror, "landing": land, "record": make_record}
+FOLDERS = {"mirror": make_mirror, "landing": land}
 each_folder = pytest.mark.parametrize("make", FOLDERS.values(), ids=FOLDERS)
 
 
@@ -137,13 +131,6 @@ def test_a_replaced_file_keeps_its_mode(backread, server, tmp_path):
     before = views.stat().st_ino
     sync(mirror, server, mode="full")
     assert (mode(views), views.stat().st_ino != before) == (0o640, True)
-
-    made = make_record(tmp_path / "record", server)
-    (made.folder / "world.jsonl").chmod(0o644)
-    made.folder.chmod(0o755)
-    make_record(made.folder, server, replace=True)
-    assert mode(made.folder) == 0o755
-    assert mode(made.folder / "world.jsonl") == 0o644
 
 
 def test_a_query_too_large_for_memory_writes_for_its_user_alone(server, tmp_path, monkeypatch):
@@ -271,11 +258,3 @@ def test_an_output_that_is_no_plain_file_is_refused(backread, server, tmp_path, 
     assert sum(server.counts().values()) == before
     assert output.lstat().st_ino == kept
     assert not target.exists() or target.read_text() == "before"
-
-
-def test_a_record_that_is_a_link_is_refused(server, tmp_path):
-    (tmp_path / "target").mkdir()
-    (tmp_path / "record").symlink_to(tmp_path / "target")
-    with pytest.raises(OSError, match="is a symbolic link; name the folder itself"):
-        make_record(tmp_path / "record", server)
-    assert list((tmp_path / "target").iterdir()) == []

@@ -93,7 +93,6 @@ def test_a_folder_of_someone_else_is_refused(server, shared_folder, given):
         folder = Path({str(folder)!r})
         for make in (
             lambda: Mirror(folder).sync(client),
-            lambda: record(client, folder, users=1),
             lambda: landing.begin(folder, planned),
         ):
             with Client() as client:
@@ -111,7 +110,7 @@ def test_a_folder_of_someone_else_is_refused(server, shared_folder, given):
     )
     assert (done.returncode, done.stderr) == (0, "")
     said = [line for line in done.stdout.splitlines() if "another user" in line]
-    assert len(said) == 3, done.stdout
+    assert len(said) == 2, done.stdout
     assert all(f"(uid {ANN})" in line for line in said)
     assert list(folder.iterdir()) == []
 
@@ -171,8 +170,6 @@ def test_a_folder_without_access_is_named_with_what_to_do(server, shared_folder)
             ["sync", own / "chats", "--profile", closed / "file"],
             ["report", own / "mirror", "-o", closed / "file"],
             ["probe", "--against", closed / "file"],
-            ["mock", "learn", closed / "file"],
-            ["mock", "record", closed / "file"],
             ["demo", closed / "file"],
         ):
             assert run([*map(str, command)]) == 2, command
@@ -183,7 +180,7 @@ def test_a_folder_without_access_is_named_with_what_to_do(server, shared_folder)
     )
     assert (done.returncode, done.stdout) == (0, "")
     lines = done.stderr.splitlines()
-    assert len(lines) == 7
+    assert len(lines) == 5
     for line in lines:
         assert f"{shared_folder / 'closed' / 'file'} cannot be" in line
         assert "Errno" not in line

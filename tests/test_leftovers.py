@@ -16,7 +16,7 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 from backread import Client, Mirror, landing, plan
-from backread.testing import MockServer, Record, record
+from backread.testing import MockServer
 from command_line import COMMAND, posix_only
 from interpreter import environment
 from mirrors import rows, sync
@@ -150,34 +150,6 @@ landing.land(sys.argv[1], landing.load_shard(sys.argv[1], sys.argv[2], int(sys.a
     (tmp_path / "other" / second.file).rename(tmp_path / second.file)
     landing.commit(tmp_path, planned.plan_id, [first, second])
     assert unfinished(tmp_path) == []
-
-
-def make_record(folder: Path, server: MockServer, **options: Any) -> Record:
-    with Client(server.url, server.secret, server.vendor) as client:
-        return record(client, folder, users=2, probe=False, **options)
-
-
-def test_a_record(server, tmp_path):
-    command = [*COMMAND, "mock", "record", "--no-probe", str(tmp_path / "record")]
-    with silent(server, "messages"):
-        # Not rglob, which fails if a folder vanishes meanwhile.
-        killed(command, server, lambda: [*tmp_path.glob(".record.*/world.jsonl")])
-    assert len(unfinished(tmp_path)) == 1
-    assert make_record(tmp_path / "record", server).about.users == 2
-    assert [each.name for each in tmp_path.iterdir()] == ["record"]
-
-
-def test_a_record_that_was_killed_while_it_took_the_place_of_another(server, tmp_path):
-    made = make_record(tmp_path / "record", server)
-    former = made.folder.rename(tmp_path / ".record.0123456789abcdef.former")
-    with pytest.raises(FileExistsError, match="contains a record"):
-        make_record(made.folder, server)
-    assert not former.exists()
-    assert Record(made.folder).about == made.about
-    # Of two, the one that has its name is the new one.
-    former.mkdir()
-    make_record(made.folder, server, replace=True)
-    assert [each.name for each in tmp_path.iterdir()] == ["record"]
 
 
 def test_files_of_others_stay(server, tmp_path):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import assert_type
 
-from backread import AsyncClient, Client, ServiceProfile
+from backread import AsyncClient, Client
 from backread.profile import Difference
 from backread.pytest_plugin import (
     backread_async_client,
@@ -18,7 +18,6 @@ from backread.pytest_plugin import (
     backread_server,
 )
 from backread.testing import (
-    About,
     Audit,
     Calls,
     Clock,
@@ -26,17 +25,13 @@ from backread.testing import (
     Fault,
     JournalEntry,
     Lane,
-    Learned,
     LostRow,
     MockServer,
     Rate,
-    Record,
     RepeatedRow,
     UnexpectedRequestError,
     World,
     WorldSnapshot,
-    learn,
-    record,
 )
 from backread.typed_dicts import MessageDict, UserDict
 
@@ -174,28 +169,8 @@ def faults_dialects_and_rates() -> None:
     assert_type((rate.per_second, rate.burst), tuple[float, int])
 
 
-def the_service(client: Client, folder: Path) -> None:
-    made = record(
-        client,
-        folder,
-        users=None,
-        spread=False,
-        messages_per_user=9,
-        probe=True,
-        key=b"of many bytes",
-        replace=True,
-    )
-    assert_type(made, Record)
-    assert_type(Record("record/").folder, Path)
-    assert_type(made.about, About)
-    assert_type((made.about.recorded_at, made.about.certificates), tuple[datetime, dict[str, int]])
-    assert_type(made.about.kept_names, tuple[str, ...])
-    assert_type((made.profile, made.learned), tuple[ServiceProfile | None, Learned | None])
-    assert_type((made.dialect, made.world()), tuple[Dialect, World])
+def the_service(client: Client) -> None:
     profile = client.probe()
-    learned = learn(profile, total_users=5)
-    assert_type((learned.dialect, learned.left_out), tuple[Dialect, dict[str, str]])
-    assert_type(Dialect.from_profile(profile), Dialect)
     found = profile.differences(profile)
     assert_type(found, list[Difference])
     assert_type(found[0].path, str)

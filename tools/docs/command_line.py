@@ -33,7 +33,6 @@ here.
 OTHER_VARIABLES = {
     "BACKREAD_API_SECRET": "The API Secret Key. The secret is never an argument.",
     "BACKREAD_CONFIG": "The config file with the named services of `--service`.",
-    "BACKREAD_RECORD_KEY": "The key of `backread mock record`, instead of a file.",
     exits.TRACEBACK_VARIABLE: "If set, an error also shows its traceback, for a bug report.",
     "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY": (
         "The proxy, if `--proxy` is not given. No proxy is used for loopback."

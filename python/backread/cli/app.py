@@ -27,7 +27,6 @@ from backread.cli.mcp import mcp
 from backread.cli.mock import mock
 from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
-from backread.cli.record import learn, record
 from backread.cli.report import report
 from backread.cli.search import search
 from backread.cli.show import show
@@ -67,15 +66,8 @@ _add(MIRROR, report, browse)
 _add(MIRROR, search, show, sql, tables)
 _add(MIRROR, export, changes, forget)
 _add(MIRROR, mcp)
-_add(TEST, demo)
-_add(TEST, probe)
+_add(TEST, demo, mock, probe)
 _add(ABOUT, doctor)
-
-# `backread mock` serves; `mock record` and `mock learn` are subcommands.
-_mock = typer.Typer(callback=mock, invoke_without_command=True, cls=HelpGroup)
-_mock.command(cls=HelpCommand)(record)
-_mock.command(cls=HelpCommand)(learn)
-app.add_typer(_mock, name="mock", rich_help_panel=TEST)
 
 
 def _show_version(wanted: bool) -> None:

@@ -93,14 +93,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("A fake of the service for tests", "backread mock --users 5000 --seed 7"),
         ("One that is hostile", "backread mock --dialect hostile --port 8080"),
     ),
-    "mock record": (
-        ("Record 1,000 users, with fakes instead of names", "backread mock record recorded"),
-        ("Serve them", "backread mock --record recorded"),
-    ),
-    "mock learn": (
-        ("The dialect that is nearest to a service", "backread mock learn profile.json"),
-        ("Where the profile comes from", "backread probe --save profile.json"),
-    ),
     "demo": (
         ("Make a mirror of made-up people, and look around", "backread demo chats"),
         ("Then read one of them", "backread show chats 1471"),

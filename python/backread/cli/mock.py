@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +28,6 @@ __all__ = ["mock"]
 
 
 def mock(
-    context: typer.Context,
     users: Annotated[
         int | None, typer.Option("--users", min=0, help="Number of users.", show_default="100")
     ] = None,
@@ -55,22 +54,13 @@ def mock(
             help="Rows as JSON lines, one user per line.",
         ),
     ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            "--record",
-            metavar="FOLDER",
-            parser=to_read,
-            help="Rows and behaviour recorded by `mock record`.",
-        ),
-    ] = None,
     dialect: Annotated[
         str | None,
         typer.Option(
             "--dialect",
             metavar="TEXT",
             help="A bundle (documented, lenient, hostile) and switches: 'hostile order=newest'.",
-            show_default="documented, or that of the record",
+            show_default="documented",
         ),
     ] = None,
     fault: Annotated[
@@ -122,24 +112,10 @@ def mock(
     the variables that the other commands read. The URL on stderr is for a browser: a page that
     shows the requests and changes the responses.
     """
-    if context.invoked_subcommand is not None:
-        _refuse_options(context)
-        return
     from backread.testing import MockServer
 
     _check_rate(rate)
-    if record is None:
-        made = _world(world, users=users, messages=messages, seed=seed, until=until)
-    else:
-        beside = {
-            "--world": world,
-            "--users": users,
-            "--messages": messages,
-            "--seed": seed,
-            "--until": until,
-        }
-        made, learned = _recorded(record, beside)
-        dialect = learned if dialect is None else dialect
+    made = _world(world, users=users, messages=messages, seed=seed, until=until)
     secret = None if secret_file is None else read_secret_file(secret_file, "--secret-file")
     with (
         ended_by_signal() as wait_for_end,
@@ -183,7 +159,10 @@ def _world(
             until=until,
         )
     made = {"--users": users, "--messages": messages, "--seed": seed, "--until": until}
-    _refuse_beside(f"--world {file}", made)
+    if given := [name for name, value in made.items() if value is not None]:
+        raise UnusableArgumentError(
+            f"--world {file} already has users and messages: leave out {', '.join(given)}"
+        )
     try:
         return World.from_jsonl(file)
     except OSError as error:
@@ -192,38 +171,6 @@ def _world(
         ) from None
     except ValueError as error:
         raise UnusableArgumentError(f"--world is not a world: {error}") from None
-
-
-def _recorded(folder: Path, beside: Mapping[str, object]) -> tuple[World, str]:
-    """The world of a record, and its dialect."""
-    from backread.testing import Record
-
-    _refuse_beside(f"--record {folder}", beside)
-    try:
-        recorded = Record(folder)
-        return recorded.world(), str(recorded.dialect)
-    except OSError as error:
-        raise UnusableArgumentError(
-            f"--record {folder} cannot be read: {error.strerror}; name the folder of a record"
-        ) from None
-
-
-def _refuse_beside(what: str, made: Mapping[str, object]) -> None:
-    if given := [name for name, value in made.items() if value is not None]:
-        raise UnusableArgumentError(
-            f"{what} already has users and messages: leave out {', '.join(given)}"
-        )
-
-
-def _refuse_options(context: typer.Context) -> None:
-    """Refuses options before the name of a subcommand, which would ignore them."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise UnusableArgumentError(
-                f"backread mock {context.invoked_subcommand} takes no --{name.replace('_', '-')} "
-                f"before its name; see backread mock {context.invoked_subcommand} --help"
-            )
 
 
 def parse_range(text: str) -> tuple[int, int]:

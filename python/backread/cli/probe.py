@@ -14,18 +14,16 @@ import typer
 
 from backread._client.probe import MOST_REQUESTS, SAMPLE
 from backread._files.unfinished import Unfinished
-from backread._profile.vendor import without_vendor
 from backread.cli.connection import Connection, with_connection
-from backread.cli.exits import ServiceMovedError
+from backread.cli.exits import ServiceMovedError, UnusableArgumentError
 from backread.cli.paths import cannot_be_written, to_read, to_write
-from backread.cli.record import read_profile
 from backread.cli.stderr import say
 from backread.cli.text import escaped, plain, plain_lines
 
 if TYPE_CHECKING:
     from backread.profile import Difference, ServiceProfile
 
-__all__ = ["probe"]
+__all__ = ["probe", "read_profile"]
 
 
 class ProfileFormat(StrEnum):
@@ -55,9 +53,9 @@ def probe(
         Path | None,
         typer.Option(
             "--against",
-            metavar="PATH",
+            metavar="FILE",
             parser=to_read,
-            help="A profile or a record: print the differences, and exit with 8 if there are any.",
+            help="An earlier profile: print the differences, and exit with 8 if there are any.",
         ),
     ] = None,
     save: Annotated[
@@ -84,14 +82,7 @@ def probe(
             named=False,
         )
         profile = client.probe(max_requests=max_requests, sample=sample)
-    # A recording shifts all times, and leaves out the vendor word.
-    recorded = against is not None and against.is_dir()
-    differences = []
-    if earlier is not None:
-        before, now = earlier, profile
-        if recorded:
-            before, now = (without_vendor(each, client.vendor) for each in (before, now))
-        differences = before.differences(now)
+    differences = [] if earlier is None else earlier.differences(profile)
     try:
         if save is not None:
             _save(profile, save)
@@ -101,14 +92,28 @@ def probe(
         sys.stdout.write(shown)
     if earlier is None:
         return
-    measured = "" if recorded else f", measured on {earlier.measured_at:%Y-%m-%d}"
+    measured = f"{against}, measured on {earlier.measured_at:%Y-%m-%d}"
     if differences:
         count = f"{len(differences)} finding{'' if len(differences) == 1 else 's'}"
         raise ServiceMovedError(
-            f"the service differs from {against}{measured}: {count} above; if this is "
-            "intended, probe again and store the new profile"
+            f"the service differs from {measured}: {count} above; if this is intended, probe "
+            "again and store the new profile"
         )
-    say(f"the service matches {against}{measured}", named=False)
+    say(f"the service matches {measured}", named=False)
+
+
+def read_profile(path: Path) -> ServiceProfile:
+    """The profile in a file."""
+    from backread.profile import ServiceProfile
+
+    try:
+        return ServiceProfile.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnusableArgumentError(
+            f"{path} cannot be read: {error.strerror}; name a file that backread probe --save wrote"
+        ) from None
+    except ValueError as error:
+        raise UnusableArgumentError(f"{path}: {error}") from None
 
 
 def _profile(profile: ServiceProfile, shape: ProfileFormat) -> str:

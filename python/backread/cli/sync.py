@@ -21,7 +21,7 @@ from backread.cli.arguments import Folder
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import to_read
-from backread.cli.record import read_profile
+from backread.cli.probe import read_profile
 from backread.cli.stderr import say, wrapped
 from backread.cli.table_output import print_records
 from backread.cli.waiting import waiting

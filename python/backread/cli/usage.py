@@ -17,6 +17,12 @@ WITHOUT_VALUE = re.compile(r"Option '?(?P<option>--?[\w-]+)'? requires an argume
 WITH_VALUE = re.compile(r"Option '?(?P<option>--?[\w-]+)'? does not take a value")
 NEGATIVE = re.compile(r"-\d")
 
+NO_MORE = {
+    "backread mock record": "write rows as JSON lines and serve them with backread mock --world",
+    "backread mock learn": "backread probe measures a service; name its switches with --dialect",
+}
+"""What to do instead, by what looks like a command of ``mock``."""
+
 ANYWHERE = re.compile(r"(?<![-\w])(since|until|raw_csv|excel|memory_limit|the format)(?!\w)")
 AT_BEGIN = re.compile(r"^(everything|users|tables|limit|words|user|timezone|opening_hours)(?!\w)")
 NAMES = {"users": "--user", "tables": "--table", "the format": "--format", "words": "WORDS"}
@@ -30,9 +36,9 @@ def usage_text(error: BaseException) -> str | None:
     describe = getattr(error, "format_message", None)
     if describe is None:
         return None
-    said = _said(error) or _in_short(str(describe()))
     context = getattr(error, "ctx", None)
     path = "backread" if context is None else context.command_path
+    said = _said(error) or _in_short(str(describe()), path)
     return f"{said}; see {path} --help"
 
 
@@ -151,10 +157,13 @@ def _name(parameter: Any) -> str:
     return f"{name} or {variable}" if variable else str(name)
 
 
-def _in_short(text: str) -> str:
+def _in_short(text: str, path: str = "backread") -> str:
     """The text of a version of Click or Typer, for what has no attributes."""
     if found := EXTRA.search(text):
         more = found[1].split()
+        command = f"{path} {more[0]}" if more else path
+        if command in NO_MORE:
+            return f"there is no command {command}: {NO_MORE[command]}"
         return f"there {'is an argument' if len(more) == 1 else 'are arguments'} too many: " + (
             " ".join(more)
         )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from backread._backread import read_dialect
 from backread._client.arguments import refuse_options
-from backread.testing.likeness import switches_like
 from backread.testing.switches import (
     Ids,
     Nulls,
@@ -21,8 +20,6 @@ from backread.testing.switches import (
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    from backread.profile import ServiceProfile
 
 __all__ = ["Dialect", "Switches", "dialect_text"]
 
@@ -110,15 +107,6 @@ class Dialect:
         single guesses.
         """
         return cls("hostile", **switches)
-
-    @classmethod
-    def from_profile(cls, profile: ServiceProfile) -> Dialect:
-        """The dialect nearest to the ``profile`` that `Client.probe` measured of a service.
-
-        `learn` returns the same, with what no switch can imitate.
-        """
-        switches, _ = switches_like(profile)
-        return cls("documented", **switches)
 
     def with_(self, **switches: Unpack[Switches]) -> Dialect:
         """A dialect with these switches changed."""

@@ -25,7 +25,7 @@ SERVICE = ("base_url", "api_secret", "vendor")
 
 SECRET_FILE_VARIABLE = "BACKREAD_SECRET_FILE"
 
-OTHER_VARIABLES = ("SECRET_FILE", "CONFIG", "TRACEBACK", "RECORD_KEY")
+OTHER_VARIABLES = ("SECRET_FILE", "CONFIG", "TRACEBACK")
 """The variables that are not named after an argument of a client."""
 
 TRY_IT = (
