@@ -1,23 +1,22 @@
-"""Pages of documentation as their tests see them: fenced blocks, which run, and tables."""
+"""Pages of documentation: their fenced blocks, what runs these, and their tables."""
 
 import ast
 import asyncio
 import contextlib
-import importlib
 import importlib.util
 import inspect
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import sysconfig
+import urllib.request
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -43,6 +42,10 @@ BEHIND = {
 """What calls need without an import that shows."""
 SECONDS = 120
 """What a block may take, on a machine that has much else to do."""
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+\S*")
+SETTING = re.compile(r"(BACKREAD_\w+)=['\"]?([^'\"\s]+)")
+COLUMNS = 100
+"""How wide the terminal is."""
 
 
 @dataclass(frozen=True)
@@ -247,58 +250,51 @@ def run_shell(script: str, folder: Path, environment: Mapping[str, str]) -> str:
 
 
 @contextlib.contextmanager
-def bench(name: str) -> Iterator[ModuleType]:
-    """A script of benches/, with the modules beside it that it imports."""
-    folder = ROOT / "benches"
-    before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
+def serving(command: str, folder: Path, environment: Mapping[str, str]) -> Iterator[Iterator[str]]:
+    """Starts a command that serves until Ctrl-C, which ends it here; gives the lines it prints."""
+    with subprocess.Popen(
+        shlex.split(command, comments=True),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
         try:
-            yield importlib.import_module(name)
+            assert process.stdout is not None
+            yield iter(process.stdout.readline, "")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=SECONDS) in (0, 130)
         finally:
-            for added in set(sys.modules) - before:
-                file = getattr(sys.modules[added], "__file__", None)
-                if file is not None and Path(file).is_relative_to(folder):
-                    del sys.modules[added]
+            process.kill()
 
 
-class Measured:
-    """A page with the tables of a script of benches/; the script is imported as it is used."""
+def settings(lines: Iterator[str]) -> dict[str, str]:
+    """The three settings that a mock prints."""
+    found: dict[str, str] = {}
+    while len(found) < 3 and (line := next(lines, "")):
+        found |= SETTING.findall(line)
+    return found
 
-    def __init__(self, page: str, script: str) -> None:
-        if not IN_CHECKOUT:
-            pytest.skip("the wheel check takes no benches along", allow_module_level=True)
-        self.page = (ROOT / "docs" / page).read_text(encoding="utf-8")
-        self.text = " ".join(self.page.split())
-        self._name = script
 
-    def fixture(self) -> Any:
-        """The script, for the tests of a module."""
+def run_commands(commands: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """Runs commands one after another, as typed into a terminal; gives what they print.
 
-        @pytest.fixture(scope="module")
-        def script() -> Iterator[ModuleType]:
-            with bench(self._name) as module:
-                yield module
+    ``pip install`` is left out. Where a command serves a page, the page is requested.
+    """
+    return "".join(_run_command(command, folder, environment) for command in commands.splitlines())
 
-        return script
 
-    def cells(self, script: ModuleType, name: str) -> list[list[str]]:
-        """The lines of a table, the one below its header left out."""
-        [text] = script.tables.between(name).findall(self.page)
-        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
-        return [lines[0], *lines[2:]]
-
-    def check_table(
-        self, script: ModuleType, name: str, columns: list[str], rows: list[str]
-    ) -> None:
-        """Its columns and the names of its rows are these, and no cell is empty."""
-        header, *lines = self.cells(script, name)
-        assert header == columns
-        assert [line[0] for line in lines] == rows
-        assert all(len(line) == len(header) and all(line) for line in lines)
-
-    def check_versions(self, script: ModuleType) -> None:
-        """The versions on the page are those that are installed."""
-        [setting] = script.tables.between("setting").findall(self.page)
-        versions = re.compile("(?<=Versions: ).*(?=\\.$)", re.MULTILINE)
-        assert versions.findall(setting) == versions.findall(script.setting()) != []
+def _run_command(command: str, folder: Path, environment: Mapping[str, str]) -> str:
+    if command.startswith("pip install "):
+        return ""
+    if command.startswith("backread browse "):
+        command = command.replace("browse", "browse --no-open", 1)
+        with serving(command, folder, environment) as lines:
+            found = next(filter(None, map(ADDRESS.search, lines)))
+            # As a browser does: the address has a token, and leads to the page with a cookie.
+            browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            with browser.open(found[0], timeout=SECONDS) as page:
+                assert b"<html" in page.read().lower()
+        return ""
+    return run_shell(command, folder, {**environment, "COLUMNS": str(COLUMNS)})
