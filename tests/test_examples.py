@@ -1,5 +1,6 @@
-"""Each file of examples/ runs against the mock, and each project there passes its own suite."""
+"""Programs of examples/ run against the mock, as does what an optimised build is trained on."""
 
+import importlib
 import importlib.util
 import os
 import shutil
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from backread.testing import World
 from command_line import SECONDS, settings_of
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
 
 pytestmark = pytest.mark.skipif(
     not EXAMPLES.is_dir(), reason="the wheel check takes the tests along, not the examples"
@@ -90,9 +93,24 @@ def test_the_project_reports(backread_server, response_times):
         assert [line.startswith("this may not be all: ") for line in lines[-2:]] == [False, doubted]
 
 
-def test_every_example_is_run():
-    here = Path(__file__).read_text(encoding="utf-8")
-    examples = [*EXAMPLES.glob("*.py"), *(each.parent for each in EXAMPLES.glob("*/*.toml"))]
-    assert len(examples) > 1
-    for example in examples:
-        assert f'"{example.name}"' in here
+@pytest.mark.slow
+def test_the_notebook_runs(monkeypatch):
+    for package in ("nbclient", "nbformat", "matplotlib", "polars", "pyarrow", "duckdb"):
+        pytest.importorskip(package)
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    tool = importlib.import_module("execute_notebook")
+    notebook = tool.executed(EXAMPLES / "notebook" / "chats.ipynb")
+    assert any("image/svg+xml" in each.get("data", {}) for each in outputs(notebook))
+
+
+def outputs(notebook: Any) -> list[dict[str, Any]]:
+    return [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+
+
+def test_the_training_of_an_optimised_build_runs(monkeypatch):
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("duckdb")
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    training = importlib.import_module("train_build")
+    training.train(World(users=3, messages_per_user=2))
+    training.train(World.from_jsonl(training.escaped(2, 3, 5)))
