@@ -129,7 +129,7 @@ def test_a_cursor_file_of_one_table_is_refused_with_another(backread, folder, tm
         assert file.read_bytes() == before
     done = backread(*users)
     assert (done.code, done.out, done.error) == (0, "", "")
-    # A cursor alone is for both tables, or was written by an earlier version.
+    # A cursor alone is for both tables.
     file.write_text(f"{Mirror(folder).changes().cursor}\n")
     for again in (command, users):
         done = backread(*again)

@@ -94,36 +94,10 @@ def test_machine_formats(backread, folder, tmp_path):
 
 def test_numbers_that_json_lacks_are_null(backread, folder):
     """RFC 8259, section 6; in DuckDB a division by zero is infinite."""
-    query = "SELECT 1 / 0 AS a, 0.0 / 0 AS b, 0.5::FLOAT AS c, [1 / 0, 2.5::DOUBLE] AS d"
+    query = "SELECT 1 / 0 AS a, 0.0 / 0 AS b, 0.5::FLOAT AS c"
     done = backread("sql", folder, query, "--format", "json")
     row = json.loads(done.out, parse_constant=pytest.fail)
-    assert row == {"a": None, "b": None, "c": 0.5, "d": [None, 2.5]}
-
-
-@pytest.mark.parametrize("shape", ["csv", "json"])
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("{'share of it': 0 / 0, 'count': 2}", {"share of it": None, "count": 2}),
-        ("{'it''s': {'half': 0.5::FLOAT, 'all': 1 / 0}}", {"it's": {"half": 0.5, "all": None}}),
-        ("MAP {'x': 1 / 0, 'y': 2 / 1}", {"x": None, "y": 2.0}),
-        ("[[1 / 0], [], NULL, [1 / 2]]", [[None], [], None, [0.5]]),
-        ("[{'a': MAP {1: [1 / 0]}}, NULL]", [{"a": {"1": [None]}}, None]),
-        ("{'a': NULL::STRUCT(b DOUBLE), 'c': NULL::MAP(INT, FLOAT)}", {"a": None, "c": None}),
-        ("{'a': [1 / 0, 2]::DOUBLE[2]}", {"a": [None, 2.0]}),
-        ("{'DOUBLE': 'NaN', 'a': 1.5}", {"DOUBLE": "NaN", "a": 1.5}),
-    ],
-)
-def test_numbers_that_json_lacks_are_null_within_other_values(
-    backread, folder, value, expected, shape
-):
-    done = backread("sql", folder, f"SELECT {value} AS a", "--format", shape)
-    assert done.code == 0, done.error
-    document = done.out
-    if shape == "csv":
-        [(document,)] = list(csv.reader(io.StringIO(done.out)))[1:]
-    found = json.loads(document, parse_constant=pytest.fail)
-    assert (found if shape == "csv" else found["a"]) == expected
+    assert row == {"a": None, "b": None, "c": 0.5}
 
 
 @pytest.mark.parametrize("shape", ["csv", "json"])

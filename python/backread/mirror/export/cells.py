@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from backread._client.columns import ATTRIBUTE, COLUMNS
 from backread.mirror.engine import quoted
-
-if TYPE_CHECKING:
-    from duckdb.sqltypes import DuckDBPyType
 
 __all__ = [
     "Column",
@@ -41,7 +37,7 @@ NO_TEXT = re.compile(
 )
 """The types of numbers, booleans, times and bytes."""
 
-FRACTIONS = re.compile("DOUBLE|FLOAT")
+FRACTIONS = ("DOUBLE", "FLOAT")
 
 ATTRIBUTES = f"STRUCT({', '.join(f'{each.name} VARCHAR' for each in ATTRIBUTE)})[]"
 """The type of a list of attributes, without the quotes of reserved names."""
@@ -96,51 +92,23 @@ def as_json_value(column: Column) -> str:
     name, kind = column
     if name in TEXTS_OF_JSON and kind == "VARCHAR":
         return f"{_json(identifier(name))} AS {identifier(name)}"
-    if is_nested(kind) or FRACTIONS.search(kind):
+    if is_nested(kind) or kind in FRACTIONS:
         return f"{_parsed(column)} AS {identifier(name)}"
     return as_text(column)
 
 
 def _parsed(column: Column) -> str:
-    """The value with the JSON text in its attributes parsed, and only with numbers JSON has."""
+    """The value with the JSON text in its attributes parsed, and null for a number JSON lacks."""
     name, kind = column
-    if FRACTIONS.search(kind):
-        from duckdb.sqltypes import DuckDBPyType
-
-        return _finite(identifier(name), DuckDBPyType(kind))
+    if kind in FRACTIONS:
+        # JSON has no NaN and no infinities (RFC 8259, section 6).
+        return f"CASE WHEN isfinite({identifier(name)}) THEN {identifier(name)} END"
     if kind.replace('"', "") != ATTRIBUTES:
         return identifier(name)
     values = {each.name: f"item.{identifier(each.name)}" for each in ATTRIBUTE}
     values |= {each.name: _json(values[each.name]) for each in ATTRIBUTE if each.kind is dict}
     fields = ", ".join(f"{quoted(name)}: {value}" for name, value in values.items())
     return f"list_transform({identifier(name)}, lambda item: {{{fields}}})"
-
-
-def _finite(value: str, kind: DuckDBPyType, depth: int = 0) -> str:
-    """The value with null for NaN and infinities, which JSON lacks (RFC 8259, section 6)."""
-    if kind.id in ("double", "float"):
-        return f"CASE WHEN isfinite({value}) THEN {value} END"
-    if FRACTIONS.search(str(kind)) is None:
-        return value
-    # One of an array's children is its size.
-    parts = [(name, part) for name, part in kind.children if not isinstance(part, (int, list))]
-    item = f"item{depth}"
-    if kind.id in ("list", "array"):
-        [(_, part)] = parts
-        return f"list_transform({value}, lambda {item}: {_finite(item, part, depth + 1)})"
-    if kind.id == "map":
-        # Keys become texts.
-        _, (_, part) = parts
-        held = _finite(f"{item}.value", part, depth + 1)
-        entries = f"lambda {item}: {{'key': {item}.key, 'value': {held}}}"
-        return f"map_from_entries(list_transform(map_entries({value}), {entries}))"
-    if kind.id == "struct":
-        fields = ", ".join(
-            f"{quoted(name)}: {_finite(f'struct_extract({value}, {quoted(name)})', part, depth)}"
-            for name, part in parts
-        )
-        return f"CASE WHEN {value} IS NOT NULL THEN {{{fields}}} END"
-    return value
 
 
 def _json(text: str) -> str:
