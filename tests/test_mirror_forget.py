@@ -342,20 +342,6 @@ def test_a_disk_without_space_for_a_copy_is_said_before_anything_changes(planted
     assert rows(planted, f"SELECT name FROM users WHERE id = {WHO}") == [(MARKS[0],)]
 
 
-def test_a_file_of_another_program_in_place_of_the_views_is_said_before_anything_changes(planted):
-    with duckdb.connect(planted.folder / "mirror.duckdb") as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'views_database'").fetchall()
-    before = state(planted.folder)
-    with pytest.raises(MirrorError, match=r"did not create .*chats\.duckdb.*try again") as raised:
-        planted.forget(WHO)
-    assert "may be left" not in str(raised.value)
-    assert state(planted.folder) == before
-    assert rows(planted, f"SELECT name FROM users WHERE id = {WHO}") == [(MARKS[0],)]
-    (planted.folder / "chats.duckdb").unlink()
-    assert planted.forget(WHO).users == 1
-    assert traces(planted.folder, *MARKS) == []
-
-
 def test_earlier_snapshots_are_removed_even_if_the_views_cannot_be_written(planted, monkeypatch):
     def fail(*_: object) -> None:
         raise OSError("no views")

@@ -8,15 +8,13 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-import duckdb
 
-from backread import MirrorError
 from backread.mirror import Mirror
 from backread.testing import MockServer, World
 from canned import message, user
 from mirrors import BatchSource, batch, ended, marked, rows, sync
 from probing import Rows
-from traces import state, traces
+from traces import traces
 
 MARKS = ["name-Zoë-77d", "body-Zoë-77d", "gone-Zoë-77d"]
 
@@ -61,17 +59,6 @@ def test_rows_gone_for_longer_are_removed_with_all_their_bytes(mirror, server, g
     ]
     assert rows(mirror, "SELECT * FROM forgotten") == []
     assert rows(mirror, f"SELECT * FROM lists WHERE user_id = {gone[0]}") == []
-
-
-def test_a_file_of_another_program_in_place_of_the_views_is_said_before_rows_are_removed(
-    mirror, server, gone
-):
-    with duckdb.connect(mirror.folder / "mirror.duckdb") as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'views_database'").fetchall()
-    before = state(mirror.folder)
-    with pytest.raises(MirrorError, match=r"did not create .*chats\.duckdb"):
-        sync(Mirror(mirror.folder, retention=0), server)
-    assert state(mirror.folder) == before
 
 
 def test_a_removed_user_who_comes_back_is_added_again(mirror, server, gone):

@@ -23,7 +23,7 @@ from backread.mirror.publish import publish
 from backread.mirror.runs import never_finished
 from backread.mirror.schema import CONTENT_TABLES, PURGE_PENDING, Table
 from backread.mirror.store import Store
-from backread.mirror.views_database import clear_views_database, refuse_foreign_views
+from backread.mirror.views_database import clear_views_database
 
 __all__ = ["check_removal", "delete_rows", "delete_users", "open_store", "removal"]
 
@@ -51,7 +51,7 @@ def open_store(
             unmark_removal(folder)
             yield store
             return
-        _check_space(folder)
+        check_removal(store)
         _publish_what_remains(store)
     rewrite_database(folder, memory_limit)
     unmark_removal(folder)
@@ -60,20 +60,14 @@ def open_store(
 
 
 def check_removal(store: Store) -> None:
-    """Raises `MirrorError` if a removal could not be completed."""
-    _check_space(store.folder)
-    if _is_published(store):
-        refuse_foreign_views(store)
-
-
-def _check_space(folder: Path) -> None:
     """Raises `MirrorError` unless a second copy of the database fits on the disk."""
-    needed = database_bytes(folder) + SPARE
-    free = shutil.disk_usage(folder).free
+    needed = database_bytes(store.folder) + SPARE
+    free = shutil.disk_usage(store.folder).free
     if free < needed:
         raise MirrorError(
-            f"the mirror in {folder}: removing rows for good writes the database anew, which needs "
-            f"{needed:,} bytes of free space, but there are {free:,}; free some space and try again"
+            f"the mirror in {store.folder}: removing rows for good writes the database anew, which "
+            f"needs {needed:,} bytes of free space, but there are {free:,}; free some space and "
+            "try again"
         )
 
 

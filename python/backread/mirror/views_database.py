@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from backread._files.access import access_of, flush_directory, flush_file, give_access
 from backread._files.removal import remove_folder
 from backread._files.unfinished import private_folder
-from backread.errors import MirrorError
 from backread.mirror.engine import connect, pattern, quoted, rows_of
 from backread.mirror.layout import current_link
 from backread.mirror.schema import ALL_USERS
@@ -24,7 +23,6 @@ __all__ = [
     "VIEWS_LOG_NAME",
     "VIEWS_NAME",
     "clear_views_database",
-    "refuse_foreign_views",
     "write_views_database",
 ]
 
@@ -45,10 +43,6 @@ def write_views_database(store: Store, manifest: Manifest) -> None:
     if path.is_file() and not path.is_symlink() and store.meta(WRITTEN) == definition:
         return
     access = access_of(path)
-    refuse_foreign_views(store)
-    with store.transaction():
-        # The file that a kill leaves is then known as ours.
-        store.set_meta(WRITTEN, "")
     with private_folder(path.parent, path.name) as aside:
         fresh = aside / path.name
         _create(fresh, statements)
@@ -68,23 +62,12 @@ def write_views_database(store: Store, manifest: Manifest) -> None:
         store.set_meta(WRITTEN, definition)
 
 
-def refuse_foreign_views(store: Store) -> None:
-    """Raises `MirrorError` if another program's file has the name of the views' database."""
-    path = store.folder.absolute() / VIEWS_NAME
-    if path.exists() and store.meta(WRITTEN) is None:
-        raise MirrorError(
-            f"the mirror in {store.folder}: backread did not create {path}, where it keeps views "
-            "for other programs; rename that file and try again"
-        )
-
-
 def clear_views_database(store: Store) -> None:
     """Has the next publication write the file anew, without what other programs put into it."""
     # A DuckDB shell that was killed may have left rows here.
     remove_folder(store.folder / f"{VIEWS_NAME}.tmp")
-    if store.meta(WRITTEN) is not None:
-        with store.transaction():
-            store.set_meta(WRITTEN, "")
+    with store.transaction():
+        store.drop_meta(WRITTEN)
 
 
 def _statements(folder: Path, manifest: Manifest) -> list[str]:
