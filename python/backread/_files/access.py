@@ -24,7 +24,6 @@ __all__ = [
     "access_of",
     "check_file",
     "check_folder",
-    "check_private",
     "create",
     "create_private",
     "flush_directory",
@@ -35,7 +34,6 @@ __all__ = [
     "give_like_folder",
     "keep_for_owner",
     "make_folder",
-    "make_folder_above",
     "make_subfolder",
     "open_or_create",
     "read_file",
@@ -86,15 +84,15 @@ def make_folder(folder: Path) -> None:
         # A file system such as /proc takes no folders, although the one above exists.
         if folder.parent.is_dir():
             raise
-        make_folder_above(folder.parent)
+        _make_folder_above(folder.parent)
         make_folder(folder)
     else:
         keep_for_owner(folder)
-        check_private(folder)
+        _check_private(folder)
         check_folder(folder)
 
 
-def check_private(folder: Path) -> None:
+def _check_private(folder: Path) -> None:
     """Removes a new folder and raises `RefusedFileError` if its file system ignores its mode."""
     if os.name == "nt" or not (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o077:
         return
@@ -109,7 +107,7 @@ def check_private(folder: Path) -> None:
     )
 
 
-def make_folder_above(folder: Path) -> None:
+def _make_folder_above(folder: Path) -> None:
     """Creates the folder if it is missing; an existing one is not checked."""
     if not folder.is_dir():
         make_folder(folder)
@@ -178,17 +176,14 @@ def keep_for_owner(folder: Path) -> None:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def create(path: Path, *, like: Path | None = None) -> IO[bytes]:
-    """Creates a file and opens it for reading and writing, with the access of ``like``, if any.
+def create(path: Path) -> IO[bytes]:
+    """Creates a file with the access of its folder, and opens it for reading and writing.
 
     Raises FileExistsError if the path exists.
     """
     descriptor = create_private(path)
     try:
-        if like is not None and os.path.lexists(like):
-            give(descriptor, access_of(like))
-        else:
-            give(descriptor, _access_in(path.parent))
+        give(descriptor, _access_in(path.parent))
         return os.fdopen(descriptor, "w+b")
     except BaseException:
         os.close(descriptor)
