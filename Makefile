@@ -162,7 +162,6 @@ bench: $(STAMPS)/wheel
 	@$(MAKE) --no-print-directory bench-mirror
 	@$(MAKE) --no-print-directory bench-speed
 	@$(MAKE) --no-print-directory bench-pace
-	@$(MAKE) --no-print-directory bench-reliability
 
 bench-decode: $(STAMPS)/venv
 	cargo bench --locked --no-default-features --bench decode
@@ -182,14 +181,6 @@ bench-speed: target/speed/stamp $(MIRROR_PEERS) target/speed-peers/stamp
 
 bench-pace: $(STAMPS)/wheel
 	$(BIN)/python benches/service_limits.py $(WRITE)
-	$(BIN)/python benches/ten_million_users.py $(WRITE)
-
-bench-reliability: $(STAMPS)/wheel target/reliability-peers/stamp
-	$(BIN)/python benches/reliability.py $(if $(ONLY),--only $(ONLY)) $(WRITE)
-
-bench-bad-days: $(STAMPS)/wheel $(STAMPS)/services
-	$(BIN)/python tools/find_packages.py services
-	$(BIN)/python benches/bad_days.py $(if $(ONLY),--only $(ONLY)) $(if $(REPEAT),--repeat $(REPEAT))
 
 clean:
 	rm -rf $(VENV) target fuzz/target .cache .mypy_cache .pytest_cache .ruff_cache
@@ -221,10 +212,6 @@ $(STAMPS)/integrations $(STAMPS)/bench $(STAMPS)/audit $(STAMPS)/docs $(STAMPS)/
 	$(PIP) install --constraint constraints.txt --group $(@F)
 	@touch $@
 
-$(STAMPS)/services: $(STAMPS)/venv tests/integrations/services/constraints.txt pyproject.toml
-	$(PIP) install --constraint tests/integrations/services/constraints.txt --group test-services
-	@touch $@
-
 # The peers need other versions of what the tools need, so each has an environment of its own.
 target/mirror-peers/%/stamp: benches/peers/mirror/%.txt
 	@rm -rf $(@D)
@@ -242,8 +229,6 @@ target/speed/stamp: $(OPTIMISED)/stamp constraints.txt pyproject.toml
 	@touch $@
 
 target/speed-peers/stamp: benches/peers/speed/peers.txt
-target/reliability-peers/stamp: benches/peers/reliability/peers.txt
-target/speed-peers/stamp target/reliability-peers/stamp:
 	@rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<

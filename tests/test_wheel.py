@@ -1,5 +1,6 @@
 """What the installed distribution holds and says of itself."""
 
+import ast
 import importlib.metadata
 import json
 import re
@@ -29,7 +30,6 @@ def test_nothing_is_required_and_the_extras_are_there():
         "airflow",
         "all",
         "cli",
-        "delta",
         "mcp",
         "mirror",
         "report",
@@ -68,7 +68,9 @@ def test_the_wheel_lists_its_crates():
     root = bom["metadata"]["component"]
     assert (root["name"], root["version"]) == ("backread", backread.__version__)
     crates = {
-        (each["name"], each["version"]): each["hashes"][0]["content"] for each in bom["components"]
+        (each["name"], each["version"]): each["hashes"][0]["content"]
+        for each in bom["components"]
+        if not each["name"].startswith("backread-")
     }
     assert {name for name, _ in crates} >= {"pyo3", "reqwest", "ring", "rustls", "tokio"}
     if IN_CHECKOUT:
@@ -86,3 +88,20 @@ def test_the_command_and_the_pytest_plugin_are_registered():
     }
     for point in points.select(group="pytest11"):
         assert point.load()
+
+
+def test_programs_that_freeze_python_find_what_the_native_module_imports():
+    """PyInstaller and similar tools read the imports of Python code only."""
+    imported = re.compile(r'import\("(backread[\w.]+)"')
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src/py").rglob("*.rs")]
+    needed = {name for source in sources for name in imported.findall(source)}
+    assert "backread._client.telemetry" in needed
+    named = set()
+    # Only imports of the client count: a frozen program may not reach those of other parts.
+    for path in (ROOT / "python/backread/_client").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                named |= {each.name for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                named |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+    assert needed - named == set()
