@@ -1,6 +1,5 @@
-"""A connection of Airflow's as a client's arguments; Airflow itself is not needed for that."""
+"""Airflow connections: client arguments, the form, and errors that name a field."""
 
-import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -8,8 +7,10 @@ from typing import Any
 
 import pytest
 
+import fake_airflow
+from backread import BackreadError
 from backread.errors import ConfigurationError
-from backread.integrations.airflow.connection import FIELDS, read_settings
+from backread.integrations.airflow.connection import FIELDS, permanent, read_settings
 from backread.integrations.airflow.provider_info import get_provider_info
 
 SECRET = "told-to-nobody"
@@ -22,21 +23,9 @@ ENVIRONMENT = {
 
 
 def connection(**fields: Any) -> SimpleNamespace:
-    """A connection that lacks nothing, but for what is given as None."""
-    whole: dict[str, Any] = {
-        "conn_id": "chats",
-        "conn_type": "backread",
-        "host": URL,
-        "schema": None,
-        "login": None,
-        "password": SECRET,
-        "port": None,
-        "extra": {"vendor": "acme"},
-    }
-    whole |= fields
-    if isinstance(whole["extra"], dict):
-        whole["extra"] = json.dumps(whole["extra"])
-    return SimpleNamespace(**whole)
+    """A complete connection, except for fields given as None."""
+    whole = {"conn_id": "chats", "host": URL, "password": SECRET, "extra": {"vendor": "acme"}}
+    return fake_airflow.connection(**{**whole, **fields})
 
 
 @pytest.mark.parametrize(
@@ -45,8 +34,7 @@ def connection(**fields: Any) -> SimpleNamespace:
         ({}, URL),
         ({"host": "chat.example.com"}, "https://chat.example.com"),
         ({"host": "chat.example.com", "schema": "api"}, URL),
-        ({"host": "chat.example.com", "schema": "https"}, "https://chat.example.com"),
-        ({"host": "127.0.0.1", "schema": "http", "port": 8000}, "http://127.0.0.1:8000"),
+        ({"host": "http://127.0.0.1", "port": 8000}, "http://127.0.0.1:8000"),
         (
             {"host": "https://chat.example.com/api", "port": 8443},
             "https://chat.example.com:8443/api",
@@ -58,7 +46,7 @@ def connection(**fields: Any) -> SimpleNamespace:
         ({"host": f" {URL}/ "}, f"{URL}/"),
     ],
 )
-def test_the_base_url_comes_from_host_port_and_schema(fields, url):
+def test_the_base_url_is_host_port_and_schema(fields, url):
     assert read_settings(connection(**fields), {}).base_url == url
 
 
@@ -82,14 +70,13 @@ def test_fields_may_be_text_as_in_a_uri():
     }
 
 
-def test_what_is_left_out_comes_from_the_environment():
+def test_missing_fields_come_from_the_environment():
     settings = read_settings(connection(host=None, password=None, extra=None), ENVIRONMENT)
     assert (settings.base_url, settings.api_secret, settings.vendor) == (None, None, None)
     assert settings.masked == (SECRET,)
 
 
-@pytest.mark.parametrize("host", [None, "", "  "])
-@pytest.mark.parametrize("password", [None, "", SECRET])
+@pytest.mark.parametrize(("host", "password"), [(None, None), ("", ""), ("  ", SECRET)])
 @pytest.mark.parametrize(
     ("extra", "named"),
     [
@@ -99,20 +86,18 @@ def test_what_is_left_out_comes_from_the_environment():
         ({"proxy": "http://127.0.0.1:9", "allow_http": True}, "proxy or allow_http"),
     ],
 )
-def test_a_connection_without_a_host_has_no_say_in_who_sees_the_secret(
-    host, password, extra, named
-):
+def test_a_connection_without_a_host_cannot_redirect_the_secret(host, password, extra, named):
     said = f"'chats' has no host, so it may not set {named}; give it a host and a password"
     given = connection(host=host, password=password, extra={"vendor": "acme", **extra}, port=443)
     with pytest.raises(ConfigurationError, match=said) as caught:
         read_settings(given, ENVIRONMENT)
     assert SECRET not in str(caught.value)
-    # With a host and a password they are the connection's own matter.
+    # With a host and a password, the connection's own secret is sent.
     own = connection(extra={"vendor": "acme", **extra})
     assert set(named.split(" or ")) == read_settings(own, ENVIRONMENT).options.keys()
 
 
-def test_a_form_saves_what_nobody_filled_in():
+def test_empty_fields_of_a_form_are_left_out():
     extra = {"vendor": None, "proxy": "", "ca_bundle": None, "allow_http": False, "timeout": 5}
     settings = read_settings(connection(host=None, password=None, extra=extra), ENVIRONMENT)
     assert settings.options == {"allow_http": False, "timeout": 5.0}
@@ -129,7 +114,7 @@ def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host():
         ({"conn_type": "http"}, "has the type 'http', not 'backread'"),
         ({"host": None}, "no host"),
         ({"host": "http://[chat", "port": 1}, "host is not the address"),
-        ({"password": None, "login": SECRET}, "no password but a login, which is not used"),
+        ({"password": None, "login": SECRET}, "no password; give the API secret as password"),
         ({"extra": None}, "no vendor"),
         ({"extra": "{vendor"}, "not JSON"),
         ({"extra": "[1]"}, "not a JSON object"),
@@ -143,7 +128,7 @@ def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host():
         ({"extra": {"vendor": "a", "allow_http": "perhaps"}}, "allow_http must be true"),
     ],
 )
-def test_what_is_wrong_is_named_and_no_secret_with_it(fields, said):
+def test_an_invalid_field_is_named_without_the_secret(fields, said):
     with pytest.raises(ConfigurationError) as caught:
         read_settings(connection(**fields), {})
     assert said in str(caught.value)
@@ -159,14 +144,41 @@ def test_the_password_of_a_proxy_is_masked_too():
     assert "p%40ss" not in repr(settings)
 
 
+@pytest.mark.parametrize(
+    ("status", "field"),
+    [
+        (401, "the field password (API secret)"),
+        (403, "as password (API secret)"),
+        (404, "the field host (Base URL)"),
+        (406, "the field vendor"),
+        (400, None),
+        (503, None),
+    ],
+)
+def test_permanent_errors_name_the_connection_and_its_field(backread_mock, status, field):
+    backread_mock.fault(f"users: status({status})")
+    with backread_mock.client(max_retries=0) as client, pytest.raises(BackreadError) as caught:
+        client.users.page()
+    message = permanent(caught.value, "chats")
+    if field is None:
+        assert message is None
+    else:
+        assert message is not None
+        assert message.startswith("the connection 'chats': GET /external/users")
+        assert f"the service answered {status}: " in message
+        assert field in message
+        assert backread_mock.secret not in message
+
+
 def test_the_form_has_every_field():
     [kind] = get_provider_info()["connection-types"]
-    assert kind["conn-fields"].keys() == FIELDS.keys()
+    assert kind["conn-fields"] == FIELDS
+    assert kind["conn-fields"]["timeout"]["schema"] == {"type": ["number", "null"]}
     assert kind["conn-fields"]["proxy"]["schema"]["format"] == "password"
     assert kind["ui-field-behaviour"]["relabeling"]["password"] == "API secret"
 
 
-def test_neither_the_provider_nor_backread_imports_airflow():
+def test_the_provider_and_the_package_import_neither_airflow_nor_duckdb():
     program = (
         "import sys, backread.integrations.airflow\n"
         "from backread.integrations.airflow import provider_info\n"

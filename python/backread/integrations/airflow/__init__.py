@@ -1,10 +1,9 @@
-"""backread in Apache Airflow: a connection type, a hook, operators, a sensor.
+"""backread in Apache Airflow: a connection type, a hook, operators.
 
 Layers, each of which imports only those before it::
 
-    values, failures, new_messages_query, intervals <- connection, checks, full_runs, provider_info
-        (nothing of Airflow's)
-    names, links, lineage <- assets, hook <- reading, trigger <- sync, shards, sensor
+    connection, arguments, runs, provider_info (without Airflow) <- hook, assets
+        <- base_operators <- sync, shards
 
 Importing Airflow takes more than a second, and Airflow reads `provider_info` in every process that
 it starts, so names are imported on first use.
@@ -21,14 +20,12 @@ if TYPE_CHECKING:
 
     from backread.integrations.airflow.assets import folder_asset
     from backread.integrations.airflow.hook import BackreadHook
-    from backread.integrations.airflow.sensor import NewMessagesSensor
     from backread.integrations.airflow.shards import (
         BackreadCommitOperator,
         BackreadPlanOperator,
         BackreadShardOperator,
     )
     from backread.integrations.airflow.sync import BackreadSyncOperator
-    from backread.integrations.airflow.trigger import NewMessagesTrigger
 
 __all__ = [
     "BackreadCommitOperator",
@@ -36,8 +33,6 @@ __all__ = [
     "BackreadPlanOperator",
     "BackreadShardOperator",
     "BackreadSyncOperator",
-    "NewMessagesSensor",
-    "NewMessagesTrigger",
     "folder_asset",
 ]
 
@@ -47,13 +42,11 @@ _MODULES = {
     "BackreadPlanOperator": "shards",
     "BackreadShardOperator": "shards",
     "BackreadSyncOperator": "sync",
-    "NewMessagesSensor": "sensor",
-    "NewMessagesTrigger": "trigger",
     "folder_asset": "assets",
 }
 
 
-# Not for type checkers, which would take it that any name is there.
+# Not for type checkers, which would accept any name.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
@@ -65,8 +58,7 @@ if not TYPE_CHECKING:
             if error.name is None or error.name.partition(".")[0] != "airflow":
                 raise
             raise ImportError(
-                f"{name} needs Airflow, which is not installed; run: "
-                'pip install "backread[airflow]"',
+                f'{name} needs Airflow 3.2 or later: {error}; run: pip install "backread[airflow]"',
                 name="airflow",
             ) from None
         globals()[name] = value

@@ -1,4 +1,4 @@
-"""Assets for folders, and the events of tasks that filled them."""
+"""How a folder appears in Airflow: as an asset with events, and by a link to its report."""
 
 from __future__ import annotations
 
@@ -6,31 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from airflow.sdk import Asset, AssetAlias  # type: ignore[import-not-found, unused-ignore]
+from airflow.sdk import (  # type: ignore[import-not-found, unused-ignore]
+    Asset,
+    AssetAlias,
+    BaseOperatorLink,
+)
 
-from backread.integrations.airflow.values import is_rendered
+from backread.integrations.airflow.arguments import absolute
 
-__all__ = ["absolute", "emit", "folder_asset", "is_template"]
-
-
-def is_template(value: object) -> bool:
-    """Whether a folder is known only when the task runs: it is not a str, or contains Jinja."""
-    return not isinstance(value, str) or not is_rendered(value)
-
-
-def absolute(name: str, folder: object) -> str:
-    """The folder without a trailing slash; ValueError unless it is absolute or a URI.
-
-    A relative path would depend on each process's working directory.
-    """
-    if not isinstance(folder, str) or not folder:
-        raise ValueError(f"{name} must be the path or URI of a folder, not {folder!r}")
-    if "://" not in folder and not PurePath(folder).is_absolute():
-        raise ValueError(
-            f"{name} must be an absolute path, not {folder!r}: Airflow starts its processes "
-            "in different folders"
-        )
-    return folder.rstrip("/") or "/"
+__all__ = ["MirrorReportLink", "emit", "folder_asset"]
 
 
 def folder_asset(folder: str) -> Any:
@@ -51,3 +35,13 @@ def emit(context: Mapping[str, Any], outlets: Iterable[Any], folder: str, extra:
             events[outlet].add(folder_asset(folder), extra=extra)
         elif isinstance(outlet, Asset):
             events[outlet].extra = extra
+
+
+class MirrorReportLink(BaseOperatorLink):  # type: ignore[misc, unused-ignore]
+    """A button *Report* that leads to the operator's ``report_url``."""
+
+    name = "Report"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """The URL as the task rendered it."""
+        return str(operator.report_url)

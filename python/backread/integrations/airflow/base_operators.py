@@ -6,27 +6,24 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
-
-from backread.errors import BackreadError, RateLimitError
-from backread.integrations.airflow.failures import permanent
-from backread.integrations.airflow.hook import BackreadHook
-from backread.integrations.airflow.names import (
+from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
     AirflowException,
     AirflowFailException,
     AirflowRescheduleException,
-    conf,
 )
-from backread.integrations.airflow.values import one_of, seconds
+
+from backread.errors import BackreadError, RateLimitError
+from backread.integrations.airflow.arguments import Parser, seconds
+from backread.integrations.airflow.connection import permanent
+from backread.integrations.airflow.hook import BackreadHook
 
 if TYPE_CHECKING:
     from backread import Client
 
-__all__ = ["OnRateLimit", "ReadingOperator", "ResumingOperator", "default_deferrable"]
-
-OnRateLimit = Literal["reschedule", "wait"]
+__all__ = ["Context", "LineInterval", "ReadingOperator", "ResumingOperator", "read_arguments"]
 
 SECONDS_BETWEEN_LINES = 30.0
 """The interval between progress log lines."""
@@ -36,9 +33,6 @@ DEFAULT_WAIT = 60.0
 
 FRUITLESS_WAITS = 5
 """After this many 429s with nothing new read in between, the next one fails the attempt."""
-
-LONGEST_RESCHEDULE = 365 * 86_400.0
-"""The longest wait, whatever the service requests; longer ones could overflow dates."""
 
 Context = Mapping[str, Any]
 
@@ -56,7 +50,6 @@ class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
     """
 
     template_fields: tuple[str, ...] = ("backread_conn_id",)
-    template_fields_renderers: ClassVar[dict[str, str]] = {}
     ui_color = "#dcebe6"
 
     def __init__(
@@ -71,7 +64,8 @@ class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
         raise NotImplementedError
 
     def execute(self, context: Context) -> Any:
-        return self._read(context)
+        with self._client("wait") as client:
+            return self.read(context, client)
 
     def on_kill(self) -> None:
         """Ends the read at once; committed work is kept, as with Ctrl-C."""
@@ -81,25 +75,24 @@ class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
             self._reading = False
             raise _EndedError
 
-    def _read(self, context: Context) -> Any:
-        with self._client("wait") as client:
-            return self.read(context, client)
-
     @contextmanager
     def _client(self, waiting: Literal["wait", "raise"]) -> Iterator[Client]:
-        hook = BackreadHook(self.backread_conn_id, on_rate_limit=waiting)
-        with as_airflow_failures(self.backread_conn_id), hook.get_conn() as client, self._endable():
-            yield client
+        """A client for the read; errors that a retry would not fix fail the task at once.
 
-    @contextmanager
-    def _endable(self) -> Iterator[None]:
-        self._reading = True
+        Other backread errors are raised without their cause, so that the log has one exception.
+        """
         try:
-            yield
+            with BackreadHook(self.backread_conn_id, on_rate_limit=waiting).get_conn() as client:
+                self._reading = True
+                yield client
         except _EndedError:
             raise AirflowException(
                 "ended by a signal; committed rows are kept, and the next try continues from there"
             ) from None
+        except BackreadError as error:
+            if (reason := permanent(error, self.backread_conn_id)) is not None:
+                raise AirflowFailException(reason) from None
+            raise error from None
         finally:
             self._reading = False
 
@@ -107,51 +100,32 @@ class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
 class ResumingOperator(ReadingOperator):
     """The base of operators whose `read` continues where it stopped when called again.
 
-    - ``on_rate_limit``: ``"reschedule"`` frees the worker if the service requests a wait (429)
-      longer than ``longest_wait`` (seconds or a timedelta; 60; keep it above 15, since Airflow may
-      take seconds to record the end of a task). Shorter waits stay in the worker, and the attempt
-      fails after the sixth in a row with nothing new read in between. A reschedule
-      is not a failure and uses no retry; the task continues where it stopped. ``"wait"`` always
-      waits in the worker, within the connection's ``deadline`` and ``max_retries``.
+    If the service requests a wait (429):
+
+    - ``longest_wait``: a longer one (seconds or a timedelta; 60) frees the worker: the task is
+      rescheduled, which uses no retry, and continues where it stopped. Shorter waits stay in the
+      worker; the attempt fails after the sixth in a row with nothing new read in between. Keep it
+      above 15, since Airflow may take seconds to record the end of a task.
     - ``give_up_after``: fails the task, regardless of ``retries``, instead of a reschedule that
-      would end this long after the attempt began (seconds or a timedelta; 7 days, like a sensor's
-      ``timeout``). None leaves only the DAG's ``dagrun_timeout``.
-    - ``deferrable``: waits in the triggerer instead of the scheduler; the default is Airflow's
-      option ``[operators] default_deferrable``.
+      would end this long after the attempt began (seconds or a timedelta; 7 days). None leaves
+      only the DAG's ``dagrun_timeout``.
     - All else as `ReadingOperator`.
     """
-
-    _began: datetime
 
     def __init__(
         self,
         *,
-        on_rate_limit: OnRateLimit = "reschedule",
         longest_wait: float | timedelta = 60.0,
         give_up_after: float | timedelta | None = timedelta(days=7),
-        deferrable: bool | None = None,
         **arguments: Any,
     ) -> None:
         super().__init__(**arguments)
-        one_of("on_rate_limit", on_rate_limit, get_args(OnRateLimit))
-        self.on_rate_limit = on_rate_limit
         self.longest_wait = seconds("longest_wait", longest_wait) or 0.0
         self.give_up_after = seconds("give_up_after", give_up_after)
-        self.deferrable = default_deferrable() if deferrable is None else deferrable
         self._progressed = False
 
     def execute(self, context: Context) -> Any:
-        self._began = datetime.now(UTC)
-        return self._read(context)
-
-    def resume(self, context: Context, event: Any = None, began: str | None = None) -> Any:
-        """Continues after a deferred wait, in an attempt that began at ``began``."""
-        self._began = datetime.now(UTC) if began is None else datetime.fromisoformat(began)
-        return self._read(context)
-
-    def _read(self, context: Context) -> Any:
-        if self.on_rate_limit == "wait":
-            return super()._read(context)
+        began = datetime.now(UTC)
         fruitless = 0
         with self._client("raise") as client:
             while True:
@@ -162,67 +136,46 @@ class ResumingOperator(ReadingOperator):
                     fruitless = 0 if self._progressed else fruitless + 1
                     if fruitless > FRUITLESS_WAITS:
                         raise
-                    asked = DEFAULT_WAIT if error.retry_after is None else error.retry_after
-                    self._wait(context, asked)
+                    wait = DEFAULT_WAIT if error.retry_after is None else error.retry_after
+                if wait > self.longest_wait:
+                    self._reschedule(context, wait, began)
+                self.log.info("The service requests a wait of %.1f s (429)", wait)
+                time.sleep(wait)
 
-    def _wait(self, context: Context, wait: float) -> None:
-        if wait <= self.longest_wait:
-            self.log.info("The service requests a wait of %.1f s (429): waiting in this task", wait)
-            time.sleep(wait)
-            return
-        began = self._beginning(context)
-        until = datetime.now(UTC) + timedelta(seconds=min(wait, LONGEST_RESCHEDULE))
-        bound = self.give_up_after
-        if bound is not None and (until - began).total_seconds() > bound:
+    def _reschedule(self, context: Context, wait: float, began: datetime) -> None:
+        """Ends this process of the task, which continues in another after the wait."""
+        # Airflow records when an attempt that was rescheduled before began.
+        began = context["ti"].get_first_reschedule_date(context) or began
+        now, bound = datetime.now(UTC), self.give_up_after
+        if bound is not None and (now - began).total_seconds() + wait > bound:
             raise AirflowFailException(
                 f"gave up: the service requests a wait of {wait:.0f} s (429), which would end "
                 f"later than give_up_after={bound:.0f} s after {began:%Y-%m-%d %H:%M:%S} UTC, when "
                 "this task began; committed rows are kept, and the next run continues from there"
             )
+        until = now + timedelta(seconds=wait)
         self.log.info("The service requests a wait of %.1f s (429): continuing at %s", wait, until)
-        self._reading = False
-        if not self.deferrable:
-            raise AirflowRescheduleException(until)
-        # From the standard provider, which apache-airflow installs.
-        from airflow.providers.standard.triggers.temporal import (  # type: ignore[import-not-found, unused-ignore]
-            DateTimeTrigger,
-        )
-
-        self.defer(
-            trigger=DateTimeTrigger(moment=until),
-            method_name="resume",
-            kwargs={"began": began.isoformat()},
-        )
-
-    def _beginning(self, context: Context) -> datetime:
-        """When the attempt began: Airflow records it for reschedules, and deferrals pass it on."""
-        before: datetime | None = context["ti"].get_first_reschedule_date(context)
-        return self._began if before is None else min(before, self._began)
+        raise AirflowRescheduleException(until)
 
 
-@contextmanager
-def fail_on_bad_arguments() -> Iterator[None]:
-    """Fails the task at once for an invalid rendered argument."""
+def read_arguments(parsers: Mapping[str, Parser], task: object) -> dict[str, Any]:
+    """The values of a task's arguments; an invalid one fails the task at once."""
     try:
-        yield
+        return {name: parse(name, getattr(task, name)) for name, parse in parsers.items()}
     except ValueError as error:
         raise AirflowFailException(str(error)) from None
 
 
-@contextmanager
-def as_airflow_failures(backread_conn_id: str) -> Iterator[None]:
-    """Fails the task at once for errors that a retry would not fix, with only their text.
+class LineInterval:
+    """The time between progress log lines."""
 
-    Other backread errors are raised without their cause, so that the log has one exception.
-    """
-    try:
-        yield
-    except BackreadError as error:
-        if (reason := permanent(error, backread_conn_id)) is not None:
-            raise AirflowFailException(reason) from None
-        raise error from None
+    def __init__(self) -> None:
+        self._since = time.monotonic()
 
-
-def default_deferrable() -> bool:
-    """Airflow's default for ``deferrable``."""
-    return bool(conf.getboolean("operators", "default_deferrable", fallback=False))
+    def is_over(self) -> bool:
+        """Whether the interval is over; if so, starts the next one."""
+        now = time.monotonic()
+        if now - self._since < SECONDS_BETWEEN_LINES:
+            return False
+        self._since = now
+        return True

@@ -1,4 +1,4 @@
-"""Converts an Airflow connection to client arguments, and declares the fields of its form.
+"""An Airflow connection: the fields of its form, the client's arguments, its errors.
 
 Does not import Airflow: any object with a connection's attributes will do.
 """
@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from backread._client.options import ARGUMENTS, Option
 from backread._files.json import parse_json
-from backread.errors import ConfigurationError
+from backread.errors import (
+    AuthenticationError,
+    BackreadError,
+    ConfigurationError,
+    NotFoundError,
+    PermissionDeniedError,
+    StatusError,
+)
 
 __all__ = [
     "CONNECTION_TYPE",
@@ -21,23 +28,11 @@ __all__ = [
     "STANDARD_FIELDS",
     "Settings",
     "describe",
+    "permanent",
     "read_settings",
 ]
 
 CONNECTION_TYPE = "backread"
-
-
-class AirflowConnection(Protocol):
-    """The attributes of a connection that are read."""
-
-    conn_id: Any
-    conn_type: Any
-    host: Any
-    schema: Any
-    login: Any
-    password: Any
-    port: Any
-    extra: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +50,28 @@ class Settings:
     masked: tuple[str, ...] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """How the form shows a client option."""
-
-    label: str
-    description: str
-    kind: str
-    format: str | None = None
-
-    def form(self) -> dict[str, Any]:
-        """The field as a provider declares it."""
-        schema: dict[str, Any] = {"type": [self.kind, "null"]}
-        if self.format is not None:
-            schema["format"] = self.format
-        return {"label": self.label, "description": self.description, "schema": schema}
-
-
 def describe(option: Option) -> str:
     """What an option sets, and what applies if its field is empty."""
     default = option.default_in_words(option.airflow_default)
     return f"{option.help}; {default} if empty" if default else option.help
 
 
-def _field(name: str, option: Option) -> Field:
-    return Field(
-        name.replace("_", " ").capitalize().replace("Ca ", "CA "),
-        describe(option).replace("`", "") + ".",
-        option.kind.json_type,
-        "password" if option.kind.may_hold_password else None,
-    )
+def _field(name: str, option: Option) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": [option.kind.json_type, "null"]}
+    if option.kind.may_hold_password:
+        schema["format"] = "password"
+    return {
+        "label": name.replace("_", " ").capitalize().replace("Ca ", "CA "),
+        "description": describe(option).replace("`", "") + ".",
+        "schema": schema,
+    }
 
 
 OPTIONS = {name: option for name, option in ARGUMENTS.items() if option.in_airflow}
 """The client's arguments that the connection's extra may have."""
 
 FIELDS = {name: _field(name, option) for name, option in OPTIONS.items()}
-"""The fields of the form, stored in the connection's extra under these names."""
+"""The fields of the form as a provider declares them; the connection's extra has their values."""
 
 DEFAULTS = {
     name: option.airflow_default
@@ -112,7 +92,7 @@ STANDARD_FIELDS: dict[str, Any] = {
 """How the form shows the standard fields of every connection."""
 
 
-def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> Settings:
+def read_settings(connection: Any, environ: Mapping[str, str]) -> Settings:
     """A connection's settings.
 
     Missing values come from ``BACKREAD_BASE_URL``, ``BACKREAD_VENDOR`` and
@@ -149,8 +129,7 @@ def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> 
             "https://chat.example.com/api, or set BACKREAD_BASE_URL on the workers"
         )
     if secret is None and (base_url is not None or not environ.get("BACKREAD_API_SECRET")):
-        where = " but a login, which is not used" if connection.login else ""
-        raise ConfigurationError(f"{name} has no password{where}; give the API secret as password")
+        raise ConfigurationError(f"{name} has no password; give the API secret as password")
     if vendor is None and not environ.get("BACKREAD_VENDOR"):
         raise ConfigurationError(
             f"{name} has no vendor; give the vendor word of the service's media type in the "
@@ -162,7 +141,44 @@ def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> 
     return Settings(base_url, secret, vendor, options, tuple(masked))
 
 
-def _options(connection: AirflowConnection, name: str) -> dict[str, Any]:
+def permanent(error: BackreadError, backread_conn_id: str) -> str | None:
+    """The message for an error that a later attempt would get too; None for other errors.
+
+    It names the connection and its field. 404 counts if it ended the whole operation, not for a
+    single missing user.
+    """
+    name = f"the connection {backread_conn_id!r}"
+    if isinstance(error, ConfigurationError):
+        text = str(error)
+        return text if text.startswith(name) else f"{name}: {text}"
+    if not isinstance(error, StatusError):
+        return None
+    match error:
+        case AuthenticationError():
+            advice = (
+                "it rejected the secret; correct the field password (API secret), or "
+                "BACKREAD_API_SECRET if that is empty"
+            )
+        case PermissionDeniedError():
+            advice = "the secret does not have access; set one that does as password (API secret)"
+        case NotFoundError():
+            advice = (
+                "this is not the address of the service; correct the field host (Base URL), or "
+                "BACKREAD_BASE_URL if that is empty"
+            )
+        case StatusError(status_code=406):
+            advice = (
+                "it does not accept the media type; correct the field vendor, or BACKREAD_VENDOR "
+                "if that is empty"
+            )
+        case _:
+            return None
+    request = str(error).partition(": the service answered ")[0]
+    request_id = f"; request id {error.request_id}" if error.request_id else ""
+    return f"{name}: {request}: the service answered {error.status_code}: {advice}{request_id}"
+
+
+def _options(connection: Any, name: str) -> dict[str, Any]:
     try:
         extra = parse_json(connection.extra) if connection.extra else {}
     except ValueError:
@@ -186,16 +202,13 @@ def _options(connection: AirflowConnection, name: str) -> dict[str, Any]:
     return options
 
 
-def _base_url(connection: AirflowConnection, name: str) -> str | None:
+def _base_url(connection: Any, name: str) -> str | None:
     """The address from host, port and schema, into which Airflow splits a URI."""
     host = (connection.host or "").strip()
     if not host:
         return None
-    # In connections of type http the schema is the protocol.
-    path, protocol = str(connection.schema or "").strip("/"), "https"
-    if path in ("http", "https"):
-        path, protocol = "", path
-    url = host if "://" in host else f"{protocol}://{host}"
+    path = str(connection.schema or "").strip("/")
+    url = host if "://" in host else f"https://{host}"
     if connection.port:
         try:
             parts = urlsplit(url)

@@ -26,16 +26,14 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [f"{PACKAGE}.sync", f"{PACKAGE}.shards"],
             }
         ],
-        "sensors": [{"integration-name": name, "python-modules": [f"{PACKAGE}.sensor"]}],
-        "triggers": [{"integration-name": name, "python-modules": [f"{PACKAGE}.trigger"]}],
-        "extra-links": [f"{PACKAGE}.links.MirrorReportLink"],
+        "extra-links": [f"{PACKAGE}.assets.MirrorReportLink"],
         "connection-types": [
             {
                 "connection-type": CONNECTION_TYPE,
                 "hook-class-name": f"{PACKAGE}.hook.BackreadHook",
                 "hook-name": name,
                 "ui-field-behaviour": STANDARD_FIELDS,
-                "conn-fields": {key: field.form() for key, field in FIELDS.items()},
+                "conn-fields": FIELDS,
             }
         ],
     }

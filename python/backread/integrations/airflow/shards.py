@@ -6,29 +6,32 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, get_args
 
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
-
-from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
-from backread.integrations.airflow.base_operators import (
-    SECONDS_BETWEEN_LINES,
-    Context,
-    ReadingOperator,
-    fail_on_bad_arguments,
+from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
+    AirflowFailException,
 )
-from backread.integrations.airflow.intervals import Interval
-from backread.integrations.airflow.lineage import facets
-from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.values import (
+
+from backread.integrations.airflow.arguments import (
+    Parser,
+    absolute,
     at_least_one,
+    check_arguments,
     check_privacy,
     is_rendered,
     one_of,
     set_default,
     switch,
 )
+from backread.integrations.airflow.assets import emit, folder_asset
+from backread.integrations.airflow.base_operators import (
+    Context,
+    LineInterval,
+    ReadingOperator,
+    read_arguments,
+)
 from backread.sharding.shard import Resource
 
 if TYPE_CHECKING:
-    from backread import Client, Shard, WalkReport
+    from backread import Client, Shard
     from backread.landing import Committed, Landed
 
 __all__ = [
@@ -84,8 +87,13 @@ class BackreadPlanOperator(ReadingOperator):
     `BackreadShardOperator` with.
     """
 
-    template_fields = ("folder", "resource", "shards", "workers", "backread_conn_id")
-    template_fields_renderers: ClassVar[dict[str, str]] = {"shards": "py", "workers": "py"}
+    _parsers: ClassVar[dict[str, Parser]] = {
+        "folder": absolute,
+        "resource": one_of(*get_args(Resource)),
+        "shards": at_least_one,
+        "workers": at_least_one,
+    }
+    template_fields = (*_parsers, "backread_conn_id")
 
     def __init__(
         self,
@@ -96,35 +104,22 @@ class BackreadPlanOperator(ReadingOperator):
         workers: int | str | None = None,
         **arguments: Any,
     ) -> None:
-        if not is_template(folder):
-            absolute("folder", folder)
         super().__init__(**arguments)
         self.folder = folder
         self.resource: Resource = resource
         self.shards = shards
         self.workers = workers
-        self._check_arguments()
+        check_arguments(self._parsers, self)
 
     def read(self, context: Context, client: Client) -> list[ShardToRead]:
         from backread import landing, plan
 
-        with fail_on_bad_arguments():
-            folder = absolute("folder", self.folder)
-            self._check_arguments()
-            shards = at_least_one("shards", self.shards)
-            workers = at_least_one("workers", self.workers)
-        planned = plan(client, resource=self.resource, shards=shards, workers=workers)
+        given = read_arguments(self._parsers, self)
+        folder = given.pop("folder")
+        planned = plan(client, **given)
         run_id = landing.begin(folder, planned)
         self.log.info("Planned: %r, in %s", planned, folder)
         return [ShardToRead(folder=folder, run_id=run_id, shard=shard.index) for shard in planned]
-
-    def _check_arguments(self) -> None:
-        """Raises ValueError for an invalid argument; templates are not checked yet."""
-        if is_rendered(self.resource):
-            one_of("resource", self.resource, get_args(Resource))
-        for name in ("shards", "workers"):
-            if is_rendered(value := getattr(self, name)):
-                at_least_one(name, value)
 
 
 class BackreadShardOperator(ReadingOperator):
@@ -145,7 +140,6 @@ class BackreadShardOperator(ReadingOperator):
     """
 
     template_fields = ("shard", "backread_conn_id")
-    template_fields_renderers: ClassVar[dict[str, str]] = {"shard": "json"}
 
     def __init__(
         self,
@@ -166,12 +160,12 @@ class BackreadShardOperator(ReadingOperator):
     def read(self, context: Context, client: Client) -> dict[str, Any]:
         from backread import landing
 
-        folder, run_id, index = _named(self.shard)
+        folder, run_id, index = _place(self.shard)
         shard = landing.load_shard(folder, run_id, index)
-        silence = Interval(SECONDS_BETWEEN_LINES)
+        lines = LineInterval()
 
         def tell(rows: int) -> None:
-            if silence.is_over():
+            if lines.is_over():
                 self.log.info("shard %d: %d rows so far", index, rows)
 
         landed = landing.land(
@@ -204,11 +198,8 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
     run. It sends no requests to the service.
     """
 
-    template_fields = ("folder", "landed", "require_certificate")
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        "landed": "json",
-        "require_certificate": "py",
-    }
+    _parsers: ClassVar[dict[str, Parser]] = {"folder": absolute, "require_certificate": switch}
+    template_fields = (*_parsers, "landed")
     ui_color = "#dcebe6"
 
     def __init__(
@@ -219,42 +210,29 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
         require_certificate: bool | str = False,
         **arguments: Any,
     ) -> None:
-        if not is_template(folder):
-            absolute("folder", folder)
+        if is_rendered(folder):
             set_default(arguments, "outlets", [folder_asset(folder)])
-        if is_rendered(require_certificate):
-            switch("require_certificate", require_certificate)
         super().__init__(**arguments)
         self.folder = folder
         self.landed = landed
         self.require_certificate = require_certificate
-        self._committed: CommitSummary | None = None
+        check_arguments(self._parsers, self)
 
     def execute(self, context: Context) -> CommitSummary:
         from backread import landing
 
-        with fail_on_bad_arguments():
-            folder = absolute("folder", self.folder)
-            must_be_certified = switch("require_certificate", self.require_certificate)
+        given = read_arguments(self._parsers, self)
+        folder = given["folder"]
         read = _landed(self.landed)
-        if must_be_certified:
+        if given["require_certificate"]:
             _require_certificate(folder, read)
         summary = _summary(folder, landing.commit(folder, read[0].run_id, read))
         self.log.info("Committed in %s: %s", folder, summary)
-        self._committed = summary
         emit(context, self.outlets, folder, summary)
         return summary
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
-        """The rows that were committed, for Airflow's provider for OpenLineage."""
-        if self._committed is None:
-            return None
-        # The service is the input of the upstream tasks; this one sends it no requests.
-        summary = self._committed
-        return facets(None, summary["folder"], {summary["resource"]: summary["rows"]})
 
-
-def _named(shard: Mapping[str, Any]) -> tuple[str, str, int]:
+def _place(shard: Mapping[str, Any]) -> tuple[str, str, int]:
     try:
         return str(shard["folder"]), str(shard["run_id"]), int(shard["shard"])
     except (KeyError, TypeError, ValueError):
@@ -279,13 +257,7 @@ def _landed(values: Iterable[Mapping[str, Any]]) -> list[Landed]:
 def _at_its_pace(client: Client, shard: Shard[Any]) -> Client:
     # The folder, the file and the XCom that names them are untrusted.
     shard._require_signature(client)
-    settings = shard.to_dict()["settings"]
-    if settings["base_url"] != client.base_url:
-        raise AirflowFailException(
-            f"the run was planned at {settings['base_url']}, but the connection is to "
-            f"{client.base_url}; plan again"
-        )
-    share = settings["options"]
+    share = shard.to_dict()["settings"]["options"]
     return client.with_options(
         max_concurrency=share["max_concurrency"], rate_limit=share["rate_limit"]
     )
@@ -296,9 +268,7 @@ def _require_certificate(folder: str, read: list[Landed]) -> None:
     from backread.sharding.joining import join_shard_reports
 
     # The first of each shard, as in the commit.
-    chosen: dict[int, WalkReport] = {}
-    for each in read:
-        chosen.setdefault(each.shard, each.report)
+    chosen = {each.shard: each.report for each in reversed(read)}
     plan = landing.load_plan(folder, read[0].run_id)
     if any(shard.index not in chosen for shard in plan):
         # The commit will report the missing shards, and commit nothing.

@@ -5,23 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, cast, get_args
 
-from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
-from backread.integrations.airflow.base_operators import (
-    SECONDS_BETWEEN_LINES,
-    Context,
-    ResumingOperator,
-    fail_on_bad_arguments,
+from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
+    AirflowFailException,
 )
-from backread.integrations.airflow.budget import Budget
-from backread.integrations.airflow.full_runs import full_is_due
-from backread.integrations.airflow.intervals import Interval
-from backread.integrations.airflow.lineage import facets
-from backread.integrations.airflow.links import MirrorReportLink
-from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.values import (
+
+from backread.integrations.airflow.arguments import (
+    Parser,
     at_least_one,
+    check_arguments,
     check_privacy,
     is_rendered,
+    local,
     memory,
     one_of,
     positive_seconds,
@@ -29,6 +23,14 @@ from backread.integrations.airflow.values import (
     set_default,
     switch,
 )
+from backread.integrations.airflow.assets import MirrorReportLink, emit, folder_asset
+from backread.integrations.airflow.base_operators import (
+    Context,
+    LineInterval,
+    ResumingOperator,
+    read_arguments,
+)
+from backread.integrations.airflow.runs import Budget, why_full
 from backread.mirror.report import Mode
 
 if TYPE_CHECKING:
@@ -81,7 +83,6 @@ class BackreadSyncOperator(ResumingOperator):
     - ``full_every``: makes a run ``full`` if the last full one began this long ago (seconds or a
       timedelta), or there was none; of a DAG's regular runs, the nearest one. It uses the mirror's
       table ``runs``, so it does not matter what started the runs.
-    - ``full_every_runs``: makes one in this many runs ``full``.
     - ``max_staleness``: how long a list may go without being read in full, in seconds or as a
       timedelta; 30 days. None for no limit.
     - ``max_requests``, ``max_seconds`` (seconds or a timedelta): end the reading, as in
@@ -101,28 +102,17 @@ class BackreadSyncOperator(ResumingOperator):
     `SyncSummary`; each outlet's event has it as ``extra``.
     """
 
-    template_fields = (
-        "mirror",
-        "mode",
-        "full_every",
-        "full_every_runs",
-        "max_staleness",
-        "max_requests",
-        "max_seconds",
-        "memory_limit",
-        "require_certificate",
-        "report_url",
-        "backread_conn_id",
-    )
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        "full_every": "py",
-        "full_every_runs": "py",
-        "max_staleness": "py",
-        "max_requests": "py",
-        "max_seconds": "py",
-        "memory_limit": "py",
-        "require_certificate": "py",
+    _parsers: ClassVar[dict[str, Parser]] = {
+        "mirror": local,
+        "mode": one_of(*get_args(Mode)),
+        "full_every": seconds,
+        "max_staleness": seconds,
+        "max_requests": at_least_one,
+        "max_seconds": positive_seconds,
+        "memory_limit": memory,
+        "require_certificate": switch,
     }
+    template_fields = (*_parsers, "report_url", "backread_conn_id")
 
     def __init__(
         self,
@@ -130,7 +120,6 @@ class BackreadSyncOperator(ResumingOperator):
         mirror: str,
         mode: Mode = "incremental",
         full_every: float | timedelta | str | None = None,
-        full_every_runs: int | str | None = None,
         max_staleness: float | timedelta | str | None = timedelta(days=30),
         max_requests: int | str | None = None,
         max_seconds: float | timedelta | str | None = None,
@@ -143,14 +132,13 @@ class BackreadSyncOperator(ResumingOperator):
         **arguments: Any,
     ) -> None:
         check_privacy(pseudonymise, drop_bodies, redact)
-        if not is_template(mirror):
-            set_default(arguments, "outlets", [folder_asset(_local(mirror))])
+        if is_rendered(mirror):
+            set_default(arguments, "outlets", [folder_asset(local("mirror", mirror))])
         set_default(arguments, "max_active_tis_per_dag", 1)
         super().__init__(**arguments)
         self.mirror = mirror
         self.mode: Mode = mode
         self.full_every = full_every
-        self.full_every_runs = full_every_runs
         self.max_staleness = max_staleness
         self.max_requests = max_requests
         self.max_seconds = max_seconds
@@ -162,39 +150,34 @@ class BackreadSyncOperator(ResumingOperator):
         self.redact = redact
         if report_url is not None:
             self.operator_extra_links = (MirrorReportLink(),)
-        self._check_arguments()
-        self._silence = Interval(SECONDS_BETWEEN_LINES)
+        check_arguments(self._parsers, self)
+        self._lines = LineInterval()
         self._most_read = 0
-        self._budget: Budget | None = None
-        self._synced: tuple[str, SyncSummary] | None = None
+
+    def execute(self, context: Context) -> Any:
+        given = self._given = read_arguments(self._parsers, self)
+        self._budget = Budget(given["max_requests"], given["max_seconds"])
+        if given["mode"] != "full" and (reason := why_full(given["mirror"], given["full_every"])):
+            self.log.info("This run is full: %s", reason)
+            given["mode"] = "full"
+        return super().execute(context)
 
     def read(self, context: Context, client: Client) -> SyncSummary:
         from backread.mirror import Mirror
 
-        with fail_on_bad_arguments():
-            folder = _local(self.mirror)
-            self._check_arguments()
-            mode = self._mode_now(folder)
-            stale_after = seconds("max_staleness", self.max_staleness)
-            memory_limit = memory(self.memory_limit)
-            must_be_certified = switch("require_certificate", self.require_certificate)
-            if self._budget is None:
-                self._budget = Budget(
-                    at_least_one("max_requests", self.max_requests),
-                    positive_seconds("max_seconds", self.max_seconds),
-                )
+        given, folder = self._given, self._given["mirror"]
         max_requests, max_seconds = self._budget.left()
         mirror = Mirror(
             folder,
-            memory_limit=memory_limit,
+            memory_limit=given["memory_limit"],
             pseudonymise=self.pseudonymise,
             drop_bodies=self.drop_bodies,
             redact=self.redact,
         )
         report = mirror.sync(
             client,
-            mode=mode,
-            max_staleness=stale_after,
+            mode=given["mode"],
+            max_staleness=given["max_staleness"],
             max_requests=max_requests,
             max_seconds=max_seconds,
             on_progress=self._tell,
@@ -210,61 +193,19 @@ class BackreadSyncOperator(ResumingOperator):
                 len(report.unread_users),
                 _shown(report.unread_users),
             )
-        self._synced = client.base_url, summary
-        if must_be_certified:
+        if given["require_certificate"]:
             _require_certificate(report, self.backread_conn_id)
         emit(context, self.outlets, folder, summary)
         return summary
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
-        """The service and the mirror's tables, for Airflow's provider for OpenLineage."""
-        if self._synced is None:
-            return None
-        base_url, summary = self._synced
-        rows = {"users": summary["users_stored"], "messages": summary["messages_stored"]}
-        return facets(base_url, summary["mirror"], rows)
-
-    def _read(self, context: Context) -> Any:
-        self._budget = None
-        return super()._read(context)
-
-    def _check_arguments(self) -> None:
-        """Raises ValueError for an invalid argument; templates are not checked yet."""
-        if is_rendered(self.mode):
-            one_of("mode", self.mode, get_args(Mode))
-        for name in ("full_every", "max_staleness"):
-            if is_rendered(value := getattr(self, name)):
-                seconds(name, value)
-        if is_rendered(self.max_seconds):
-            positive_seconds("max_seconds", self.max_seconds)
-        for name in ("full_every_runs", "max_requests"):
-            if is_rendered(value := getattr(self, name)):
-                at_least_one(name, value)
-        if is_rendered(self.memory_limit):
-            memory(self.memory_limit)
-        if is_rendered(self.require_certificate):
-            switch("require_certificate", self.require_certificate)
-
-    def _mode_now(self, folder: str) -> Mode:
-        due = full_is_due(
-            folder,
-            seconds("full_every", self.full_every),
-            at_least_one("full_every_runs", self.full_every_runs),
-        )
-        if due is None or self.mode == "full":
-            return self.mode
-        self.log.info("This run is full: %s", due)
-        return "full"
-
     def _tell(self, now: SyncProgress) -> None:
-        if self._budget is not None:
-            self._budget.observe(now)
+        self._budget.observe(now)
         # Also called when a read begins; only counts above those of all earlier reads are progress.
         read = now.rows + now.lists
         if read > self._most_read:
             self._most_read = read
             self._progressed = True
-        if self._silence.is_over():
+        if self._lines.is_over():
             self.log.info("%s", _progress(now))
 
 
@@ -285,13 +226,6 @@ def _left(report: SyncReport) -> str:
     if report.lists_left is None:
         return "the list of users is not read to its end"
     return f"{report.lists_done or 0:,} message lists are read, {report.lists_left:,} left"
-
-
-def _local(folder: str) -> str:
-    folder = absolute("mirror", folder)
-    if "://" in folder:
-        raise ValueError(f"mirror must be a path that DuckDB can write to, not {folder!r}")
-    return folder
 
 
 def _summary(mirror: Mirror, report: SyncReport) -> SyncSummary:
