@@ -1,21 +1,25 @@
 """Fixtures for all tests.
 
-``face``: one test body for both clients; the test runs once with `Client` and once with
-`AsyncClient`, and makes its calls through the face, which awaits where that is needed::
+``each_face``: one test body for both clients, where awaiting, cancelling or streaming may differ;
+the test runs once with `Client` and once with `AsyncClient`, and makes its calls through the face,
+which awaits where that is needed::
 
-    def test_get(face, backread_server):
-        client = face.client(backread_server, timeout=5)      # closed after the test
-        user = face.call(client.users.get, 42)                # client.users.get(42), or awaited
-        rows = face.collect(client.users.list())              # for, or async for
-        pages = face.pages(client.users.list())               # for, or async for, over .pages()
-        first = face.take(client.users.list(), 3)             # breaks off after three items
-        table = face.call(client.users.list().to_arrow)       # any method, async or not
-        face.close(client)                                    # close(), or await aclose()
-        user = face.get(server, timeout=5)                    # user 42, by a new client
-        error = face.failure(server, ServerError)             # the error of that
+    def test_get(each_face, backread_server):
+        client = each_face.client(backread_server, timeout=5)     # closed after the test
+        user = each_face.call(client.users.get, 42)               # client.users.get(42), or awaited
+        rows = each_face.collect(client.users.list())             # for, or async for
+        pages = each_face.pages(client.users.list())              # the same over .pages()
+        first = each_face.take(client.users.list(), 3)            # breaks off after three items
+        table = each_face.call(client.users.list().to_arrow)      # any method, async or not
+        each_face.close(client)                                   # close(), or await aclose()
+        user = each_face.get(server, timeout=5)                   # user 42, by a new client
+        error = each_face.failure(server, ServerError)            # the error of that
 
-``face.name`` is "sync" or "async", ``face.kind`` the class. A test that needs more of one face,
-such as cancelling a task, is about that face alone and does not use the fixture.
+``each_face.name`` is "sync" or "async", ``each_face.kind`` the class. A test that needs more of one
+face, such as cancelling a task, is about that face alone and does not use the fixture.
+
+``face``: the same calls by `Client` alone. Most tests use this one, because all below the awaiting
+is the same code.
 
 ``by_hand``: sends requests without a client (see by_hand.py)::
 
@@ -216,9 +220,15 @@ class AsyncFace(Face):
 
 
 @pytest.fixture(params=[SyncFace, AsyncFace], ids=["sync", "async"])
-def face(request: pytest.FixtureRequest) -> Iterator[Face]:
+def each_face(request: pytest.FixtureRequest) -> Iterator[Face]:
     with contextlib.ExitStack() as cleanup:
         yield request.param(cleanup)
+
+
+@pytest.fixture
+def face() -> Iterator[Face]:
+    with contextlib.ExitStack() as cleanup:
+        yield SyncFace(cleanup)
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
 
 @each_resource
 @pytest.mark.backread(world={"seed": 5, "users": 130, "messages_per_user": (0, 4)})
-def test_a_listing_is_taken_as_it_is_and_again(face, backread_mock, consumer, resource):
-    client = face.client(backread_mock)
+def test_a_listing_is_taken_as_it_is_and_again(each_face, backread_mock, consumer, resource):
+    client = each_face.client(backread_mock)
     listing = client.users.list() if resource == "users" else client.messages.all()
     expected = sorted(sent(backread_mock.world, resource))
     requests = []
     for _ in range(2):
         # Within a running loop too, which it blocks.
-        rows = face.call(consumer.rows, listing, TEXT[resource])
+        rows = each_face.call(consumer.rows, listing, TEXT[resource])
         assert sorted(rows) == expected
         assert listing.report.distinct == len(expected)
         requests.append(listing.report.requests)

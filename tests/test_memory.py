@@ -33,17 +33,17 @@ def counted(face: Any, server: Any, authority: Authority) -> dict[str, int]:
     return {moment: int(count) for moment, count in map(str.split, done.stdout.splitlines())}
 
 
-def test_nothing_of_it_is_left_once_the_client_is_closed(face, authority):
+def test_nothing_of_it_is_left_once_the_client_is_closed(each_face, authority):
     with Http2Server(authority) as server:
-        counts = counted(face, server, authority)
+        counts = counted(each_face, server, authority)
     assert counts["before"] == 0
     assert counts["open"] > 0
     assert counts["after"] == 0
 
 
-def test_over_http_1_the_head_of_a_request_is_all_that_is_left(face, authority):
+def test_over_http_1_the_head_of_a_request_is_all_that_is_left(each_face, authority):
     """In the buffer of each connection that wrote it, which is freed as it is."""
     with SecureServer(authority.context("localhost")) as server:
-        counts = counted(face, server, authority)
+        counts = counted(each_face, server, authority)
     assert counts["before"] == 0
     assert counts["after"] <= server.connections < counts["open"]

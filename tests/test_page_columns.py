@@ -127,11 +127,13 @@ def test_numbers_of_extra_stay_what_they_are():
         ("to_pandas", "pyarrow"),
     ],
 )
-def test_a_package_that_is_not_there_is_named(face, backread_mock, monkeypatch, method, package):
+def test_a_package_that_is_not_there_is_named(
+    each_face, backread_mock, monkeypatch, method, package
+):
     if package == "pyarrow" and method == "to_pandas":
         load("pandas")
     monkeypatch.setitem(sys.modules, package, None)
-    for source in (Page(9, 0, 0, (), "users"), face.client(backread_mock).users.list()):
+    for source in (Page(9, 0, 0, (), "users"), each_face.client(backread_mock).users.list()):
         with pytest.raises(ImportError, match=f"pip install {package}"):
-            face.call(getattr(source, method))
+            each_face.call(getattr(source, method))
     assert backread_mock.calls().count == 0

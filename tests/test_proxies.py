@@ -246,7 +246,7 @@ def failures(face: Any, client: Any) -> Iterator[BackreadError]:
 @pytest.mark.parametrize("by", ["argument", "environment"])
 @pytest.mark.parametrize("trouble", ["407", "403", "garbage", "hang up", "unreachable", "TLS"])
 def test_no_failure_shows_the_password(
-    face, secure, authority, propose, caplog, monkeypatch, trouble, by
+    each_face, secure, authority, propose, caplog, monkeypatch, trouble, by
 ):
     caplog.set_level(logging.DEBUG)
     refusal = {
@@ -264,8 +264,8 @@ def test_no_failure_shows_the_password(
     if by == "environment":
         monkeypatch.setenv("HTTPS_PROXY", text)
     options = {"proxy": text} if by == "argument" else {}
-    client = face.client(secure, max_retries=1, deadline=5, **options)
-    for error in failures(face, client):
+    client = each_face.client(secure, max_retries=1, deadline=5, **options)
+    for error in failures(each_face, client):
         assert isinstance(error, ConnectError)
         told = told_by(error) + with_locals(without_the_callers_frame(error))
         told += str(pickle.dumps(error)) + caplog.text

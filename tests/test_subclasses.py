@@ -25,13 +25,13 @@ class AsyncTenant(Tenant, AsyncClient):
 
 
 @pytest.fixture
-def client(face, backread_server, monkeypatch):
+def client(each_face, backread_server, monkeypatch):
     monkeypatch.setenv("BACKREAD_BASE_URL", backread_server.url)
     monkeypatch.setenv("BACKREAD_API_SECRET", backread_server.secret)
     monkeypatch.setenv("BACKREAD_VENDOR", backread_server.vendor)
-    client = {Client: SyncTenant, AsyncClient: AsyncTenant}[face.kind]("ada", max_retries=2)
+    client = {Client: SyncTenant, AsyncClient: AsyncTenant}[each_face.kind]("ada", max_retries=2)
     yield client
-    face.close(client)
+    each_face.close(client)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def client(face, backread_server, monkeypatch):
     ],
     ids=["with_options", "copy", "deepcopy", "pickle"],
 )
-def test_a_copy_has_the_attributes_of_the_subclass(face, client, duplicate):
+def test_a_copy_has_the_attributes_of_the_subclass(each_face, client, duplicate):
     other = duplicate(client)
     assert type(other) is type(client)
     assert (other.tenant, other.tags) == ("ada", ["new"])
-    assert face.call(other.users.get, 42).id == 42
-    face.close(other)
+    assert each_face.call(other.users.get, 42).id == 42
+    each_face.close(other)
 
 
 def test_only_a_deep_copy_has_its_own_lists(client):
@@ -61,8 +61,8 @@ def test_only_a_deep_copy_has_its_own_lists(client):
     assert client.tags == ["new", "shallow"]
 
 
-def test_a_subclass_chooses_what_it_pickles(face, client, monkeypatch):
+def test_a_subclass_chooses_what_it_pickles(each_face, client, monkeypatch):
     monkeypatch.setattr(Tenant, "__getstate__", lambda self: {"tenant": self.tenant}, raising=False)
     other = pickle.loads(pickle.dumps(client))
     assert vars(other) == {"tenant": "ada"}
-    face.close(other)
+    each_face.close(other)

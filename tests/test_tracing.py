@@ -53,9 +53,9 @@ def place(span: ReadableSpan) -> tuple[int, int]:
     return context.trace_id, context.span_id
 
 
-def test_an_operation_is_a_span_with_one_for_each_request(face, scripted, traced):
+def test_an_operation_is_a_span_with_one_for_each_request(each_face, scripted, traced):
     server = scripted(answer(503), answer(200, user(42)))
-    face.call(face.client(server).users.get, 42)
+    each_face.call(each_face.client(server).users.get, 42)
     first, second, operation = traced.spans
     assert operation.name == "backread users.get"
     assert (first.name, first.kind) == ("GET", trace.SpanKind.CLIENT)
@@ -79,8 +79,8 @@ def test_an_operation_is_a_span_with_one_for_each_request(face, scripted, traced
         assert request.end_time <= operation.end_time + 1000
 
 
-def test_an_operation_belongs_to_the_span_of_its_caller(face, scripted, traced):
-    client = face.client(scripted(answer(200, user(42)), answer(200, user(43))))
+def test_an_operation_belongs_to_the_span_of_its_caller(each_face, scripted, traced):
+    client = each_face.client(scripted(answer(200, user(42)), answer(200, user(43))))
 
     def get(user_id: int) -> Any:
         with traced.provider.get_tracer("caller").start_as_current_span("caller"):
@@ -90,7 +90,7 @@ def test_an_operation_belongs_to_the_span_of_its_caller(face, scripted, traced):
         with traced.provider.get_tracer("caller").start_as_current_span("caller"):
             return await client.users.get(user_id)
 
-    face.call(awaited if face.name == "async" else get, 42)
+    each_face.call(awaited if each_face.name == "async" else get, 42)
     (caller,) = traced.named("caller")
     (operation,) = traced.named("backread users.get")
     assert operation.parent is not None
@@ -108,11 +108,11 @@ def test_a_walk_is_one_span_with_all_of_its_requests(face, scripted, traced):
     }
 
 
-def test_an_arrow_stream_and_a_walk_that_is_broken_off_end_their_spans(face, scripted, traced):
-    client = face.client(scripted(paged(users(300))))
-    face.call(client.users.list().to_arrow)
+def test_an_arrow_stream_and_a_walk_that_is_broken_off_end_their_spans(each_face, scripted, traced):
+    client = each_face.client(scripted(paged(users(300))))
+    each_face.call(client.users.list().to_arrow)
     assert len(traced.named("backread users.list")) == 1
-    face.take(client.users.list(), 3)
+    each_face.take(client.users.list(), 3)
     assert len(traced.named("backread users.list")) == 2
 
 
