@@ -54,10 +54,10 @@ def pairs(messages: list[Any]) -> Counter[tuple[int, int]]:
     return Counter((one.user_id, one.id) for one in messages)
 
 
-def test_every_message_of_the_mock_once(face, backread_server):
+def test_every_message_of_the_mock_once(each_face, backread_server):
     world = backread_server.world
-    listing = face.client(backread_server).messages.all()
-    read = face.collect(listing)
+    listing = each_face.client(backread_server).messages.all()
+    read = each_face.collect(listing)
     assert pairs(read) == Counter(
         (user_id, one) for user_id in world.user_ids() for one in world.message_ids(user_id)
     )
@@ -81,36 +81,6 @@ def test_every_message_of_the_mock_once(face, backread_server):
     assert (report.uncertified_users, report.rows_short, report.proving_requests) == ((), 0, 0)
     # The users are on three pages, and linked.
     assert (report.certificate, report.reason) == ("linked", None)
-
-
-def test_the_messages_of_one_user_come_in_the_order_of_the_list(face, backread_server):
-    world = backread_server.world
-    lists: dict[int, list[int]] = {}
-    for one in face.collect(face.client(backread_server).messages.all()):
-        lists.setdefault(one.user_id, []).append(one.id)
-    assert lists == {
-        user_id: found for user_id in world.user_ids() if (found := world.message_ids(user_id))
-    }
-
-
-def test_short_lists_of_few_users_are_certified(face, scripted):
-    service = Service({1: 0, 2: 5, 3: 98})
-    server = scripted(service)
-    listing = face.client(server).messages.all(strict=True)
-    assert pairs(face.collect(listing)) == service.expected
-    report = listing.report
-    assert (report.certificate, report.reason) == ("snapshot", None)
-    assert report.lists_by_certificate == {"snapshot": 3}
-    assert report.uncertified_users == ()
-    assert (report.requests, report.rows, report.total_last) == (4, 103, 103)
-    assert len(server.requests) == 4
-    assert report.ended_at is not None
-
-
-def test_no_users_no_messages(face, scripted):
-    listing = face.client(scripted(Service({}))).messages.all()
-    assert face.collect(listing) == []
-    assert (listing.report.certificate, listing.report.requests) == ("snapshot", 1)
 
 
 def test_the_users_may_be_named(face, scripted):
@@ -137,12 +107,6 @@ def test_no_named_users_is_no_messages(face, scripted):
     server = scripted(Service({1: 2}))
     assert face.collect(face.client(server).messages.all(users=[])) == []
     assert server.requests == []
-
-
-def test_a_user_named_twice_is_read_once(face, scripted):
-    service = Service({1: 2, 2: 3})
-    listing = face.client(scripted(service)).messages.all(users=[1, 2, 1])
-    assert pairs(face.collect(listing)) == service.expected
 
 
 @pytest.mark.parametrize("not_found", [404, 410])
@@ -226,19 +190,6 @@ def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face, scripted):
     assert cut.report.ended_at is not None
 
 
-def test_the_error_of_the_only_list_ends_the_walk(face, scripted):
-    def service(request: Request) -> bytes:
-        if request.path == "/external/users/2/messages":
-            return answer(403, b"not this one")
-        return Service({1: 2, 2: 3, 3: 4})(request)
-
-    listing = face.client(scripted(service)).messages.all(users=[2])
-    with pytest.raises(PermissionDeniedError, match="/external/users/2/messages"):
-        face.collect(listing)
-    assert listing.report.certificate == "uncertified"
-    assert listing.report.reason
-
-
 def test_an_error_of_the_list_of_users_ends_the_walk(face, scripted):
     listing = face.client(scripted(answer(401))).messages.all()
     with pytest.raises(AuthenticationError):
@@ -275,16 +226,6 @@ def test_uncertified_lists_are_counted_and_named(face, scripted):
     assert "2 users" in report.reason
 
 
-def test_users_on_several_pages_leave_the_whole_linked(face, scripted):
-    """Whose messages are read is no better known than the users are."""
-    service = Service(dict.fromkeys(range(1, 121), 0))
-    listing = face.client(scripted(service)).messages.all(strict=True)
-    face.collect(listing)
-    assert listing.report.lists_by_certificate == {"snapshot": 120}
-    assert listing.report.uncertified_users == ()
-    assert (listing.report.certificate, listing.report.reason) == ("linked", None)
-
-
 def test_users_that_are_uncertified_leave_the_whole_uncertified(face, scripted):
     def service(request: Request) -> bytes:
         if request.path == "/external/users":
@@ -313,27 +254,12 @@ def test_a_user_without_an_integer_id_is_not_passed_over_in_silence(face, script
         assert listing.report.certificate == "uncertified"
 
 
-def test_strict_raises_at_the_end(face, scripted):
-    counts = {1: 120, 2: 3}
-
-    def service(request: Request) -> bytes:
-        if request.path == "/external/users/1/messages":
-            return Service(counts, sent=20, total=None)(request)
-        return Service(counts)(request)
-
-    listing = face.client(scripted(service)).messages.all(strict=True)
-    with pytest.raises(IncompleteError) as caught:
-        face.collect(listing)
-    assert caught.value.report.uncertified_users == (1,)
-    assert caught.value.report.distinct == 123
-
-
 @pytest.mark.parametrize("most", [0, 1, 7, 100, 150])
-def test_max_items_is_over_all_lists(face, scripted, most):
+def test_max_items_is_over_all_lists(each_face, scripted, most):
     service = Service(dict.fromkeys(range(1, 21), 20))
     server = scripted(service)
-    listing = face.client(server, max_concurrency=2).messages.all(max_items=most)
-    read = pairs(face.collect(listing))
+    listing = each_face.client(server, max_concurrency=2).messages.all(max_items=most)
+    read = pairs(each_face.collect(listing))
     assert read.total() == most
     assert not read - service.expected
     assert listing.report.certificate == "uncertified"
@@ -341,21 +267,12 @@ def test_max_items_is_over_all_lists(face, scripted, most):
     assert len(server.requests) < 21
 
 
-def test_page_size_is_that_of_the_message_lists(face, scripted):
-    service = Service({1: 5, 2: 3})
-    server = scripted(service)
-    read = face.collect(face.client(server).messages.all(page_size=2))
-    assert pairs(read) == service.expected
-    limits = {one.query["limit"] for one in server.requests if one.path != "/external/users"}
-    assert limits == {"2"}
-
-
-def test_all_as_dicts_and_as_pages(face, scripted):
-    client = face.client(scripted(Service({1: 2, 2: 1})))
-    read = face.collect(client.messages.all(as_dict=True))
+def test_all_as_dicts_and_as_pages(each_face, scripted):
+    client = each_face.client(scripted(Service({1: 2, 2: 1})))
+    read = each_face.collect(client.messages.all(as_dict=True))
     assert sorted(ids(read)) == [1000, 1001, 2000]
     assert read[0].keys() == message(0).keys()
-    pages = face.pages(client.messages.all())
+    pages = each_face.pages(client.messages.all())
     assert sorted(len(page) for page in pages) == [1, 2]
     assert all(len({one.user_id for one in page}) == 1 for page in pages)
 
@@ -368,20 +285,6 @@ def test_breaking_off_ends_all_lists(face, scripted):
     assert sent < 60
     face.call(client.users.page)
     assert len(server.requests) <= sent + 4
-
-
-@pytest.mark.parametrize("most", [1, 2**31, 2**62])
-def test_any_concurrency_reads_all(face, scripted, most):
-    service = Service(dict.fromkeys(range(1, 30), 2))
-    client = face.client(scripted(service), max_concurrency=most)
-    assert pairs(face.collect(client.messages.all())) == service.expected
-
-
-def test_odd_paging_loses_nothing(face, scripted):
-    service = Service({1: 120, 2: 7, 3: 250}, at_most=50, total=None)
-    listing = face.client(scripted(service)).messages.all()
-    assert pairs(face.collect(listing)) == service.expected
-    assert (listing.report.total_first, listing.report.total_last) == (None, None)
 
 
 def test_lists_are_read_side_by_side(face, scripted):
@@ -398,3 +301,22 @@ def test_lists_are_read_side_by_side(face, scripted):
 
     client = face.client(scripted(service), max_concurrency=4, max_retries=0)
     assert len(face.collect(client.messages.all())) == 4
+
+
+def test_a_user_named_twice_is_read_once(face, scripted):
+    service = Service({1: 2, 2: 3})
+    listing = face.client(scripted(service)).messages.all(users=[1, 2, 1])
+    assert pairs(face.collect(listing)) == service.expected
+
+
+def test_the_error_of_the_only_list_ends_the_walk(face, scripted):
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users/2/messages":
+            return answer(403, b"not this one")
+        return Service({1: 2, 2: 3, 3: 4})(request)
+
+    listing = face.client(scripted(service)).messages.all(users=[2])
+    with pytest.raises(PermissionDeniedError, match="/external/users/2/messages"):
+        face.collect(listing)
+    assert listing.report.certificate == "uncertified"
+    assert listing.report.reason

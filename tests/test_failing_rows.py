@@ -8,7 +8,6 @@ test_failing_rows_synced.py.
 import contextlib
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -148,34 +147,6 @@ def test_rows_deleted_after_it_was_left_out_take_no_others_with_them(face, scrip
     assert read.report.certificate == "uncertified"
 
 
-@pytest.mark.parametrize("apart", [1, 2, 3, 4, 60])
-def test_two_of_them_are_left_out(face, scripted, apart):
-    bad = {120, 120 + apart}
-    service = failing(KINDS["users"], "users", lambda page: bool(bad.intersection(page)))
-    read = face.client(scripted(service), max_retries=0).users.list()
-    assert len(face.collect(read)) == 248
-    assert read.report.unreadable_rows == 2
-    for at in bad:
-        assert f"the row at offset {at} fails" in read.report.reason
-
-
-@pytest.mark.parametrize("most", [1, 5, 24, 60])
-def test_pages_that_fail_for_their_length_come_in_parts(face, scripted, most):
-    """As where a proxy ends requests that take longer than a minute."""
-
-    def fails(page: range) -> bool:
-        return page.start > 0 and len(page) > most
-
-    server = scripted(failing(KINDS["users"], "users", fails, FAILURES["504 of a proxy"]))
-    read = face.client(server, max_retries=0).users.list()
-    assert len(face.collect(read)) == 250
-    assert read.report.unreadable_rows == 0
-    assert most < 8 or read.report.certificate in ("counted", "linked")
-    # Once it is known how many rows are answered, no more are requested.
-    refused = [one for one in server.requests if int(one.query["limit"]) > most]
-    assert len(refused) < 30
-
-
 def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted):
     server = scripted(failing(KINDS["users"], "users", lambda page: page.stop > 120))
     read = face.client(server, max_retries=1).users.list()
@@ -225,42 +196,6 @@ def test_an_empty_page_among_short_ones_is_not_requested_for_ever(face, scripted
     assert read.report.certificate == "uncertified"
 
 
-@pytest.mark.parametrize("total", [None, 400])
-@pytest.mark.parametrize("fails_for_good", [True, False])
-def test_a_failure_that_was_read_past_is_no_error_where_the_end_is_not_proved(
-    face, scripted, total, fails_for_good
-):
-    rows = KINDS["users"]
-    failures = itertools.count()
-
-    def service(request: Request) -> Any:
-        offset, limit = int(request.query["offset"]), int(request.query["limit"])
-        page = rows[offset : offset + limit]
-        if offset <= 120 < offset + limit and (fails_for_good or next(failures) < 1):
-            return answer(500, b"oops")
-        return answer(200, {"users": page, "total": total})
-
-    read = face.client(scripted(service), max_retries=0).users.list()
-    assert len(face.collect(read)) == (249 if fails_for_good else 250)
-
-
-def test_a_search_waits_as_long_as_the_service_asks(face, scripted):
-    refused_at: list[float] = []
-    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
-
-    def service(request: Request) -> Any:
-        if request.query["limit"] == "1" and len(refused_at) < 2:
-            refused_at.append(time.monotonic())
-            if len(refused_at) == 1:
-                return answer(429, b"", {"Retry-After": "1"})
-        return whole(request)
-
-    client = face.client(scripted(service), max_retries=1, max_concurrency=1)
-    assert len(face.collect(client.users.list())) == 249
-    refused, again = refused_at
-    assert again - refused >= 1
-
-
 def test_a_search_ends_with_the_error_that_is_no_rows_fault(face, scripted):
     whole = failing(KINDS["users"], "users", lambda page: 120 in page)
 
@@ -303,35 +238,6 @@ def test_a_shard_is_read_around_it(scripted, at):
     assert certificates == ["linked", "uncertified"]
 
 
-def test_a_408_in_a_search_is_no_end_of_it(face, scripted):
-    """A connection that was idle for too long, to a proxy (RFC 9110, 15.5.9)."""
-    refused = iter([True])
-    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
-
-    def service(request: Request) -> Any:
-        if request.query["limit"] != "99" and next(refused, False):
-            return answer(408)
-        return whole(request)
-
-    read = face.client(scripted(service), max_retries=0, max_concurrency=1).users.list()
-    assert len(face.collect(read)) == 249
-
-
-@pytest.mark.parametrize("at", [99, 110, 129])
-def test_a_failure_on_the_last_page_that_was_read_past_is_no_error(face, scripted, at):
-    rows = users(130)
-
-    def service(request: Request) -> Any:
-        offset, limit = int(request.query["offset"]), int(request.query["limit"])
-        if offset <= at < offset + limit:
-            return answer(500, b"oops")
-        return answer(200, {"users": rows[offset : offset + limit]})
-
-    read = face.client(scripted(service), max_retries=0).users.list()
-    assert len(face.collect(read)) == 129
-    assert read.report.certificate == "uncertified"
-
-
 def test_closing_ends_a_wait_in_a_search(scripted):
     whole = failing(KINDS["users"], "users", lambda page: 120 in page)
 
@@ -356,3 +262,36 @@ def test_closing_ends_a_wait_in_a_search(scripted):
     client.close()
     thread.join(PATIENCE)
     assert ["closed" in text for text in ended] == [True]
+
+
+def test_a_408_in_a_search_is_no_end_of_it(face, scripted):
+    """A connection that was idle for too long, to a proxy (RFC 9110, 15.5.9)."""
+    refused = iter([True])
+    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
+
+    def service(request: Request) -> Any:
+        if request.query["limit"] != "99" and next(refused, False):
+            return answer(408)
+        return whole(request)
+
+    read = face.client(scripted(service), max_retries=0, max_concurrency=1).users.list()
+    assert len(face.collect(read)) == 249
+
+
+@pytest.mark.parametrize("total", [None, 400])
+@pytest.mark.parametrize("fails_for_good", [True, False])
+def test_a_failure_that_was_read_past_is_no_error_where_the_end_is_not_proved(
+    face, scripted, total, fails_for_good
+):
+    rows = KINDS["users"]
+    failures = itertools.count()
+
+    def service(request: Request) -> Any:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        page = rows[offset : offset + limit]
+        if offset <= 120 < offset + limit and (fails_for_good or next(failures) < 1):
+            return answer(500, b"oops")
+        return answer(200, {"users": page, "total": total})
+
+    read = face.client(scripted(service), max_retries=0).users.list()
+    assert len(face.collect(read)) == (249 if fails_for_good else 250)

@@ -37,10 +37,6 @@ class Ties:
         return answer(200, {"limit": limit, "offset": offset, "total": total, "messages": page})
 
 
-def scoped(service: Ties, number: int) -> Any:
-    return message(number) if number in OWN else None
-
-
 def of_any_user(service: Ties, number: int) -> Any:
     sender = {"id": 2 if number in FOREIGN else 1}
     return message(number, sender_type="user", sender=sender)
@@ -49,12 +45,6 @@ def of_any_user(service: Ties, number: int) -> Any:
 def committed_late(service: Ties, number: int) -> Any:
     service.late = list(FOREIGN)
     return message(number) if number in {*OWN, *service.late} else None
-
-
-def test_messages_that_ties_hide_are_found_and_counted(face, scripted):
-    listing = face.client(scripted(Ties(scoped))).messages.list(1, strict=True)
-    assert sorted(each.id for each in face.collect(listing)) == OWN
-    assert (listing.report.certificate, listing.report.rows_found_by_id) == ("counted", 2)
 
 
 def test_messages_of_other_users_are_not_taken_for_found_ones(face, scripted):
@@ -105,14 +95,3 @@ def test_a_failed_look_up_costs_the_proof_and_no_row(face, scripted, how):
     assert len(face.collect(listing)) == 250
     assert listing.report.certificate == "uncertified"
     assert "requests for proof were refused" in listing.report.reason
-
-
-def test_a_list_that_repeats_its_first_rows_is_not_proved_by_small_pages(face, scripted):
-    def service(request: Request) -> bytes:
-        limit = int(request.query["limit"])
-        page = [user(number) for number in range(1, 198)][:limit]
-        return answer(200, {"limit": 99, "offset": int(request.query["offset"]), "users": page})
-
-    listing = face.client(scripted(service)).users.list(page_size=3)
-    assert len(face.collect(listing)) == 3
-    assert listing.report.certificate == "uncertified"

@@ -64,10 +64,10 @@ def client_of(face: Any, scripted: Any, service: Service, **options: Any) -> Any
     return face.client(scripted(service), **{"max_retries": 0, "max_concurrency": 4, **options})
 
 
-def test_messages_all_goes_on_and_warns_once(face, scripted, service):
-    listing = client_of(face, scripted, service).messages.all()
+def test_messages_all_goes_on_and_warns_once(each_face, scripted, service):
+    listing = client_of(each_face, scripted, service).messages.all()
     with pytest.warns(IncompleteWarning) as caught:
-        read = face.collect(listing)
+        read = each_face.collect(listing)
     assert len(caught) == 1
     assert "6 lists of messages could not be read, of user 11, 12, 13, 14, 15, 16" in str(
         caught[0].message
@@ -101,25 +101,15 @@ def test_a_strict_listing_is_incomplete(face, scripted, service):
     assert caught.value.report.unread_users == (11, 12, 13, 14, 15, 16)
 
 
-def test_columns_warn_too(face, scripted, service):
+def test_columns_warn_too(each_face, scripted, service):
     pytest.importorskip("pyarrow")
-    client = client_of(face, scripted, service)
+    client = client_of(each_face, scripted, service)
     with pytest.warns(IncompleteWarning, match="6 lists"):
-        table = face.call(client.messages.all().to_arrow)
+        table = each_face.call(client.messages.all().to_arrow)
     assert table.num_rows == 2 * (USERS - 6)
     warnings.simplefilter("error")
     with pytest.raises(IncompleteWarning):
-        face.call(client.messages.all().to_arrow)
-
-
-@pytest.mark.parametrize("fault", BREAKS)
-def test_one_list_by_itself_is_an_error_as_ever(face, scripted, fault):
-    service = Service(3)
-    service.broken = {2: BREAKS[fault]}
-    client = client_of(face, scripted, service)
-    with pytest.raises(Exception, match="/external/users/2/messages"):
-        face.collect(client.messages.list(2))
-    assert len(face.collect(client.messages.list(1))) == 2
+        each_face.call(client.messages.all().to_arrow)
 
 
 def test_a_service_that_answers_nobody_is_no_bad_list(face, scripted):
@@ -135,12 +125,6 @@ def test_a_service_that_answers_nobody_is_no_bad_list(face, scripted):
     client = face.client(scripted(failing), max_retries=0)
     with pytest.raises(ServerError):
         face.collect(client.messages.all())
-
-
-def test_one_request_at_a_time_asks_whether_others_are_answered(face, scripted, service):
-    client = client_of(face, scripted, service, max_concurrency=1)
-    with pytest.warns(IncompleteWarning, match="6 lists"):
-        assert len(face.collect(client.messages.all())) == 2 * (USERS - 6)
 
 
 def test_fifty_lists_in_a_row_are_the_services_fault(face, scripted):
@@ -169,13 +153,6 @@ def test_fifty_lists_in_a_row_do_not_stop_every_sync(scripted, tmp_path):
         report = mirror.sync(client)
     assert report.lists_by_kind == {"unread": 110, "whole": 20}
     assert len(mirror.sql("FROM messages").fetchall()) == 40
-
-
-def test_a_few_lists_of_which_none_can_be_read_end_in_the_error(face, scripted):
-    service = Service(5)
-    service.broken = dict.fromkeys(range(1, 6), BREAKS["500"])
-    with pytest.raises(ServerError):
-        face.collect(client_of(face, scripted, service).messages.all())
 
 
 def test_a_wrong_secret_ends_the_call_at_once(face, scripted):
@@ -216,10 +193,6 @@ def test_a_user_who_cannot_be_asked_for_is_an_unread_list(face, scripted):
         assert len(face.collect(client.messages.all())) == 6
 
 
-def large(number: int, size: int) -> dict[str, Any]:
-    return message(number, body="x" * size)
-
-
 def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path):
     pytest.importorskip("duckdb")
     from backread.mirror import Mirror
@@ -251,20 +224,6 @@ def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path):
         assert rows(mirror, held) == [(2 * USERS,)]
 
 
-def test_many_broken_lists_are_unread_each_time(tmp_path):
-    """Those that could not be read the last time come first, and end no sync."""
-    pytest.importorskip("duckdb")
-    from backread.mirror import Mirror
-    from mirrors import sync
-
-    service = Service(300)
-    service.broken = dict.fromkeys(range(5, 300, 5), BREAKS["403"])
-    mirror = Mirror(tmp_path / "chats")
-    with ScriptedServer(service) as server:
-        for _ in range(3):
-            assert sync(mirror, server).unread_users == tuple(service.broken)
-
-
 def test_a_row_whose_check_fails_stays_as_it_is(tmp_path):
     pytest.importorskip("duckdb")
     from backread.mirror import Mirror
@@ -282,55 +241,6 @@ def test_a_row_whose_check_fails_stays_as_it_is(tmp_path):
         report = sync(mirror, server, mode="full")
     assert report.certificate == "linked"
     assert rows(mirror, "SELECT deleted_at FROM users WHERE id = 7") == [(None,)]
-
-
-@pytest.mark.slow
-def test_a_world_with_every_kind_of_broken_list(tmp_path):
-    """2,000 users; 20 lists broken in six ways, a row of 100 MB and a page of 70 MB."""
-    pytest.importorskip("duckdb")
-    from backread.mirror import Mirror
-    from mirrors import rows, sync
-
-    count = 2_000
-    service = Service(count)
-    undisturbed = Mirror(tmp_path / "undisturbed")
-    with ScriptedServer(service) as server:
-        sync(undisturbed, server)
-        requests = [len(server.requests)]
-        sync(undisturbed, server)
-        requests.append(len(server.requests) - requests[0])
-    faults = list(BREAKS.values())
-    broken = {100 * number: faults[number % 6] for number in range(1, 21)}
-    huge = message(77, body="x" * 100_000_000)
-    service.messages[50] = [message(501), huge, message(502)]
-    service.messages[60] = [large(600 + number, 900_000) for number in range(78)]
-    expected = {
-        number: 2 if number == 50 else len(held) for number, held in service.messages.items()
-    }
-    mirror = Mirror(tmp_path / "chats")
-
-    def held() -> dict[int, int]:
-        found = rows(mirror, "SELECT user_id, count(*) FROM messages GROUP BY user_id")
-        return dict(found)
-
-    with ScriptedServer(service) as server:
-        service.broken = broken
-        sent = 0
-        for run in range(3):
-            if run == 2:
-                service.broken = {}
-            report = sync(mirror, server)
-            unread = tuple(sorted(service.broken))
-            assert report.unread_users == unread
-            assert set(report.uncertified_users) == {*unread, 50}
-            assert held() == {
-                number: rows for number, rows in expected.items() if number not in service.broken
-            }
-            # Retries of broken lists, and the search for what fits of the two large ones, included.
-            assert len(server.requests) - sent <= 1.05 * requests[min(run, 1)]
-            sent = len(server.requests)
-        [(reason,)] = rows(mirror, "SELECT reason FROM lists WHERE user_id = 50")
-        assert "the row at offset 1 is larger than max_response_bytes" in reason
 
 
 @pytest.mark.parametrize("status", [429, 403])
