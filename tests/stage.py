@@ -15,15 +15,14 @@ class Stage:
     def __init__(self) -> None:
         self.answers: list[bytes] = []
         self.sent = 0
-        self.pages: list[int] = []
         self.server = ScriptedServer(self._next)
         self.client = Client(
             self.server.url, self.server.secret, self.server.vendor, max_retries=0, timeout=20
         )
 
     def play(self, *answers: bytes) -> Client:
-        """The last one is repeated for ever; ``pages`` has those that were sent for the list."""
-        self.answers, self.sent, self.pages = list(answers), 0, []
+        """The last one is repeated for ever."""
+        self.answers, self.sent = list(answers), 0
         return self.client
 
     def close(self) -> None:
@@ -32,7 +31,4 @@ class Stage:
 
     def _next(self, request: Request) -> bytes:
         self.sent += 1
-        number = min(self.sent, len(self.answers)) - 1
-        if request.path == "/external/users":
-            self.pages.append(number)
-        return self.answers[number]
+        return self.answers[min(self.sent, len(self.answers)) - 1]

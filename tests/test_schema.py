@@ -19,7 +19,7 @@ pytest.importorskip("pyarrow")
 
 import pyarrow
 
-from backread import _backread, models, typed_dicts
+from backread import _backread, models
 
 COLUMNS = {
     int: pyarrow.int64(),
@@ -73,22 +73,6 @@ def test_a_message_and_its_senders_have_the_fields_of_its_columns():
         for name, (kind, _) in fields(sender, "sender_type", prefix="sender_").items()
     }
     assert fields(models.Message, "sender") | senders == columns("messages")
-
-
-@pytest.mark.parametrize(
-    ("sent", "model"),
-    [
-        (typed_dicts.UserDict, models.User),
-        (typed_dicts.UserAttributeDict, models.UserAttribute),
-        (typed_dicts.UserSenderDict, models.UserSender),
-        (typed_dicts.OperatorSenderDict, models.OperatorSender),
-        (typed_dicts.MessageDict, models.Message),
-    ],
-)
-def test_a_dict_as_sent_has_the_fields_of_the_model(sent, model):
-    ours = {field.name for field in dataclasses.fields(model)} - {"extra", "user_id"}
-    assert set(sent.__annotations__) == ours
-    assert sent.__required_keys__ == ours & {"id"}
 
 
 def test_a_class_with_other_fields_is_refused():
