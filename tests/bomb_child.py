@@ -16,8 +16,6 @@ from backread import AsyncClient, BackreadError, Client, Page
 
 READS = {
     "get": lambda client: client.users.get(42),
-    "page": lambda client: client.users.page(),
-    "list": lambda client: client.users.list().to_list(),
     "dicts": lambda client: client.messages.list(42, as_dict=True).to_list(),
     "arrow": lambda client: client.users.list().to_arrow(),
     "all": lambda client: client.messages.all().to_list(),

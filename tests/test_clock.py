@@ -4,15 +4,13 @@ import copy
 import os
 import pickle
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from backread import Client, DeadlineExceededError, RateLimitError
 from backread.testing import Clock
-from canned import envelope, message, paged, user, users
+from canned import paged, user, users
 from interpreter import check_silent, run
 from scripted_server import Request, answer
 from waiting import AT_ONCE
@@ -43,108 +41,15 @@ def limited_first(times: int, service: Any) -> Any:
     return respond
 
 
-def test_a_walk_waits_in_virtual_time_and_says_so(face, scripted, clock):
+def test_a_walk_waits_in_virtual_time_and_says_so(each_face, scripted, clock):
     began = time.monotonic()
     server = scripted(limited_first(2, paged(users(250))))
-    listing = on_clock(face, server, clock).users.list()
-    assert len(face.collect(listing)) == 250
+    listing = on_clock(each_face, server, clock).users.list()
+    assert len(each_face.collect(listing)) == 250
     assert clock.slept == [30, 30]
     assert clock.now == START + timedelta(minutes=1)
     assert (listing.report.started_at, listing.report.ended_at) == (START, clock.now)
     assert time.monotonic() - began < AT_ONCE
-
-
-def test_what_holds_all_requests_is_one_wait(face, scripted, clock):
-    messages = envelope([message(1)], key="messages")
-
-    def service(request: Request) -> bytes:
-        if request.path == "/external/users":
-            return paged(users(40))(request)
-        if request.path == "/external/users/7/messages" and not clock.slept:
-            return LIMITED
-        return answer(200, messages)
-
-    listing = on_clock(face, scripted(service), clock).messages.all()
-    assert len(face.collect(listing)) == 40
-    assert clock.slept == [30]
-    assert listing.report.ended_at - listing.report.started_at == timedelta(seconds=30)
-
-
-def test_a_limit_per_minute_that_names_no_wait_is_outlasted(face, scripted, clock):
-    counted: dict[int, int] = {}
-    refused = []
-
-    def service(request: Request) -> bytes:
-        minute = int((clock.now - START).total_seconds() + 20) // 60
-        counted[minute] = counted.get(minute, 0) + 1
-        if counted[minute] > 20:
-            refused.append(clock.now)
-            return answer(429, b"Too many requests")
-        if request.path == "/external/users":
-            return paged(users(150))(request)
-        return answer(200, envelope([message(1)], key="messages"))
-
-    listing = on_clock(face, scripted(service), clock).messages.all()
-    assert len(face.collect(listing)) == 150
-    assert listing.report.certificate == "linked"
-    assert len(refused) < 100
-    assert clock.now - START < timedelta(minutes=12)
-
-
-def test_refusals_that_name_no_wait_end_after_a_minute(face, scripted, clock):
-    server = scripted(lambda request: answer(429, b"Too many requests"))
-    client = on_clock(face, server, clock)
-    lasted = []
-    for _ in range(2):
-        began = clock.now
-        with pytest.raises(RateLimitError) as caught:
-            face.call(client.users.get, 42)
-        assert len(caught.value.attempts) == 6
-        lasted.append((clock.now - began).total_seconds())
-    assert 60 < lasted[0] < 70
-    assert lasted[1] < 10
-
-
-def test_calls_that_are_refused_together_give_up_together(scripted, clock):
-    server = scripted(lambda request: answer(429, b"Too many requests"))
-    client = Client._on_clock(clock, server.url, server.secret, server.vendor)
-    with ThreadPoolExecutor(16) as threads:
-        calls = [threads.submit(client.users.get, number) for number in range(1, 17)]
-        errors = [call.exception() for call in calls]
-    assert {type(error) for error in errors} == {RateLimitError}
-    assert clock.now - START < timedelta(minutes=3)
-
-
-def test_a_wait_past_the_deadline_is_not_begun(face, scripted, clock):
-    client = on_clock(face, scripted(LIMITED), clock, deadline=20)
-    with pytest.raises(DeadlineExceededError) as caught:
-        face.call(client.users.get, 42)
-    assert caught.value.wait == 30
-    assert clock.slept == []
-
-
-def test_the_deadline_of_a_call_runs_in_virtual_time(face, scripted, clock):
-    client = on_clock(face, scripted(lambda request: LIMITED), clock, deadline=70)
-    with pytest.raises(DeadlineExceededError) as caught:
-        face.call(client.users.get, 42)
-    assert clock.slept == [30, 30]
-    assert [one.seconds_waited for one in caught.value.attempts] == [0, 30, 30]
-
-
-def test_a_date_to_retry_after_is_one_of_the_clock(face, scripted, clock):
-    later = answer(503, headers={"Retry-After": "Thu, 01 Jan 2026 01:00:00 GMT"})
-    client = on_clock(face, scripted(later, answer(200, user(42))), clock)
-    assert face.call(client.users.get, 42).id == 42
-    assert clock.slept == [3600]
-
-
-def test_a_rate_limit_spaces_requests_in_virtual_time(face, scripted, clock):
-    server = scripted(lambda request: answer(200, user(42)))
-    client = on_clock(face, server, clock, rate_limit=0.1)
-    for _ in range(5):
-        face.call(client.users.get, 42)
-    assert clock.now == START + timedelta(seconds=40)
-    assert clock.slept == []
 
 
 def test_copies_keep_the_clock_and_a_pickle_does_not(face, scripted, clock, monkeypatch):

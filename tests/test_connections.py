@@ -48,14 +48,6 @@ def test_connections_are_used_again(face, service):
     assert service.connections < 10
 
 
-def test_a_connection_that_went_stale_is_no_failure(face, service):
-    service.keeps = False
-    client = face.client(service)
-    for _ in range(5):
-        assert face.call(client.users.get, 42).id == 42
-    assert service.connections >= 5
-
-
 def test_a_connection_that_the_service_ended_between_two_calls_costs_no_attempt(service):
     """Nobody looks after it between two calls that wait."""
     service.keeps = False

@@ -1,4 +1,7 @@
-"""Statuses and broken answers: what error each is, what it carries, what is tried again."""
+"""Statuses and broken answers: what error each is, and what it carries.
+
+What is retried is in test_faults.py and src/core/retry.
+"""
 
 import gzip
 import re
@@ -23,8 +26,6 @@ from scripted_server import HANG_UP, RESET, Place, answer
 
 FINE = answer(200, user(42))
 HALF = b'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"id": 42, '
-HALF_CHUNKED = b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{"id": 42\r\n'
-HALF_GZIP = answer(200, gzip.compress(b'{"id": 42}')[:-9], {"content-encoding": "gzip"})
 
 
 def failure(face: Any, server: Any, kind: type[Exception] = Exception, **options: Any) -> Any:
@@ -146,39 +147,6 @@ def test_the_answers_of_the_mock_become_errors_too(face, backread_server):
     face.close(other)
 
 
-@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 405, 406, 409, 418, 422])
-def test_what_will_not_pass_by_itself_is_not_tried_again(face, scripted, status):
-    server = scripted(answer(status), FINE)
-    error = face.failure(server, StatusError, max_retries=5)
-    assert len(server.requests) == 1
-    assert len(error.attempts) == 1
-
-
-PASSING = {
-    "408": answer(408),
-    "429": answer(429),
-    "500": answer(500),
-    "502": answer(502),
-    "503": answer(503),
-    "504": answer(504),
-    "no answer": HANG_UP,
-    "a reset": RESET,
-    "half a body": HALF,
-    "half a chunked body": HALF_CHUNKED,
-    "half a gzip body": HALF_GZIP,
-    "HTML": answer(200, "<!doctype html><title>Please wait</title>"),
-    "an empty body": answer(200, ""),
-    "half a JSON": answer(200, '{"id": 42, "name": "A'),
-}
-
-
-@pytest.mark.parametrize("name", PASSING)
-def test_what_may_pass_by_itself_is_tried_again(face, scripted, name):
-    server = scripted(PASSING[name], FINE)
-    assert face.get(server, max_retries=1, timeout=10).id == 42
-    assert [one.target for one in server.requests] == ["/external/users/42"] * 2
-
-
 def test_a_walk_tries_again_and_its_report_counts_it(face, scripted):
     page = answer(200, envelope([user(1), user(2)]))
     listing = face.client(scripted(answer(503), HALF, page), max_retries=2).users.list()
@@ -188,9 +156,9 @@ def test_a_walk_tries_again_and_its_report_counts_it(face, scripted):
     assert listing.report.certificate == "snapshot"
 
 
-def test_the_last_failure_is_raised_and_carries_every_attempt(face, scripted):
+def test_the_last_failure_is_raised_and_carries_every_attempt(each_face, scripted):
     server = scripted(answer(503, b"first"), HANG_UP, HALF, answer(500, b"last"))
-    error = failure(face, server, ServerError, max_retries=3)
+    error = failure(each_face, server, ServerError, max_retries=3)
     assert (error.status_code, error.body) == (500, b"last")
     assert [one.status for one in error.attempts] == [503, None, None, 500]
     assert all(one.error for one in error.attempts)
@@ -247,10 +215,10 @@ def test_any_success_with_a_user_in_it_is_a_success(face, scripted, status):
     assert face.get(server).id == 42
 
 
-def test_an_error_in_the_middle_of_a_walk_comes_after_the_rows_before_it(face, scripted):
+def test_an_error_in_the_middle_of_a_walk_comes_after_the_rows_before_it(each_face, scripted):
     first = envelope([user(one) for one in range(1, 100)], total=150)
     server = scripted(answer(200, first), answer(403))
-    listing = face.client(server).users.list()
+    listing = each_face.client(server).users.list()
     seen: list[int] = []
 
     async def read_async() -> None:
@@ -262,7 +230,7 @@ def test_an_error_in_the_middle_of_a_walk_comes_after_the_rows_before_it(face, s
             seen.append(one.id)
 
     with pytest.raises(PermissionDeniedError, match="offset=96"):
-        face.call(read if face.name == "sync" else read_async)
+        each_face.call(read if each_face.name == "sync" else read_async)
     assert seen == list(range(1, 100))
     report = listing.report
     assert (report.requests, report.pages, report.rows) == (2, 1, 99)

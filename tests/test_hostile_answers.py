@@ -1,4 +1,4 @@
-"""Answers broken on the wire: by every read the same error, and tried again where that helps."""
+"""Answers broken on the wire: by each read the same error, and tried again where that helps."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from scripted_server import RESET, Answer, Place
 def check_refused(
     face: Any, scripted: Any, make: Callable[[bytes], Answer], kind: type[Exception]
 ) -> None:
-    """Every read fails alike, and succeeds where the next answer is whole."""
+    """Reads fail alike, and succeed where the next answer is whole."""
     for name, read in READS.items():
         server = scripted(serve(make))
         with pytest.raises(kind) as caught:
@@ -27,12 +27,12 @@ def check_refused(
         assert type(caught.value) is kind, name
         assert f"GET {server.requests[0].target}: " in str(caught.value)
         assert len(caught.value.attempts) == len(server.requests) == 1
-    for name in ("get", "columns"):
+    for name, read in READS.items():
         # The second attempt meets a service that is well again.
         once = scripted(
             lambda request: serve(make if len(once.requests) == 1 else sized)(request)  # noqa: B023
         )
-        assert READS[name](face, face.client(once, max_retries=1, timeout=60)) == [42]
+        assert read(face, face.client(once, max_retries=1, timeout=60)) == [42], name
         assert len(once.requests) == 2
 
 
@@ -48,10 +48,10 @@ def test_an_answer_without_a_head_is_no_answer(face, scripted, fault):
 
 @pytest.mark.parametrize("fault", OVERSIZED)
 def test_a_head_that_is_too_large_is_not_asked_for_again(face, scripted, fault):
-    for name in ("get", "columns"):
+    for read in READS.values():
         server = scripted(serve(OVERSIZED[fault]))
         with pytest.raises(TransportError, match="headers are larger") as caught:
-            READS[name](face, face.client(server, max_retries=3))
+            read(face, face.client(server, max_retries=3))
         assert type(caught.value) is TransportError
         assert len(caught.value.attempts) == len(server.requests) == 1
 

@@ -53,18 +53,7 @@ def test_a_bomb_takes_no_more_than_the_limit(scripted, bomb, limit):
 
 @needs_linux
 @pytest.mark.slow
-@pytest.mark.parametrize("bomb", UNASKED)
-def test_what_is_packed_as_nobody_asked_for_is_not_unpacked(scripted, bomb):
-    assert refused(scripted, UNASKED[bomb], "get", 64 * 2**20) in (
-        "TruncatedBodyError",
-        "DecodeError",
-    )
-
-
-@needs_linux
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sync", "async"])
-@pytest.mark.parametrize("read", ["get", "page", "list", "dicts", "arrow", "all"])
+@pytest.mark.parametrize(("kind", "read"), [("sync", "dicts"), ("sync", "arrow"), ("async", "all")])
 def test_no_read_takes_more_than_the_limit(scripted, kind, read):
     bomb = BOMBS["gzip"]
     assert refused(scripted, bomb, read, 16 * MEGABYTES, kind) == "ResponseTooLargeError"
@@ -79,7 +68,7 @@ def test_half_surrogates_are_mended_where_they_stand(scripted):
     assert refused(scripted, lambda: answer(200, body), "get", limit) == "DecodeError"
 
 
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("bomb", ["plain", "zstd"])
 def test_a_bomb_is_an_error_that_is_tried_again_in_smaller_pages_alone(face, scripted, bomb):
     server = scripted(lambda request: BOMBS[bomb]())
     client = face.client(server, max_response_bytes=300_000, timeout=30)

@@ -55,18 +55,6 @@ def test_a_client_that_is_told_nothing_backs_off(face, mock):
     assert mock.statuses()[429] >= 1
 
 
-def test_what_is_told_is_enough(mock, by_hand):
-    mock.rate = Rate(0.2)
-    caller = by_hand(mock)
-    assert caller("/external/users").status == 200
-    refused = caller("/external/users")
-    assert refused.status == 429
-    mock.clock.advance(int(refused.headers["retry-after"]) - 0.5)
-    assert caller("/external/users").status == 429
-    mock.clock.advance(0.5)
-    assert caller("/external/users").status == 200
-
-
 def test_headers_come_with_every_answer(mock, by_hand):
     mock.rate = "2/s burst=2 says=headers"
     caller = by_hand(mock)

@@ -66,14 +66,6 @@ def test_the_certificates_of_ca_bundle_are_trusted(face, serve, authority, kind)
     trusted(face, serve(authority.context("localhost")), kind(authority.file))
 
 
-def test_an_address_may_be_what_a_certificate_names(face, serve, authority):
-    trusted(face, serve(authority.context("127.0.0.1"), host="127.0.0.1"), authority.file)
-
-
-def test_an_intermediate_that_the_server_sends_is_followed_to_its_root(face, serve, authority):
-    trusted(face, serve(authority.context("localhost", intermediate=True)), authority.file)
-
-
 def test_the_certificates_of_ssl_cert_file_are_trusted_besides_those_of_ca_bundle(
     face, serve, authority, another, monkeypatch
 ):
@@ -165,15 +157,6 @@ def test_a_certificate_of_another_host_is_refused(face, serve, authority, issued
     refused(face, server, "certificate", "base_url", ca_bundle=authority.file)
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_tls_1_2_and_1_3_are_spoken(face, serve, authority, version):
-    context = authority.context("localhost")
-    context.minimum_version = context.maximum_version = version
-    server = serve(context)
-    trusted(face, server, authority.file)
-    assert server.versions == [version.name.replace("_", ".")]
-
-
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 @pytest.mark.parametrize("version", ["TLSv1", "TLSv1_1"])
 def test_older_versions_are_refused(face, serve, authority, version):
@@ -251,12 +234,6 @@ def test_an_ssl_cert_file_that_cannot_be_used_is_named(authority, tmp_path, monk
         Client("https://localhost", "secret", "example")
     assert str(file) in str(caught.value)
     assert "PEM" in str(caught.value)
-
-
-def test_variables_that_are_set_to_nothing_are_not_set(face, serve, authority, monkeypatch):
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
-        monkeypatch.setenv(name, "")
-    trusted(face, serve(authority.context("localhost")), authority.file)
 
 
 def test_certificates_are_nothing_to_plain_http_on_this_machine(face, scripted, monkeypatch):
