@@ -9,10 +9,6 @@ import canned
 from backread.testing import Lane
 
 USER_FIELDS, MESSAGE_FIELDS = list(canned.user(1)), list(canned.message(1))
-SENDER_FIELDS = {
-    "user": ["id", "name", "email"],
-    "operator": ["id", "forename", "surname", "email", "picture_thumb_url"],
-}
 
 
 class Answer:

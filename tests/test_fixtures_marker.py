@@ -117,47 +117,6 @@ def test_dialect(backread_mock): ...
     )
 
 
-def test_a_wrong_value_is_named_by_the_marker_and_nothing_else_is_shown(pytester):
-    done = outcome(
-        pytester,
-        """
-from backread.testing import Fault
-
-@pytest.mark.backread(world=5)
-def test_world(): ...
-
-@pytest.mark.backread(world={"usres": 5})
-def test_argument(): ...
-
-@pytest.mark.backread(dialect={"order": "newest"})
-def test_dialect(): ...
-
-@pytest.mark.backread(faults=[Fault.status(503)])
-def test_fault(): ...
-
-@pytest.mark.backread(rate=5)
-def test_rate(): ...
-
-@pytest.mark.backread(faults=None)
-def test_none(backread_mock):
-    assert backread_mock.faults == ()
-""",
-        errors=5,
-        passed=1,
-    )
-    done.stdout.fnmatch_lines(
-        [
-            "@pytest.mark.backread: world: a World, or a dict of its arguments, not 5",
-            "@pytest.mark.backread: *usres*",
-            "@pytest.mark.backread: dialect: a Dialect, or its text *'hostile order=newest'*",
-            "@pytest.mark.backread: faults: whole rules as text, *not Fault('status(503)')*",
-            "@pytest.mark.backread: rate: a Rate, its text *, not 5",
-        ]
-    )
-    done.stdout.no_fnmatch_line("*another exception*")
-    done.stdout.no_fnmatch_line("*pytest_plugin.py*")
-
-
 def test_the_marker_brings_the_lane_and_its_checks(pytester):
     done = outcome(
         pytester,

@@ -125,14 +125,6 @@ def test_the_state_shows_the_server_and_its_lanes(admin_server, admin):
     assert set(state["dialects"]["switches"]) == set(lane["dialect"]["switches"])
 
 
-def test_every_choice_of_a_dialect_can_be_chosen(admin):
-    for name, choice in admin("GET", "state")["dialects"]["switches"].items():
-        values = choice if isinstance(choice, list) else [choice["least"], choice["most"]]
-        for value in values:
-            said = admin("PUT", "lanes/main/dialect", {"dialect": f"hostile {name}={value}"})
-            assert said["switches"][name] == str(value)
-
-
 def test_the_journal_goes_on_where_it_was_read_to(caller, admin_server, admin):
     for offset in range(5):
         caller(f"/external/users?offset={offset}&limit=1")
@@ -256,12 +248,6 @@ def test_the_world_is_changed_by_hand(admin_server, admin):
     admin("POST", path, {"remove_user": 42})
     assert 42 not in world.user_ids()
     assert admin("GET", path)["fingerprint"] != before["fingerprint"]
-
-
-def test_a_world_of_billions_of_messages_is_not_counted():
-    with MockServer(World(users=2**31)) as admin_server, Admin(admin_server) as admin:
-        world = admin("GET", "lanes/main/world")
-        assert (world["total_users"], world["total_messages"]) == (2**31, None)
 
 
 def test_the_world_changes_between_two_pages_and_the_audit_says_what_was_lost(

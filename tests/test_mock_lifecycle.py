@@ -1,15 +1,12 @@
 """The mock as a thing that starts, takes what comes, and stops."""
 
-import contextlib
 import http.client
 import mmap
 import os
 import socket
 import subprocess
 import sys
-import threading
 import time
-from typing import Any
 
 import pytest
 
@@ -89,46 +86,6 @@ def test_a_server_that_is_dropped_stops():
     port = MockServer(World(users=1)).port
     with pytest.raises(ConnectionError):
         socket.create_connection(("127.0.0.1", port))
-
-
-def test_many_connections_at_once(backread_server):
-    failed: list[Any] = []
-
-    def work() -> None:
-        ask = Caller(backread_server)
-        for _ in range(50):
-            if ask("/external/users?limit=99").status != 200:
-                failed.append(ask)
-        ask.connection.close()
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"\x00\xff\r\n\r\n",
-        b"GET\r\n\r\n",
-        b"GET /external/users HTTP/9.9\r\n\r\n",
-        b"GET /" + b"x" * 100_000,
-        b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
-        b"",
-    ],
-)
-def test_what_is_no_request_harms_nobody(backread_server, sent):
-    address = ("127.0.0.1", backread_server.port)
-    # It may refuse what is too long before all of it was sent.
-    with socket.create_connection(address, PATIENCE) as connection, contextlib.suppress(OSError):
-        connection.sendall(sent)
-        connection.shutdown(socket.SHUT_WR)
-    ask = Caller(backread_server)
-    assert ask("/external/users").status == 200
-    ask.connection.close()
 
 
 def test_no_python_runs_while_it_answers(tmp_path):

@@ -49,25 +49,6 @@ def test_a_website_does_not_reach_the_mock_by_a_name_of_its_own(server, path):
         assert status(server, path, host) != 403
 
 
-def test_secrets_are_random_and_told_apart_from_real_ones(server):
-    with MockServer(World(users=1)) as other, server.lane() as one, server.lane() as two:
-        secrets = [server.secret, other.secret, one.secret, two.secret]
-        assert len({*secrets}) == 4
-        assert all(re.fullmatch("mock_.*[0-9a-f]{32}", secret) for secret in secrets)
-        port = other.port
-    with MockServer(World(users=1), port=port) as again:
-        assert again.secret != secrets[1]
-
-
-def test_a_secret_of_ones_own_is_kept():
-    with (
-        MockServer(World(users=1), secret="mock_for_the_shop") as server,
-        server.client() as client,
-    ):
-        assert server.secret == "mock_for_the_shop"
-        assert client.users.get(42).id == 42
-
-
 @pytest.mark.slow
 def test_a_head_that_does_not_end_loses_its_connection(server):
     right = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
@@ -115,3 +96,13 @@ def test_a_head_is_refused_before_it_is_large(server):
     with connected(server) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: " + b"x" * 20_000)
         assert connection.recv(12) == b"HTTP/1.1 431"
+
+
+def test_secrets_are_random_and_told_apart_from_real_ones(server):
+    with MockServer(World(users=1)) as other, server.lane() as one, server.lane() as two:
+        secrets = [server.secret, other.secret, one.secret, two.secret]
+        assert len({*secrets}) == 4
+        assert all(re.fullmatch("mock_.*[0-9a-f]{32}", secret) for secret in secrets)
+        port = other.port
+    with MockServer(World(users=1), port=port) as again:
+        assert again.secret != secrets[1]

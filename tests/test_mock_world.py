@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import re
 import time
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
@@ -10,45 +9,7 @@ from typing import Any
 import pytest
 
 from backread.testing import MockServer, World
-from by_hand import MESSAGE_FIELDS, SENDER_FIELDS, USER_FIELDS, Caller
-
-TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-
-
-def test_each_row_has_the_fields_of_the_interface_and_their_types():
-    world = World(seed=3, users=60, messages_per_user=(0, 150))
-    kinds = set()
-    for user_id in world.user_ids():
-        row: Any = world.user(user_id)
-        assert list(row) == USER_FIELDS
-        assert row["id"] == user_id
-        for name in ("created_at", "updated_at", "online_at"):
-            assert TIMESTAMP.fullmatch(row[name])
-        assert row["created_at"] <= row["updated_at"]
-        assert all(isinstance(row[name], str) for name in USER_FIELDS[1:-1])
-        for attribute in row["user_attributes"]:
-            assert list(attribute) == ["name", "value"]
-            assert all(isinstance(value, str) for value in attribute.values())
-        last = row["created_at"]
-        for position, message_id in enumerate(world.message_ids(user_id)):
-            message: Any = world.message(user_id, message_id)
-            assert list(message) == MESSAGE_FIELDS
-            assert list(message["sender"]) == SENDER_FIELDS[message["sender_type"]]
-            assert TIMESTAMP.fullmatch(message["created_at"])
-            assert isinstance(message["body"], str)
-            for name in ("read_by_user", "read_by_operator", "auto_invitation"):
-                assert isinstance(message[name], bool)
-            assert last < message["created_at"] < row["online_at"]
-            last = message["created_at"]
-            if message["sender_type"] == "user":
-                assert message["sender"]["name"] == row["name"]
-            assert not message["auto_invitation"] or (
-                position == 0 and message["sender_type"] == "operator"
-            )
-            kinds.add((message["sender_type"], message["file_url"] is None))
-    assert kinds == {
-        (sender, attached) for sender in ("user", "operator") for attached in (True, False)
-    }
+from by_hand import Caller
 
 
 def rows(world: World, count: int) -> list[Any]:
@@ -56,13 +17,6 @@ def rows(world: World, count: int) -> list[Any]:
         (world.user(one), [world.message(one, each) for each in world.message_ids(one)])
         for one in world.user_ids()[:count]
     ]
-
-
-def test_a_larger_world_keeps_the_rows_of_a_smaller_one():
-    small, large = World(5, 20, (0, 30)), World(5, 100_000, (0, 30))
-    assert rows(small, 20) == rows(large, 20)
-    assert rows(small, 20) == rows(World(5, 20, (0, 30)), 20)
-    assert rows(small, 20) != rows(World(6, 20, (0, 30)), 20)
 
 
 def test_a_world_of_millions_costs_nothing_to_make():
@@ -75,19 +29,6 @@ def test_a_world_of_millions_costs_nothing_to_make():
         ask.connection.close()
     assert (page["total"], len(page["users"])) == (10_000_000, 10)
     assert took < 1
-
-
-def test_ids_are_one_of_a_kind_and_ascend():
-    world = World(seed=2, users=200, messages_per_user=(0, 40))
-    assert world.user_ids()[0] == 42
-    assert world.user_ids() == sorted(set(world.user_ids()))
-    lists = [world.message_ids(one) for one in world.user_ids()]
-    assert all(one == sorted(one) for one in lists)
-    every = [message_id for one in lists for message_id in one]
-    assert len(every) == len(set(every)) == world.total_messages
-    assert len(lists) == world.total_users == world.users == 200
-    assert all(0 <= len(one) <= 40 for one in lists)
-    assert all(len(World(2, 9, (7, 7)).message_ids(one)) == 7 for one in World(2, 9).user_ids())
 
 
 def test_a_change_shows_in_the_next_answer():
@@ -113,25 +54,6 @@ def test_a_change_shows_in_the_next_answer():
 
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
-
-
-def test_a_world_may_end_at_a_given_time():
-    usual = World(seed=7, users=200, messages_per_user=(0, 150))
-    recent = World(seed=7, users=200, messages_per_user=(0, 150), until=NOON)
-    assert (recent.until, usual.until) == (NOON, None)
-    assert recent.total_messages == usual.total_messages
-    times = []
-    for user_id in usual.user_ids():
-        user: Any = recent.user(user_id)
-        assert user["name"] == usual.user(user_id)["name"]
-        times += [user[name] for name in ("created_at", "updated_at", "online_at")]
-        for message_id in usual.message_ids(user_id):
-            times.append(recent.message(user_id, message_id)["created_at"])
-    found = [datetime.fromisoformat(each) for each in times]
-    assert NOON - timedelta(days=2) < max(found) <= NOON
-    # Rows that are added later do not come from the future, either.
-    added: Any = recent.user(recent.add_users(50)[-1])
-    assert datetime.fromisoformat(added["online_at"]) <= NOON
 
 
 def test_worlds_with_one_end_are_the_same():

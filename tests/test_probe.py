@@ -89,9 +89,9 @@ def test_hundred_thousand_users_cost_no_more(face, backread_server):
 # --- small services -------------------------------------------------------------------------------
 
 
-def test_a_service_without_users(face, backread_server):
+def test_a_service_without_users(each_face, backread_server):
     with backread_server.lane(World(users=0)) as lane:
-        profile = probed(face, lane)
+        profile = probed(each_face, lane)
     assert (profile.default_page, profile.largest_page) == (25, 99)
     assert (profile.users.rows, profile.users.total_exact) == (0, True)
     assert profile.users.past_end is None
@@ -113,20 +113,6 @@ def test_a_service_with_one_user(face, backread_server, messages):
 
 
 # --- odd rows -------------------------------------------------------------------------------------
-
-
-def test_the_order_is_found_whatever_the_field(face, scripted):
-    numbers = [(7 * n) % 40 for n in range(40)]
-    users = [
-        user(n + 1, online_at=f"2024-02-01T00:{59 - at:02}:00Z", created_at="2024-01-01T00:00:00Z")
-        for at, n in enumerate(numbers)
-    ]
-    messages = [message(n + 1, rank=at // 2) for at, n in enumerate(numbers)]
-    profile = probed(face, scripted(Rows(users, {n + 1: messages for n in numbers})))
-    assert profile.users.order is not None
-    assert (profile.users.order.field, profile.users.order.direction) == ("online_at", "descending")
-    assert profile.messages.order is not None
-    assert (profile.messages.order.field, profile.messages.order.direction) == ("rank", "ascending")
 
 
 def test_message_ids_may_be_unique_for_each_user_alone(face, scripted):

@@ -14,7 +14,6 @@ from backread.testing import JournalEntry, MockServer, UnexpectedRequestError
     ("target", "changed", "lines"),
     [
         ("/external/users?page=2", {}, ["nearest: /external/users"]),
-        ("/external/users?limit=5&limit=6", {}, ["nearest: /external/users?limit=5"]),
         (
             "/external/users?limit=100",
             {},
@@ -28,7 +27,6 @@ from backread.testing import JournalEntry, MockServer, UnexpectedRequestError
                 "from 1 to 99, as a plain integer without zeros",
             ],
         ),
-        ("/external/users?limit=+5", {}, ["nearest: /external/users?limit=5\n", "not ' 5'"]),
         (
             "/external/users?limit=x&offset=99",
             {},
@@ -39,7 +37,6 @@ from backread.testing import JournalEntry, MockServer, UnexpectedRequestError
             {},
             ["nearest: /external/users\n", "wanted: offset from 0 to 9223372036854775807, not '99"],
         ),
-        ("//external/users", {}, ["sent:    //external/users", "nearest: /external/users"]),
         (
             "/external/users/042",
             {},
@@ -53,14 +50,11 @@ from backread.testing import JournalEntry, MockServer, UnexpectedRequestError
             {},
             ["nearest: /external/users/USER_ID/messages\n", f"below 2^63, not '{2**64}'"],
         ),
-        ("/external/users/ada", {}, ["nearest: /external/users/USER_ID"]),
         (
             "/external/users?offset=-1",
             {},
             ["wanted: offset from 0 to 9223372036854775807, not '-1'"],
         ),
-        ("/external/users/7?limit=5", {}, ["nearest: /external/users/7"]),
-        ("/users", {}, ["nearest: /external/users"]),
         ("/external/users/7/message/3", {}, ["nearest: /external/users/7/messages/3"]),
         ("/external/users/7/messages/", {}, ["nearest: /external/users/7/messages"]),
         ("/external/users", {"method": "DELETE"}, ["wanted: GET, not DELETE"]),
