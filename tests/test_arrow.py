@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from backread import DecodeError, IncompleteError, PermissionDeniedError
-from canned import envelope, paged, users
+from canned import envelope, paged, user, users
 from consumers import KINDS, PyArrow
-from scripted_server import answer
+from scripted_server import Request, answer
 
 COLUMNS = {
     resource: {name: PyArrow.types[kind] for name, kind in kinds.items()}
@@ -70,13 +70,13 @@ def test_repeats_are_left_out_and_many_pages_make_few_batches(face, scripted, py
 
 
 @pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
-def test_to_arrow_polars_and_pandas_give_all_rows(face, backread_server, method):
+def test_to_arrow_polars_and_pandas_give_all_rows(each_face, backread_server, method):
     pytest.importorskip("pyarrow")
     pytest.importorskip(method.removeprefix("to_").replace("arrow", "pyarrow"))
-    world, client = backread_server.world, face.client(backread_server)
-    frame = face.call(getattr(client.users.list(), method))
+    world, client = backread_server.world, each_face.client(backread_server)
+    frame = each_face.call(getattr(client.users.list(), method))
     assert list(map(int, frame["id"])) == world.user_ids()
-    assert len(face.call(getattr(client.messages.all(), method))) == world.total_messages
+    assert len(each_face.call(getattr(client.messages.all(), method))) == world.total_messages
 
 
 def test_duckdb_can_leave_a_stream_half_read(face, scripted):
@@ -99,23 +99,23 @@ def test_max_items_and_page_size_hold_in_a_stream(face, scripted, pyarrow):
 
 
 @pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
-def test_a_conversion_that_fails_raises_the_errors_of_backread(face, scripted, method):
+def test_a_conversion_that_fails_raises_the_errors_of_backread(each_face, scripted, method):
     pytest.importorskip(method.removeprefix("to_").replace("arrow", "pyarrow"))
     pytest.importorskip("pyarrow")
     page = answer(200, envelope(users(99), total=150))
-    client = face.client(scripted(page, answer(403, b"no more")), max_retries=0)
+    client = each_face.client(scripted(page, answer(403, b"no more")), max_retries=0)
     with pytest.raises(PermissionDeniedError) as caught:
-        face.call(getattr(client.users.list(), method))
+        each_face.call(getattr(client.users.list(), method))
     assert caught.value.body == b"no more"
     assert "offset=96" in str(caught.value)
-    client = face.client(scripted(answer(200, b"[]")))
+    client = each_face.client(scripted(answer(200, b"[]")))
     with pytest.raises(DecodeError) as odd:
-        face.call(getattr(client.users.list(), method))
+        each_face.call(getattr(client.users.list(), method))
     assert odd.value.path == "$"
     # Whatever the offset is, the same page comes.
-    client = face.client(scripted(lambda request: answer(200, envelope(users(99), total=150))))
+    client = each_face.client(scripted(lambda request: answer(200, envelope(users(99), total=150))))
     with pytest.raises(IncompleteError) as uncertified:
-        face.call(getattr(client.users.list(strict=True), method))
+        each_face.call(getattr(client.users.list(strict=True), method))
     assert uncertified.value.report.distinct == 99
 
 
@@ -152,3 +152,19 @@ def test_a_conversion_works_where_no_thread_can_be_started(scripted, monkeypatch
 
         monkeypatch.setattr(threading.Thread, "start", refuse)
         assert pool.submit(client.users.list().to_arrow).result().num_rows == 150
+
+
+def test_a_conversion_that_fails_far_into_a_list_raises_the_errors_of_backread(scripted):
+    """Past the part that is read ahead, a library knows an error by its text only."""
+    pytest.importorskip("pyarrow")
+    pages = paged([user(number, name="n" * 200_000) for number in range(1, 1_000)])
+
+    def service(request: Request) -> bytes:
+        return answer(403, b"no more") if int(request.query["offset"]) >= 390 else pages(request)
+
+    with (
+        scripted(service).client(max_retries=0, max_concurrency=1) as client,
+        pytest.raises(PermissionDeniedError) as caught,
+    ):
+        client.users.list().to_arrow()
+    assert caught.value.body == b"no more"
