@@ -4,14 +4,12 @@ import csv
 import io
 import json
 import re
-import subprocess
 from typing import Any
 
 import pytest
 
 from canned import paged, users
-from command_line import posix_only, settings_of
-from terminal import on_terminal
+from command_line import settings_of
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -118,13 +116,3 @@ def test_json_lines_are_one_line_each(backread, names):
     lines = backread("users").out.splitlines()
     assert [json.loads(line)["name"] for line in lines] == names
     assert "\\u202e" in lines[-1]
-
-
-@posix_only
-@pytest.mark.parametrize("shape", ["json", "csv", "table"])
-def test_a_terminal_is_told_nothing(names, shape):
-    environment = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
-    shown = on_terminal("users", "--format", shape, stderr=subprocess.DEVNULL, **environment)
-    assert shown.code == 0
-    text = shown.text.replace("\n", "")
-    assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", text)

@@ -4,11 +4,6 @@ import asyncio
 import concurrent.futures
 import ctypes
 import gc
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
@@ -18,11 +13,9 @@ import pytest
 
 from backread import BackreadError
 from canned import ids, paged, user, users
-from interpreter import SECONDS, environment
+from interpreter import SECONDS
 from scripted_server import answer
-from waiting import AT_ONCE, PATIENCE, wait_for
-
-needs_signals = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
+from waiting import PATIENCE, wait_for
 
 
 def dripping(scripted: Any) -> tuple[Any, threading.Event, threading.Event]:
@@ -52,22 +45,6 @@ def late(scripted: Any) -> tuple[Any, threading.Event]:
         return answer(200, user(42))
 
     return scripted(service), go_on
-
-
-def test_a_waiting_call_lets_other_threads_run(scripted):
-    """The answer is sent once another thread has had its turns."""
-    server, go_on = late(scripted)
-    with (
-        server.client() as client,
-        concurrent.futures.ThreadPoolExecutor(1) as pool,
-    ):
-        call = pool.submit(client.users.get, 42)
-        wait_for(lambda: server.requests)
-        for _ in range(50):
-            time.sleep(0.001)
-        assert not call.done()
-        go_on.set()
-        assert call.result(PATIENCE).id == 42
 
 
 def test_many_threads_ask_at_once(scripted):
@@ -175,94 +152,6 @@ def test_a_client_of_one_thread_is_closed_by_another(scripted):
 
 
 # --- Ctrl-C --------------------------------------------------------------------------------
-
-INTERRUPTED = {
-    "get": "client.users.get(42)",
-    "list": "client.users.list().to_list()",
-    "all": "client.messages.all().to_list()",
-    "arrow": "import pyarrow; client.users.list().to_arrow()",
-    "async get": "asyncio.run(asynchronous.users.get(42))",
-    "async list": "asyncio.run(asynchronous.users.list().to_list())",
-    "a wait": "client.users.get(43)",
-}
-
-
-@needs_signals
-@pytest.mark.parametrize("name", INTERRUPTED)
-def test_ctrl_c_ends_a_call_that_hangs_within_a_second(scripted, name):
-    if name == "arrow":
-        pytest.importorskip("pyarrow")
-    waiting = answer(429, b"", {"retry-after": "3000"})
-    server = scripted(lambda request: waiting if request.path.endswith("43") else server.stall())
-    code = f"""
-    import asyncio, time
-    from backread import AsyncClient, Client
-    client, asynchronous = Client(timeout=None), AsyncClient(timeout=None)
-    try:
-        {INTERRUPTED[name]}
-    except KeyboardInterrupt:
-        print("interrupted", time.time())
-    """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=environment(server),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        limit = threading.Timer(SECONDS, process.kill)
-        limit.start()
-        while not server.requests and process.poll() is None:
-            time.sleep(0.01)
-        if name == "a wait":
-            # Nothing shows from here when the client has read the answer and begins to wait.
-            time.sleep(0.2)
-        sent = time.time()
-        process.send_signal(signal.SIGINT)
-        said, complaint = process.communicate()
-        limit.cancel()
-    assert said.startswith("interrupted"), complaint
-    assert float(said.split()[1]) - sent < AT_ONCE
-    assert (process.returncode, complaint) == (0, "")
-    assert len(server.requests) == 1
-
-
-@needs_signals
-@pytest.mark.parametrize("options", [{}, {"max_concurrency": 1}, {"rate_limit": 0.1}])
-def test_a_signal_handler_may_call_while_a_call_waits(scripted, options):
-    asked, heard = threading.Event(), threading.Event()
-
-    def late() -> Any:
-        asked.set()
-        heard.wait(PATIENCE)
-        yield answer(200, user(42))
-
-    def service(request: Any) -> Any:
-        return late() if request.path.endswith("42") else answer(200, user(7))
-
-    server = scripted(service)
-    client = server.client(**options)
-    read: list[Any] = []
-
-    def handle(*_: Any) -> None:
-        read.append(client.users.get(7).id)
-        heard.set()
-
-    def send() -> None:
-        asked.wait(PATIENCE)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
-
-    before = signal.signal(signal.SIGUSR1, handle)
-    sender = threading.Thread(target=send)
-    sender.start()
-    try:
-        read.append(client.users.get(42).id)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-        heard.set()
-        sender.join()
-        client.close()
-    assert read == [7, 42]
 
 
 @pytest.mark.parametrize("what", ["get", "page", "list", "all", "arrow"])
@@ -375,31 +264,6 @@ def test_event_loops_of_other_kinds(backread_server, make):
         assert runner.run(main()) == [42] * 100
 
 
-def open_files() -> int:
-    folder = Path("/proc/self/fd")
-    if not folder.is_dir():
-        pytest.skip("this system does not list a process's open files")
-    return len(list(folder.iterdir()))
-
-
-def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server):
-    client = backread_server.async_client()
-    with asyncio.Runner() as one, asyncio.Runner() as other:
-
-        def take_turns() -> None:
-            for runner in (one, other):
-                assert runner.run(client.users.get(42)).id == 42
-            assert asyncio.run(client.users.get(42)).id == 42
-
-        take_turns()
-        before = open_files()
-        for _ in range(20):
-            take_turns()
-        # The mock, in this process too, closes its ends of connections in its own time.
-        wait_for(lambda: open_files() <= before + 2)
-    asyncio.run(client.aclose())
-
-
 def test_an_event_loop_that_is_closed_with_calls_under_way_is_no_matter(scripted, recwarn, caplog):
     """Whether they are answered or fail."""
     asked, go_on = threading.Semaphore(0), threading.Event()
@@ -431,3 +295,28 @@ def test_an_event_loop_that_is_closed_with_calls_under_way_is_no_matter(scripted
     asyncio.run(client.aclose())
     assert not caplog.records
     assert not recwarn.list
+
+
+def open_files() -> int:
+    folder = Path("/proc/self/fd")
+    if not folder.is_dir():
+        pytest.skip("this system does not list a process's open files")
+    return len(list(folder.iterdir()))
+
+
+def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server):
+    client = backread_server.async_client()
+    with asyncio.Runner() as one, asyncio.Runner() as other:
+
+        def take_turns() -> None:
+            for runner in (one, other):
+                assert runner.run(client.users.get(42)).id == 42
+            assert asyncio.run(client.users.get(42)).id == 42
+
+        take_turns()
+        before = open_files()
+        for _ in range(20):
+            take_turns()
+        # The mock, in this process too, closes its ends of connections in its own time.
+        wait_for(lambda: open_files() <= before + 2)
+    asyncio.run(client.aclose())

@@ -1,8 +1,6 @@
 """The error tree: what catches what, what each error carries, and that it survives a process."""
 
-import concurrent.futures
 import copy
-import multiprocessing
 import pickle
 from typing import Any
 
@@ -120,20 +118,6 @@ def test_every_error_of_the_module_is_tested_here():
 )
 def test_a_copy_carries_all_that_the_error_did(kind, attributes, duplicate):
     check(duplicate(made(kind, attributes)), kind, attributes)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Any:
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        yield pool
-
-
-@each
-def test_an_error_comes_back_whole_from_a_process_pool(pool, kind, attributes):
-    error = pool.submit(raise_it, kind, attributes).exception()
-    assert error is not None
-    check(error, kind, attributes)
 
 
 @each

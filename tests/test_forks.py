@@ -5,15 +5,13 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backread import Client, ServerError
 from interpreter import SECONDS, check_silent, environment, run
-from waiting import PATIENCE, wait_for
+from waiting import wait_for
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -212,63 +210,6 @@ def count_messages(client: Client, user_id: int) -> int:
     return len(client.messages.list(user_id).to_list())
 
 
-@pytest.mark.slow
-def test_servers_that_fork_their_workers_ahead_and_again(backread_server):
-    """As gunicorn does it: workers with threads and with event loops, killed and replaced."""
-    done = run(
-        CHILDREN
-        + """
-import asyncio, socket, threading
-from concurrent.futures import ThreadPoolExecutor
-from backread import AsyncClient, Client
-client, asynchronous = Client(), AsyncClient()
-names = {user.id: user.name for user in client.users.list()}
-wanted = list(names)[:8]
-listening = socket.create_server(("127.0.0.1", 0))
-
-def name_in_threads():
-    with ThreadPoolExecutor(4) as pool:
-        return [user.name for user in pool.map(client.users.get, wanted)]
-
-def name_in_tasks():
-    async def main():
-        return [u.name for u in await asyncio.gather(*map(asynchronous.users.get, wanted))]
-    return asyncio.run(main())
-
-def serve(answer):
-    while True:
-        connection, _ = listening.accept()
-        with connection:
-            right = answer() == [names[user_id] for user_id in wanted]
-            connection.sendall(b"%d %d" % (right, os.getpid()))
-
-def ask():
-    with socket.create_connection(listening.getsockname(), 30) as connection:
-        right, pid = connection.recv(100).split()
-        return right == b"1", int(pid)
-
-kinds = (name_in_threads, name_in_tasks)
-workers = {fork(lambda: serve(kind)): kind for kind in kinds}
-asked, right = set(), True
-for _ in range(6):
-    answers = [ask() for _ in range(4)]
-    right &= all(good for good, _ in answers) and client.users.get(42).id == 42
-    pid = answers[0][1]
-    asked.update(pid for _, pid in answers)
-    os.kill(pid, signal.SIGKILL)
-    right &= ended(pid) == -signal.SIGKILL
-    kind = workers.pop(pid)
-    workers[fork(lambda: serve(kind))] = kind
-for pid in workers:
-    os.kill(pid, signal.SIGTERM)
-    right &= ended(pid) == -signal.SIGTERM
-print(right, len(asked) > 2)
-""",
-        backread_server,
-    )
-    check_silent(done, "True True")
-
-
 def test_children_that_were_forked_alike_do_not_retry_all_at_once(backread_mock, tmp_path):
     """Full jitter is drawn anew in each, though they inherit the same state of chance."""
     from backread.testing import Fault
@@ -335,28 +276,3 @@ def test_a_subinterpreter_is_told_that_it_cannot_have_the_module(backread_server
         backread_server,
     )
     check_silent(done, "True\n42")
-
-
-def test_one_client_serves_64_threads_while_it_is_forked(backread_server):
-    wrong: list[Any] = []
-    start = threading.Barrier(65)
-
-    def work() -> None:
-        start.wait(PATIENCE)
-        for _ in range(5):
-            if client.users.get(42).id != 42:
-                wrong.append(42)
-
-    with backread_server.client() as client:
-        threads = [threading.Thread(target=work) for _ in range(64)]
-        for thread in threads:
-            thread.start()
-        start.wait(PATIENCE)
-        pid = os.fork()
-        if pid == 0:
-            signal.alarm(60)
-            os._exit(0 if client.users.get(42).id == 42 else 1)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        for thread in threads:
-            thread.join()
-    assert (code, wrong) == (0, [])

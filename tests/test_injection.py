@@ -3,7 +3,6 @@
 import enum
 import unicodedata
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -37,9 +36,6 @@ BAD = {
 pytestmark = pytest.mark.usefixtures("no_settings")
 
 
-bad = pytest.mark.parametrize("name", BAD)
-
-
 def refused(face: Any, **arguments: Any) -> str:
     """A client is not made of them; the message is one line without the secret."""
     given = {"base_url": URL, "api_secret": SECRET, "vendor": VENDOR, **arguments}
@@ -52,41 +48,10 @@ def refused(face: Any, **arguments: Any) -> str:
     return message
 
 
-PLACES = {
-    "base_url": ("https://chat.{}example.com", "https://chat.example.com/a{}b", "ht{}tps://a.b"),
-    "api_secret": (SECRET + "{}", "{}" + SECRET, SECRET + "{}" + SECRET),
-    "vendor": ("acme{}", "ac{}me"),
-    "user_agent": ("reader{}", "reader{}/1.0"),
-    "proxy": ("http://pro{}xy:1", "http://ada:pw{}@proxy:1", "http://proxy:1/{}"),
-}
-
-
-@bad
-@pytest.mark.parametrize("argument", PLACES)
-def test_it_is_refused_in_every_argument(face, argument, name):
-    for place in PLACES[argument]:
-        message = refused(face, **{argument: place.format(BAD[name])})
-        assert argument != "base_url" or message.isprintable()
-
-
 @pytest.mark.parametrize("name", sorted(BAD.keys() - {"surrogate"}))
 def test_a_ca_bundle_of_such_a_name_that_is_missing_is_one_line(face, name, tmp_path):
     """A file may be called so; it never gets into a request."""
     refused(face, ca_bundle=str(tmp_path / f"a{BAD[name]}b.pem"))
-
-
-@pytest.mark.parametrize("name", ["CR LF", "line end", "tab", "letter", "zero width"])
-@pytest.mark.parametrize("variable", ["BASE_URL", "API_SECRET", "VENDOR"])
-def test_the_environment_is_held_to_the_same(face, monkeypatch, variable, name):
-    settings = {"BASE_URL": URL, "API_SECRET": SECRET, "VENDOR": VENDOR}
-    for each, value in settings.items():
-        monkeypatch.setenv(f"BACKREAD_{each}", value)
-    face.close(face.kind())
-    inside = "x" if variable == "BASE_URL" else ""
-    monkeypatch.setenv(f"BACKREAD_{variable}", settings[variable] + BAD[name] + inside)
-    with pytest.raises(ConfigurationError, match=f"BACKREAD_{variable}") as caught:
-        face.kind()
-    assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("option", ["--base-url", "--vendor", "--proxy", "--ca-bundle"])
@@ -154,35 +119,6 @@ def test_a_number_is_sent_as_its_digits(face, scripted, call, number):
         assert set(request.headers) <= {
             *("accept", "accept-encoding", "authorization", "host", "user-agent")
         }
-
-
-@calls
-@pytest.mark.parametrize(
-    "number",
-    [
-        *(True, False, None, "42", "42\r\nX-Injected: 1", b"42", 42.0, float("nan"), Decimal(42)),
-        *([42], {}, object(), "../1", "42?limit=1", "４２"),
-    ],
-    ids=lambda number: type(number).__name__ + ascii(number)[:20],
-)
-def test_what_is_no_number_is_a_type_error_and_not_sent(face, scripted, call, number):
-    server = scripted(service)
-    with pytest.raises(TypeError):
-        CALLS[call](face, face.client(server), number)
-    assert server.requests == []
-
-
-@calls
-@pytest.mark.parametrize(
-    "number",
-    [-1, 2**63, 2**64 + 42, 10**400, -(10**400), 10**6000],
-    ids=lambda number: f"{number.bit_length()} bits",
-)
-def test_a_number_out_of_bounds_is_a_value_error_and_not_sent(face, scripted, call, number):
-    server = scripted(service)
-    with pytest.raises(ValueError, match="nothing was sent"):
-        CALLS[call](face, face.client(server), number)
-    assert server.requests == []
 
 
 @pytest.mark.parametrize("name", ["on_rate_limit", "timeout", "max_retries", "rate_limit"])

@@ -69,16 +69,6 @@ def test_a_record_has_the_request_in_its_fields(face, scripted, log):
     assert before <= first.created <= second.created - 0.9 <= time.time()
 
 
-def test_requests_of_a_walk_are_logged_in_their_order(face, scripted, log):
-    server = scripted(paged(users(300)))
-    face.collect(face.client(server).users.list())
-    records = [record for record in log.records if record.name == "backread.http"]
-    assert len(records) == len(server.requests) >= 4
-    assert all(record.request.startswith("/external/users?offset=") for record in records)
-    ends = [record.created for record in records]
-    assert ends == sorted(ends)
-
-
 def test_a_record_is_of_when_its_request_ended(log):
     from backread._client.telemetry import Operation
 
@@ -133,11 +123,11 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_each_request_of_every_kind_of_call_is_logged(face, log, name):
+def test_each_request_of_every_kind_of_call_is_logged(each_face, log, name):
     if "Arrow" in name:
         pytest.importorskip("pyarrow")
     with MockServer(World(seed=7, users=120, messages_per_user=(0, 5))) as server:
-        CALLS[name](face, face.client(server))
+        CALLS[name](each_face, each_face.client(server))
         records = [record for record in log.records if record.name == "backread.http"]
         assert len(records) == server.calls().count > 0
 
@@ -150,7 +140,7 @@ def test_each_request_of_a_sync_is_logged(scripted, tmp_path, log):
     assert len(records) == report.requests > 120
 
 
-def test_a_wait_is_told_of_while_it_lasts(face, scripted, log):
+def test_a_wait_is_told_of_while_it_lasts(each_face, scripted, log):
     server = scripted(answer(503, b"", {"retry-after": "2"}), answer(200, user(42)))
     seen: list[tuple[int, float]] = []
 
@@ -161,29 +151,12 @@ def test_a_wait_is_told_of_while_it_lasts(face, scripted, log):
     onlooker = Onlooker()
     logging.getLogger("backread").addHandler(onlooker)
     try:
-        face.call(face.client(server).users.get, 42)
+        each_face.call(each_face.client(server).users.get, 42)
     finally:
         logging.getLogger("backread").removeHandler(onlooker)
     (requests, first), (_, last) = seen
     assert requests == 1
     assert last - first > 1
-
-
-def test_a_wait_of_a_probe_is_logged_while_it_lasts(face, backread_mock, log):
-    backread_mock.fault("users: status(503, retry_after=2) x1")
-    sent = []
-
-    class Counting(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            sent.append(backread_mock.calls().count)
-
-    counting = Counting()
-    logging.getLogger("backread").addHandler(counting)
-    try:
-        face.call(face.client(backread_mock).probe, max_requests=3)
-    finally:
-        logging.getLogger("backread").removeHandler(counting)
-    assert sent[0] == 1
 
 
 def test_a_handler_may_read_and_is_not_told_of_that(face, scripted, log):
@@ -205,42 +178,6 @@ def test_a_handler_may_read_and_is_not_told_of_that(face, scripted, log):
     assert read == [42]
 
 
-def test_a_record_that_fails_takes_no_other_with_it(face, scripted, log, monkeypatch):
-    tried: list[str] = []
-
-    def once(record: logging.LogRecord) -> bool:
-        tried.append(record.getMessage())
-        if len(tried) == 1:
-            raise RuntimeError("a broken filter")
-        return True
-
-    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
-    logging.getLogger("backread.http").addFilter(once)
-    server = scripted(paged(users(300)))
-    try:
-        face.call(face.client(server).users.list().to_list)
-    finally:
-        logging.getLogger("backread.http").removeFilter(once)
-    assert len(tried) == len(server.requests) > 3
-
-
-def test_a_programs_own_fields_of_records_are_no_matter(face, scripted, log, monkeypatch):
-    made = logging.getLogRecordFactory()
-
-    def with_request(*arguments: Any, **named: Any) -> logging.LogRecord:
-        record = made(*arguments, **named)
-        record.request = "theirs"
-        return record
-
-    logging.setLogRecordFactory(with_request)
-    try:
-        face.call(face.client(scripted(answer(200, user(42)))).users.get, 42)
-    finally:
-        logging.setLogRecordFactory(made)
-    (record,) = (record for record in log.records if record.name == "backread.http")
-    assert record.request == "/external/users/42"
-
-
 def test_requests_that_nobody_looked_at_are_counted(log):
     from backread._client.telemetry import Operation
 
@@ -248,7 +185,7 @@ def test_requests_that_nobody_looked_at_are_counted(log):
     assert told(log) == ["3 requests are not logged: too many ended between two log flushes"]
 
 
-def test_what_a_handler_raises_fails_no_read(face, scripted, log):
+def test_what_a_handler_raises_fails_no_read(each_face, scripted, log):
     raised: list[Any] = []
 
     class Broken(logging.Filter):
@@ -259,7 +196,9 @@ def test_what_a_handler_raises_fails_no_read(face, scripted, log):
     logging.getLogger("backread.http").addFilter(broken)
     hook, sys.unraisablehook = sys.unraisablehook, raised.append
     try:
-        assert face.call(face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
+        assert (
+            each_face.call(each_face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
+        )
     finally:
         sys.unraisablehook = hook
         logging.getLogger("backread.http").removeFilter(broken)
@@ -281,25 +220,6 @@ def test_no_request_waits_for_a_thread_that_has_the_interpreter(backread_mock, l
         finally:
             sys.setswitchinterval(switch_interval)
     assert fetched >= 5
-
-
-def test_threads_that_log_and_read_do_not_lock_each_other_out(scripted, log):
-    server = scripted(lambda request: answer(200, user(42)))
-    with Client(server.url, server.secret, server.vendor) as client:
-        done: list[int] = []
-
-        def work() -> None:
-            for _ in range(20):
-                logging.getLogger("backread.elsewhere").debug("at work")
-                done.append(client.users.get(42).id)
-
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-    assert len(done) == 160
-    assert len([1 for record in log.records if record.name == "backread.http"]) == 160
 
 
 def test_a_program_without_logs_does_not_import_logging(scripted):
@@ -359,3 +279,58 @@ def test_a_record_is_made_in_the_context_of_its_call(scripted):
         logger.removeFilter(note)
         logger.setLevel(level)
     assert seen == {str(each): {f"of {each}"} for each in range(1, 6)}
+
+
+def test_threads_that_log_and_read_do_not_lock_each_other_out(scripted, log):
+    server = scripted(lambda request: answer(200, user(42)))
+    with Client(server.url, server.secret, server.vendor) as client:
+        done: list[int] = []
+
+        def work() -> None:
+            for _ in range(20):
+                logging.getLogger("backread.elsewhere").debug("at work")
+                done.append(client.users.get(42).id)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert len(done) == 160
+    assert len([1 for record in log.records if record.name == "backread.http"]) == 160
+
+
+def test_a_programs_own_fields_of_records_are_no_matter(face, scripted, log, monkeypatch):
+    made = logging.getLogRecordFactory()
+
+    def with_request(*arguments: Any, **named: Any) -> logging.LogRecord:
+        record = made(*arguments, **named)
+        record.request = "theirs"
+        return record
+
+    logging.setLogRecordFactory(with_request)
+    try:
+        face.call(face.client(scripted(answer(200, user(42)))).users.get, 42)
+    finally:
+        logging.setLogRecordFactory(made)
+    (record,) = (record for record in log.records if record.name == "backread.http")
+    assert record.request == "/external/users/42"
+
+
+def test_a_record_that_fails_takes_no_other_with_it(face, scripted, log, monkeypatch):
+    tried: list[str] = []
+
+    def once(record: logging.LogRecord) -> bool:
+        tried.append(record.getMessage())
+        if len(tried) == 1:
+            raise RuntimeError("a broken filter")
+        return True
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    logging.getLogger("backread.http").addFilter(once)
+    server = scripted(paged(users(300)))
+    try:
+        face.call(face.client(server).users.list().to_list)
+    finally:
+        logging.getLogger("backread.http").removeFilter(once)
+    assert len(tried) == len(server.requests) > 3

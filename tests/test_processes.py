@@ -1,8 +1,6 @@
 """Life in a process: the import, forks, pickles, and the interpreter's exit."""
 
 import asyncio
-import concurrent.futures
-import multiprocessing
 import os
 import pickle
 import signal
@@ -11,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from backread import BackreadError, Client, NotFoundError
-from interpreter import SECONDS, check_silent, run
+from backread import BackreadError
+from interpreter import check_silent, run
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -93,16 +91,16 @@ def in_child(work: Any) -> tuple[int, str]:
 
 
 @needs_fork
-def test_a_client_used_before_a_fork_works_in_the_child_and_after_it(face, backread_server):
+def test_a_client_used_before_a_fork_works_in_the_child_and_after_it(each_face, backread_server):
     world = backread_server.world
-    client = face.client(backread_server)
-    assert face.call(client.users.get, 42).id == 42
+    client = each_face.client(backread_server)
+    assert each_face.call(client.users.get, 42).id == 42
     first = client.users.list()
-    assert len(face.collect(first)) == world.total_users
+    assert len(each_face.collect(first)) == world.total_users
 
     def work() -> Any:
         # The parent's event loop is not the child's to run.
-        if face.name == "async":
+        if each_face.name == "async":
 
             async def main() -> int:
                 await client.users.get(42)
@@ -114,7 +112,7 @@ def test_a_client_used_before_a_fork_works_in_the_child_and_after_it(face, backr
 
     for _ in range(3):
         assert in_child(work) == (0, str(world.total_users))
-        assert face.call(client.users.get, 42).id == 42
+        assert each_face.call(client.users.get, 42).id == 42
 
 
 @needs_fork
@@ -146,33 +144,6 @@ def test_a_fork_in_the_middle_of_a_walk(backread_server):
         total = backread_server.world.total_users
         assert in_child(lambda: len(list(client.users.list()))) == (0, str(total))
         assert len(list(rows)) == total - 1
-
-
-def get_name(client: Client, user_id: int) -> str | None:
-    return client.users.get(user_id).name
-
-
-def get_nobody(client: Client) -> None:
-    client.users.get(1)
-
-
-@pytest.mark.slow
-def test_a_client_goes_to_a_spawned_process_and_models_and_errors_come_back(
-    backread_server, monkeypatch
-):
-    monkeypatch.setenv("BACKREAD_API_SECRET", backread_server.secret)
-    context = multiprocessing.get_context("spawn")
-    with (
-        backread_server.client() as client,
-        concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
-    ):
-        expected = backread_server.world.user(42)["name"]
-        assert pool.submit(get_name, client, 42).result(SECONDS) == expected
-        assert pool.submit(client.users.get, 42).result(SECONDS) == client.users.get(42)
-        error = pool.submit(get_nobody, client).exception(SECONDS)
-    assert isinstance(error, NotFoundError)
-    assert b"unknown_user" in error.body
-    assert len(error.attempts) == 1
 
 
 def test_what_was_read_pickles(face, backread_server):

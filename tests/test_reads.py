@@ -1,6 +1,5 @@
 """The four reads against the mock: what comes back, what was sent, and what is refused unsent."""
 
-import dataclasses
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -48,66 +47,45 @@ def longest(world: Any) -> tuple[int, list[int]]:
     return max(lists.items(), key=lambda entry: len(entry[1]))
 
 
-def test_each_user_is_what_the_world_says(face, backread_server):
-    world, client = backread_server.world, face.client(backread_server)
+def test_each_user_is_what_the_world_says(each_face, backread_server):
+    world, client = backread_server.world, each_face.client(backread_server)
     for user_id in world.user_ids()[:20]:
         row = world.user(user_id)
-        assert face.call(client.users.get, user_id) == expected_user(row)
-        as_dict = face.call(client.users.get, user_id, as_dict=True)
+        assert each_face.call(client.users.get, user_id) == expected_user(row)
+        as_dict = each_face.call(client.users.get, user_id, as_dict=True)
         assert as_dict == row
         assert list(as_dict) == list(row)
 
 
-def test_each_message_is_what_the_world_says(face, backread_server):
-    world, client = backread_server.world, face.client(backread_server)
-    user_id, message_ids = longest(world)
-    kinds = set()
-    for message_id in message_ids[:40]:
-        row = world.message(user_id, message_id)
-        read = face.call(client.messages.get, user_id, message_id)
-        assert read == expected_message(user_id, row)
-        as_dict = face.call(client.messages.get, user_id, message_id, as_dict=True)
-        assert as_dict == row
-        assert list(as_dict) == list(row)
-        assert list(as_dict["sender"]) == list(row["sender"])
-        kinds.add(type(read.sender))
-    assert kinds == {UserSender, OperatorSender}
-
-
-def test_timestamps_are_aware_and_in_utc(face, backread_server):
-    client = face.client(backread_server)
-    read = face.call(client.users.get, 42)
-    assert read.created_at.tzinfo is UTC
-    assert read.created_at.microsecond % 1000 == 0
-
-
-def test_a_list_has_every_user_once_and_in_order(face, backread_server):
-    world, client = backread_server.world, face.client(backread_server)
+def test_a_list_has_every_user_once_and_in_order(each_face, backread_server):
+    world, client = backread_server.world, each_face.client(backread_server)
     listing = client.users.list()
-    assert face.collect(listing) == [expected_user(world.user(one)) for one in world.user_ids()]
-    rows = face.call(client.users.list(as_dict=True).to_list)
+    assert each_face.collect(listing) == [
+        expected_user(world.user(one)) for one in world.user_ids()
+    ]
+    rows = each_face.call(client.users.list(as_dict=True).to_list)
     assert rows == [world.user(one) for one in world.user_ids()]
 
 
-def test_a_list_has_every_message_once_and_in_order(face, backread_server):
-    world, client = backread_server.world, face.client(backread_server)
+def test_a_list_has_every_message_once_and_in_order(each_face, backread_server):
+    world, client = backread_server.world, each_face.client(backread_server)
     user_id, message_ids = longest(world)
     assert len(message_ids) > 99
     expected = [world.message(user_id, one) for one in message_ids]
-    assert face.collect(client.messages.list(user_id)) == [
+    assert each_face.collect(client.messages.list(user_id)) == [
         expected_message(user_id, row) for row in expected
     ]
-    assert face.collect(client.messages.list(user_id, as_dict=True)) == expected
+    assert each_face.collect(client.messages.list(user_id, as_dict=True)) == expected
 
 
-def test_a_page_is_the_response_as_sent(face, backread_server):
-    world, client = backread_server.world, face.client(backread_server)
+def test_a_page_is_the_response_as_sent(each_face, backread_server):
+    world, client = backread_server.world, each_face.client(backread_server)
     user_ids = world.user_ids()
-    page = face.call(client.users.page, 5, 3)
+    page = each_face.call(client.users.page, 5, 3)
     assert (page.limit, page.offset, page.total) == (3, 5, len(user_ids))
     assert page.items == tuple(expected_user(world.user(one)) for one in user_ids[5:8])
     assert list(page) == list(page.items)
-    row = face.call(client.users.page, 5, 3, as_dict=True)
+    row = each_face.call(client.users.page, 5, 3, as_dict=True)
     assert row == {
         "limit": 3,
         "offset": 5,
@@ -117,13 +95,13 @@ def test_a_page_is_the_response_as_sent(face, backread_server):
     assert list(row) == ["limit", "offset", "total", "users"]
 
 
-def test_a_page_of_messages_knows_whose_they_are(face, backread_server):
-    world, client = backread_server.world, face.client(backread_server)
+def test_a_page_of_messages_knows_whose_they_are(each_face, backread_server):
+    world, client = backread_server.world, each_face.client(backread_server)
     user_id, message_ids = longest(world)
-    page = face.call(client.messages.page, user_id, 1, 2)
+    page = each_face.call(client.messages.page, user_id, 1, 2)
     assert page.total == len(message_ids)
     assert [(one.user_id, one.id) for one in page] == [(user_id, one) for one in message_ids[1:3]]
-    row = face.call(client.messages.page, user_id, 1, 2, as_dict=True)
+    row = each_face.call(client.messages.page, user_id, 1, 2, as_dict=True)
     assert row["messages"] == [world.message(user_id, one) for one in message_ids[1:3]]
 
 
@@ -150,19 +128,7 @@ def test_a_page_is_exactly_one_request_of_99_rows(face, scripted):
     ]
 
 
-def test_the_envelope_is_as_sent_whatever_was_asked(face, scripted):
-    """The limit that the server applied is shown, and rows that repeat are left alone."""
-    server = scripted(
-        answer(200, envelope([user(1), user(1)], limit=50, offset=7, total=None)),
-        answer(200, {"users": []}),
-    )
-    client = face.client(server)
-    page = face.call(client.users.page, 0, 99)
-    assert (page.limit, page.offset, page.total, len(page)) == (50, 7, None, 2)
-    assert face.call(client.users.page) == Page(None, None, None, ())
-
-
-def test_only_gets_with_the_headers_of_the_interface_are_sent(face, scripted):
+def test_only_gets_with_the_headers_of_the_interface_are_sent(each_face, scripted):
     def service(request: Any) -> bytes:
         if request.query:
             key = "messages" if request.path.endswith("messages") else "users"
@@ -170,12 +136,12 @@ def test_only_gets_with_the_headers_of_the_interface_are_sent(face, scripted):
         return answer(200, {"id": 1})
 
     server = scripted(service)
-    client = face.client(server, user_agent="reports/1.0")
-    face.call(client.users.get, 42)
-    face.call(client.messages.get, 42, 7)
-    face.collect(client.users.list())
-    face.collect(client.messages.list(42))
-    face.collect(client.messages.all())
+    client = each_face.client(server, user_agent="reports/1.0")
+    each_face.call(client.users.get, 42)
+    each_face.call(client.messages.get, 42, 7)
+    each_face.collect(client.users.list())
+    each_face.collect(client.messages.list(42))
+    each_face.collect(client.messages.all())
     assert {one.path for one in server.requests} == {
         "/external/users",
         "/external/users/42",
@@ -223,21 +189,12 @@ def test_the_largest_id_is_sent_as_it_is(face, scripted):
 OUT_OF_RANGE: dict[str, Callable[[Any], Callable[[], Any]]] = {
     "limit 0": lambda client: lambda: client.users.page(limit=0),
     "limit 100": lambda client: lambda: client.users.page(limit=100),
-    "limit -1": lambda client: lambda: client.users.page(limit=-1),
-    "limit 2**70": lambda client: lambda: client.users.page(limit=2**70),
-    "limit of messages": lambda client: lambda: client.messages.page(42, limit=100),
     "offset -1": lambda client: lambda: client.users.page(-1),
-    "offset 2**63": lambda client: lambda: client.users.page(2**63),
-    "offset of messages": lambda client: lambda: client.messages.page(42, -1),
     "user -1": lambda client: lambda: client.users.get(-1),
-    "user 2**63": lambda client: lambda: client.users.get(2**63),
-    "user 2**70": lambda client: lambda: client.users.get(2**70),
     "user of a message": lambda client: lambda: client.messages.get(-1, 1),
     "message -1": lambda client: lambda: client.messages.get(1, -1),
-    "user of a page": lambda client: lambda: client.messages.page(-1),
     "user of a list": lambda client: lambda: client.messages.list(-1),
     "page_size 0": lambda client: lambda: client.users.list(page_size=0),
-    "page_size 100": lambda client: lambda: client.messages.list(1, page_size=100),
     "page_size of all": lambda client: lambda: client.messages.all(page_size=100),
     "max_items -1": lambda client: lambda: client.users.list(max_items=-1),
     "a user of all": lambda client: lambda: client.messages.all(users=[1, -1]),
@@ -246,19 +203,12 @@ OUT_OF_RANGE: dict[str, Callable[[Any], Callable[[], Any]]] = {
 OF_ANOTHER_TYPE: dict[str, Callable[[Any], Callable[[], Any]]] = {
     "limit True": lambda client: lambda: client.users.page(limit=True),
     "limit '10'": lambda client: lambda: client.users.page(limit="10"),
-    "limit 10.0": lambda client: lambda: client.users.page(limit=10.0),
-    "limit None": lambda client: lambda: client.users.page(limit=None),
-    "offset '0'": lambda client: lambda: client.users.page("0"),
     "user True": lambda client: lambda: client.users.get(True),
     "user '42'": lambda client: lambda: client.users.get("42"),
-    "user 42.0": lambda client: lambda: client.users.get(42.0),
-    "user None": lambda client: lambda: client.users.get(None),
     "message '1'": lambda client: lambda: client.messages.get(42, "1"),
     "user of a list": lambda client: lambda: client.messages.list("42"),
-    "page_size True": lambda client: lambda: client.users.list(page_size=True),
     "max_items '5'": lambda client: lambda: client.users.list(max_items="5"),
     "users '42'": lambda client: lambda: client.messages.all(users="42"),
-    "users 42": lambda client: lambda: client.messages.all(users=42),
     "a user of all": lambda client: lambda: client.messages.all(users=["42"]),
 }
 
@@ -282,9 +232,9 @@ def test_a_wrong_number_is_an_error_that_names_it_and_nothing_is_sent(
     assert argument in str(caught.value)
 
 
-def test_a_listing_sends_nothing_until_it_is_read(face, scripted):
+def test_a_listing_sends_nothing_until_it_is_read(each_face, scripted):
     server = scripted(lambda request: answer(200, envelope([user(1)])))
-    listing = face.client(server).users.list()
+    listing = each_face.client(server).users.list()
     assert "users" in repr(listing)
     assert "users" in listing._repr_html_()
     assert listing.report.requests == 0
@@ -292,17 +242,17 @@ def test_a_listing_sends_nothing_until_it_is_read(face, scripted):
     assert server.requests == []
 
 
-def test_a_closed_client_says_so(face, scripted):
+def test_a_closed_client_says_so(each_face, scripted):
     server = scripted(lambda request: answer(200, user(42)))
-    client = face.client(server)
+    client = each_face.client(server)
     sharing = client.with_options(timeout=1)
-    face.close(client)
+    each_face.close(client)
     for closed in (client, sharing):
         with pytest.raises(BackreadError, match="closed"):
-            face.call(closed.users.get, 42)
+            each_face.call(closed.users.get, 42)
         with pytest.raises(BackreadError, match="closed"):
-            face.collect(closed.users.list())
-    face.close(client)
+            each_face.collect(closed.users.list())
+    each_face.close(client)
     assert server.requests == []
 
 
@@ -326,11 +276,13 @@ def test_clients_are_context_managers(scripted):
     asyncio.run(main())
 
 
-def test_a_read_row_is_a_dataclass_all_the_way_down(face, backread_server):
-    client = face.client(backread_server)
-    taken_apart = dataclasses.asdict(face.call(client.users.get, 42))
-    row = backread_server.world.user(42)
-    assert taken_apart["name"] == row["name"]
-    assert [one["value"] for one in taken_apart["user_attributes"]] == [
-        one["value"] for one in row["user_attributes"]
-    ]
+def test_the_envelope_is_as_sent_whatever_was_asked(face, scripted):
+    """The limit that the server applied is shown, and rows that repeat are left alone."""
+    server = scripted(
+        answer(200, envelope([user(1), user(1)], limit=50, offset=7, total=None)),
+        answer(200, {"users": []}),
+    )
+    client = face.client(server)
+    page = face.call(client.users.page, 0, 99)
+    assert (page.limit, page.offset, page.total, len(page)) == (50, 7, None, 2)
+    assert face.call(client.users.page) == Page(None, None, None, ())

@@ -44,13 +44,6 @@ def test_no_file_of_a_mirror_and_no_progress_holds_it(tmp_path, backread_mock):
     assert secret not in "\n".join([*told, *map(repr, progress)])
 
 
-def test_no_profile_holds_it(face):
-    with MockServer(World(seed=7, users=20)) as server:
-        profile = face.call(face.client(server).probe)
-        for text in (repr(profile), str(profile), profile.to_json()):
-            assert server.secret not in text
-
-
 @pytest.fixture
 def scripted(scripted: Any) -> Any:
     """As everywhere, with the secret of this file."""
@@ -185,11 +178,6 @@ def test_a_header_that_repeats_it_does_not_get_it_into_an_error(
     assert header == "x-echo" or header == "location" or "***" in str(error)
 
 
-def test_a_headers_name_that_repeats_it_does_not_get_it_into_an_error(face, scripted):
-    error = face.failure(scripted(answer(404, b"", {f"x-{SECRET}": "1"})), StatusError)
-    assert SECRET.lower() not in repr(dict(error.headers)).lower()
-
-
 @pytest.mark.parametrize(
     "location",
     [
@@ -232,7 +220,7 @@ MISPLACED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("misplaced", MISPLACED)
 @pytest.mark.parametrize("by_variable", [False, True])
 def test_an_argument_that_repeats_it_does_not_get_it_into_an_error(
-    face, monkeypatch, misplaced, by_variable
+    each_face, monkeypatch, misplaced, by_variable
 ):
     given: dict[str, Any] = {"base_url": "https://chat.example.com", "vendor": "acme"}
     if by_variable:
@@ -240,14 +228,14 @@ def test_an_argument_that_repeats_it_does_not_get_it_into_an_error(
     else:
         given["api_secret"] = SECRET
     given.update(MISPLACED[misplaced])
-    raised((ValueError, TypeError), face.kind, **given)
+    raised((ValueError, TypeError), each_face.kind, **given)
 
 
 @pytest.mark.parametrize(
     "changes", [{SECRET: 1}, {"on_rate_limit": SECRET}, {"proxy": SECRET}], ids=repr
 )
-def test_a_change_that_repeats_it_does_not_get_it_into_an_error(face, scripted, changes):
-    client = face.client(scripted())
+def test_a_change_that_repeats_it_does_not_get_it_into_an_error(each_face, scripted, changes):
+    client = each_face.client(scripted())
     raised((ValueError, TypeError), client.with_options, **changes)
 
 
@@ -277,11 +265,11 @@ def test_rows_that_hold_our_headers_do_not_get_it_into_a_report(face, scripted):
     assert SECRET not in repr(listing.report)
 
 
-def test_a_traceback_drawn_with_its_locals_does_not_show_it(face, scripted):
+def test_a_traceback_drawn_with_its_locals_does_not_show_it(each_face, scripted):
     rich = pytest.importorskip("rich.traceback")
     console = pytest.importorskip("rich.console")
-    client = face.client(scripted(answer(401)))
-    error = raised(BackreadError, face.call, client.users.get, 42)
+    client = each_face.client(scripted(answer(401)))
+    error = raised(BackreadError, each_face.call, client.users.get, 42)
     drawn = rich.Traceback.from_exception(
         type(error), error, error.__traceback__, show_locals=True, locals_max_string=None
     )
@@ -370,14 +358,6 @@ def test_a_secret_among_the_arguments_is_refused_and_not_repeated(backread, opti
     assert SECRET not in done.out + done.error
 
 
-def test_a_fault_of_ours_in_full_does_not_show_it(scripted, monkeypatch):
-    monkeypatch.setenv("BACKREAD_TRACEBACK", "1")
-    server = scripted(answer(500))
-    assert "Traceback" in told_by_module(
-        "backread", "user", "42", "--max-retries", "0", server=server
-    )
-
-
 def told_by_module(*command: Any, server: Any) -> str:
     """What ``python -m`` writes, none of which is the secret."""
     done = subprocess.run(
@@ -389,3 +369,23 @@ def told_by_module(*command: Any, server: Any) -> str:
     )
     assert SECRET not in done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def test_no_profile_holds_it(face):
+    with MockServer(World(seed=7, users=20)) as server:
+        profile = face.call(face.client(server).probe)
+        for text in (repr(profile), str(profile), profile.to_json()):
+            assert server.secret not in text
+
+
+def test_a_headers_name_that_repeats_it_does_not_get_it_into_an_error(face, scripted):
+    error = face.failure(scripted(answer(404, b"", {f"x-{SECRET}": "1"})), StatusError)
+    assert SECRET.lower() not in repr(dict(error.headers)).lower()
+
+
+def test_a_fault_of_ours_in_full_does_not_show_it(scripted, monkeypatch):
+    monkeypatch.setenv("BACKREAD_TRACEBACK", "1")
+    server = scripted(answer(500))
+    assert "Traceback" in told_by_module(
+        "backread", "user", "42", "--max-retries", "0", server=server
+    )

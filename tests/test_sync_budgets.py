@@ -8,7 +8,7 @@ import pytest
 
 from backread import Client, DeadlineExceededError, RateLimitError
 from backread.testing import Fault, MockServer, World
-from canned import envelope, message, paged, user
+from canned import envelope, message, user
 from remembered import Remembered, given, ids, rows_of
 from scripted_server import Request, answer
 
@@ -17,10 +17,6 @@ pa = pytest.importorskip("pyarrow")
 
 def run_of(client: Client, mirror: Remembered, **options: Any) -> Any:
     return client._sync_run(mirror.known(), mode="incremental", max_staleness=None, **options)
-
-
-def paths(server: Any) -> list[str]:
-    return [request.path for request in server.requests]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -45,42 +41,6 @@ def test_nights_of_any_budget_read_everything_once(seed):
     assert sorted(mirror.done) == world.user_ids()
     assert mirror.differs(world) == []
     assert mirror.requests <= 1.05 * whole + 3 * nights
-
-
-def test_an_incremental_run_within_a_budget_misses_nothing_either():
-    world = World(seed=5, users=40, messages_per_user=(0, 400))
-    mirror = Remembered()
-    with MockServer(world) as server, server.client() as client:
-        mirror.run(client)
-        for user_id in world.user_ids()[::3]:
-            world.add_messages(user_id, 130)
-        # By more pages than any of the budgets has requests.
-        world.add_messages(world.user_ids()[1], 2_000)
-        mirror.begin()
-        nights = 1
-        while not mirror.read(client, max_requests=16):
-            nights += 1
-            assert nights < 50
-    assert nights > 1
-    assert mirror.differs(world) == []
-
-
-def test_a_budget_that_suffices_exactly_does_not_end_early():
-    world = World(seed=2, users=20, messages_per_user=(0, 50))
-    with MockServer(world) as server, server.client() as client:
-        whole = Remembered().run(client)
-        mirror = Remembered()
-        assert mirror.read(client, max_requests=whole)
-        assert mirror.requests == whole
-        assert not Remembered().read(client, max_requests=whole - 1)
-
-
-def test_without_any_requests_nothing_is_sent():
-    with MockServer(World(users=3)) as server, server.client() as client:
-        mirror = Remembered()
-        assert not mirror.read(client, max_requests=0)
-        assert not mirror.read(client, max_seconds=0)
-        assert sum(server.counts().values()) == mirror.batches == 0
 
 
 def test_retries_count_and_one_without_budget_leaves_its_list_half_read():
@@ -131,24 +91,6 @@ def test_a_run_that_reads_nothing_because_all_is_refused_is_an_error(known):
             assert server.clock.now == began
 
 
-def test_an_outage_past_the_end_ends_the_run_in_time():
-    world = World(seed=4, users=300, messages_per_user=(0, 5))
-    with MockServer(world) as server:
-        server.clock.virtual()
-        with server.client(max_retries=9, outage_patience=3600) as client:
-            client.users.page()
-            server.on("messages").fail(Fault.status(502))
-            server.on("user").fail(Fault.status(502))
-            mirror = Remembered()
-            began = server.clock.now
-            run = run_of(client, mirror, max_seconds=30)
-            for batch in given(run):
-                mirror.commit(batch)
-                server.on("users").fail(Fault.status(502))
-            assert run.ended_early
-            assert server.clock.now - began <= timedelta(seconds=30.5)
-
-
 def test_a_deadline_that_comes_first_is_still_an_error():
     with MockServer(World(users=300)) as server:
         server.clock.virtual()
@@ -158,55 +100,6 @@ def test_a_deadline_that_comes_first_is_still_an_error():
             pytest.raises(DeadlineExceededError),
         ):
             Remembered().read(client, max_seconds=60)
-
-
-def test_the_users_come_before_the_lists_and_the_newest_hints_first(scripted):
-    hints = {
-        1: None,
-        2: "2026-03-01T00:00:00Z",
-        3: "2026-05-01T00:00:00Z",
-        4: "2026-04-01T00:00:00Z",
-    }
-    everybody = [user(each, updated_at=at, online_at=None) for each, at in hints.items()]
-    everybody += [user(5, updated_at=None, online_at="2026-06-01T00:00:00Z")]
-
-    def service(request: Request) -> bytes:
-        if request.path == "/external/users":
-            return paged(everybody)(request)
-        return answer(200, envelope([], key="messages"))
-
-    server = scripted(service)
-    with Client(server.url, server.secret, server.vendor, max_concurrency=1) as client:
-        mirror = Remembered()
-        assert mirror.read(client, max_requests=100)
-        lists = [path.split("/")[3] for path in paths(server) if "messages" in path]
-        assert lists == ["5", "3", "4", "2", "1"]
-        # In the next run, one has news; the others are read in the order of this run.
-        everybody[0] = user(1, updated_at="2026-07-01T00:00:00Z", online_at=None)
-        mirror.begin()
-        server.requests.clear()
-        assert mirror.read(client, max_requests=100)
-        lists = [path.split("/")[3] for path in paths(server) if "messages" in path]
-        assert lists == ["1", "5", "3", "4", "2"]
-
-
-def test_lists_that_failed_do_not_use_up_every_budget(scripted):
-    def service(request: Request) -> bytes:
-        match request.path.split("/"):
-            case [_, _, "users"]:
-                return paged([user(each) for each in range(1, 61)])(request)
-            case [_, _, _, user_id, _] if int(user_id) <= 40:
-                return answer(400, b"no")
-            case _:
-                return answer(200, envelope([], key="messages"))
-
-    server = scripted(service)
-    with Client(server.url, server.secret, server.vendor, max_retries=0) as client:
-        mirror = Remembered()
-        for _ in range(10):
-            mirror.read(client, max_requests=24)
-        assert sorted(mirror.done) == list(range(41, 61))
-        assert len(mirror.lists) == 60
 
 
 def test_chosen_users_alone_are_read(scripted):

@@ -3,15 +3,12 @@
 import random
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from backread import Client
 from backread.testing import Dialect, Fault, MockServer, World
-from canned import message, paged, user
 from remembered import Remembered, given, rows_of
-from scripted_server import Request
 
 pytest.importorskip("pyarrow")
 
@@ -64,34 +61,6 @@ def newest(world: World, user_id: int, place: int = 1) -> int:
     return world.message_ids(user_id)[-place]
 
 
-def flip(world: World, user_id: int, message_id: int) -> None:
-    read = not world.message(user_id, message_id)["read_by_operator"]
-    world.edit_message(user_id, message_id, read_by_operator=read)
-
-
-def test_an_unchanged_list_gives_no_row_from_the_second_run_on(world, mock, client, mirror):
-    for _ in range(3):
-        mock.forget()
-        users, skipped = run(client, mirror)
-        assert not users
-        assert skipped >= 10 * USERS
-        assert mirror.kinds() == {"end": USERS}
-        assert mock.calls("messages").count == USERS
-    assert mirror.differs(world) == []
-
-
-def test_an_edit_a_read_flag_and_a_new_row_are_given(world, mock, client, mirror):
-    edited, flagged, grown, *_ = world.user_ids()
-    for _ in range(2):
-        world.edit_message(edited, newest(world, edited, 3), body=str(random.random()))
-        flip(world, flagged, newest(world, flagged, 9))
-        world.add_messages(grown, 2)
-        users, _ = run(client, mirror)
-        assert set(users) == {edited, flagged, grown}
-        assert mirror.differs(world) == []
-    assert not run(client, mirror)[0]
-
-
 def test_only_new_rows_are_given_if_the_known_ones_are_before_them(world):
     with MockServer(world) as server, server.client() as client:
         mirror = Remembered()
@@ -112,17 +81,6 @@ def test_a_row_that_vanished_leads_to_a_whole_read(world, mock, client, mirror):
     assert users[user_id] >= len(world.message_ids(user_id))
     assert mirror.lists[user_id]["kind"] == "whole"
     assert not run(client, mirror)[0]
-
-
-def test_rows_exchanged_by_an_edit_back_and_forth_are_never_mixed_up(world, mock, client, mirror):
-    """The digest is of what was given last, not of any earlier state."""
-    user_id = world.user_ids()[0]
-    message_id = newest(world, user_id, 2)
-    before = world.message(user_id, message_id)["body"]
-    for body in ("another", before, "another", before):
-        world.edit_message(user_id, message_id, body=body)
-        assert set(run(client, mirror)[0]) == {user_id}
-        assert mirror.messages[user_id, message_id]["body"] == body
 
 
 def test_a_mirror_without_digests_is_given_the_rows_once(world, mock, client, mirror):
@@ -156,22 +114,3 @@ def test_any_changes_over_many_runs_are_found(seed, world, mock, client, mirror)
             world.edit_message(user_id, newest(world, user_id, chance.randint(1, 9)), body="new")
         run(client, mirror)
         assert mirror.differs(world) == []
-
-
-def test_a_value_that_each_run_must_report_is_given_each_time(scripted):
-    rows: list[Any] = [message(each) for each in range(600, 800)]
-    rows[-2]["body"] = 5
-
-    def service(request: Request) -> bytes:
-        if request.path == "/external/users":
-            return paged([user(1)])(request)
-        return paged(rows, key="messages")(request)
-
-    server = scripted(service)
-    with Client(server.url, server.secret, server.vendor) as client:
-        mirror = Remembered()
-        mirror.digest_key = KEY
-        run(client, mirror)
-        for _ in range(2):
-            assert set(run(client, mirror)[0]) == {1}
-            assert mirror.lists[1]["digest"] is None

@@ -53,28 +53,6 @@ def asked(mock: MockServer, user_id: int) -> list[int | None]:
     return [entry.offset for entry in mock.calls("messages", user=user_id)]
 
 
-def test_a_first_run_holds_all_and_proves_it(world, client, mirror):
-    assert mirror.differs(world) == []
-    assert mirror.kinds() == {"whole": USERS}
-    assert {row["certificate"] for row in mirror.lists.values()} == {"snapshot", "counted"}
-    rows = {user_id: row["rows"] for user_id, row in mirror.lists.items()}
-    assert rows == {user_id: len(world.message_ids(user_id)) for user_id in world.user_ids()}
-
-
-def test_without_a_change_a_user_costs_one_request(world, mock, client, mirror):
-    for _ in range(2):
-        mock.forget()
-        requests = mirror.run(client)
-        assert requests == sum(mock.counts().values())
-        assert requests <= (USERS + USERS / 99) * 1.01
-        long = sum(len(world.message_ids(user_id)) > 90 for user_id in world.user_ids())
-        assert mirror.kinds() == {"end": long, "whole": USERS - long}
-        assert "uncertified" not in {row["certificate"] for row in mirror.lists.values()}
-        # What was swept once stays swept.
-        assert all(row["swept_at"] for row in mirror.lists.values())
-    assert mirror.differs(world) == []
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_what_changed_is_not_missed(seed, world, client, mirror):
     chance = random.Random(seed)
@@ -148,76 +126,6 @@ def test_a_user_who_is_gone_and_one_who_came_back(scripted, not_found):
         assert held.lists[2]["kind"] == kind
         assert held.lists[1]["kind"] == "whole"
     assert held.lists[2]["certificate"] == "snapshot"
-
-
-@pytest.mark.parametrize(
-    "habits", ["order=ties", "order=shuffled", "order=ties over_limit=clamp max_limit=40"]
-)
-def test_where_nothing_is_in_order_every_list_is_swept(habits):
-    world = World(seed=7, users=12, messages_per_user=(0, 200))
-    with MockServer(world, dialect=f"documented {habits}") as mock, mock.client() as client:
-        mirror = Remembered()
-        for _ in range(2):
-            mirror.run(client)
-            assert mirror.kinds() == {"whole": 12}
-            assert mirror.differs(world) == []
-            world.add_messages(longest(world), 2)
-
-
-@pytest.mark.parametrize("total", ["null", "low", "high", "capped total_cap=100"])
-def test_a_total_that_is_not_the_lists_proves_no_growing_end(total):
-    world = World(seed=7, users=12, messages_per_user=(0, 200))
-    long = [each for each in world.user_ids() if len(world.message_ids(each)) > 100]
-    with MockServer(world, dialect=f"documented total={total}") as mock, mock.client() as client:
-        mirror = Remembered()
-        for _ in range(2):
-            mirror.run(client)
-            assert {mirror.lists[each]["kind"] for each in long} == {"whole"}
-            # Where a list ends is proved without its total; how it grows is not.
-            assert {mirror.lists[each]["certificate"] for each in long} == {"linked"}
-            assert mirror.differs(world) == []
-            world.add_messages(long[0], 2)
-
-
-@pytest.mark.parametrize("habit", ["over_limit=clamp max_limit=40", "short_pages=some"])
-def test_smaller_pages_are_no_reason_to_read_all_again(habit, world):
-    with MockServer(world, dialect=f"documented {habit}") as mock, mock.client() as client:
-        mirror = Remembered()
-        mirror.run(client)
-        assert mirror.differs(world) == []
-        world.add_messages(longest(world), 5)
-        mirror.run(client)
-        assert mirror.differs(world) == []
-        assert mirror.lists[longest(world)]["kind"] == "end"
-
-
-def test_a_list_that_was_swept_long_ago_is_swept_again(world, client, mirror):
-    mirror.run(client, max_staleness=3600.0)
-    assert "end" in mirror.kinds()
-    mirror.run(client, max_staleness=0.0)
-    assert mirror.kinds() == {"whole": USERS}
-
-
-def test_a_full_run_sweeps_every_list(client, mirror):
-    mirror.run(client, mode="full")
-    assert mirror.kinds() == {"whole": USERS}
-
-
-def test_users_with_news_come_first_and_then_those_not_looked_at_for_longest(world, mock):
-    mirror = Remembered()
-    with mock.client(max_concurrency=1) as client:
-        mirror.run(client)
-        looked_at = sorted(mirror.lists, key=lambda each: (mirror.lists[each]["ended_at"], each))
-        chance = random.Random(3)
-        changed = sorted(chance.sample(world.user_ids(), 5))
-        for user_id in changed:
-            world.edit_user(user_id, online_at="2031-01-01T00:00:00.000Z")
-        [new] = world.add_users()
-        mock.forget()
-        mirror.run(client)
-    order = list(dict.fromkeys(entry.user for entry in mock.calls("messages")))
-    assert sorted(order[:6], key=str) == sorted([*changed, new], key=str)
-    assert order[6:] == [user_id for user_id in looked_at if user_id not in changed]
 
 
 def test_what_is_known_must_be_readable(client, mirror):

@@ -96,16 +96,6 @@ def test_a_half_read_list_goes_on_at_its_page(scripted):
     assert mirror.run(client) == 2
 
 
-def test_the_users_are_not_swept_again(mock, client, world):
-    mirror = Remembered()
-    while mirror.swept is None:
-        mirror.read(client, batches=1)
-    mock.forget()
-    assert mirror.read(client)
-    assert mock.calls("users").count == 0
-    assert mirror.differs(world) == []
-
-
 def test_a_half_swept_list_of_users_goes_on_and_nobody_is_left_out(scripted):
     everybody = [user(number) for number in range(1, 601)]
     broken = True

@@ -1,6 +1,5 @@
 """What a mirror is given to commit: batches that miss nothing, and an end that is the end."""
 
-import json
 import time
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from backread import Client, DeadlineExceededError
 from backread.testing import MockServer, World
-from canned import envelope, message, paged, user, users
+from canned import envelope, message, paged, user
 from remembered import Remembered, given
 from scripted_server import Request, answer
 from waiting import PATIENCE
@@ -74,43 +73,6 @@ def test_a_deadline_is_never_taken_for_the_end():
             server.clock.advance(3)
             with pytest.raises(DeadlineExceededError):
                 list(given(run))
-
-
-def test_a_record_that_does_not_fit_is_given_with_the_reason(scripted):
-    def service(request: Request) -> bytes:
-        if request.path == "/external/users":
-            return paged([user(1), user(2, online_at=""), user("x")])(request)
-        return answer(200, envelope([message(7), message(8, body=5), 9], key="messages"))
-
-    read = batches(client_of(scripted(service)))
-    assert sorted(column(read, "users", "id")) == [1, 2]
-    assert sorted(column(read, "messages", "id")) == [7, 7, 8, 8]
-    assert {"online_at": ""} in [
-        json.loads(extra) for extra in column(read, "users", "extra") if extra is not None
-    ]
-    rejected = zip(
-        *(column(read, "rejects", name) for name in ("resource", "user_id", "id")), strict=True
-    )
-    assert sorted(rejected, key=str) == [
-        ("messages", 1, None),
-        ("messages", 2, None),
-        ("users", None, None),
-    ]
-    assert any("$.users[2].id" in reason for reason in column(read, "rejects", "reason"))
-
-
-def test_requests_are_counted_as_the_service_counts_them(scripted):
-    server = scripted(
-        lambda request: (
-            paged(users(150))(request)
-            if request.path == "/external/users"
-            else answer(200, envelope([], key="messages"))
-        )
-    )
-    run = run_of(client_of(server))
-    list(given(run))
-    assert run.requests == len(server.requests)
-    assert run.users_total == 150
 
 
 def test_batches_are_small_at_first_and_grow_with_what_was_given_out():
