@@ -1,8 +1,8 @@
 """Makes sure that the programs from Debian that some integration tests need are installed.
 
-Usage: ``python tools/find_packages.py browser|calc|services``. Installs what is missing if this is
-root on a system with apt-get, without starting a service; otherwise names the missing packages and
-how to install them, with exit code 1.
+Usage: ``python tools/find_packages.py [browser] [calc] [java] [services]``; without a name, all.
+Installs what is missing, in one go, if this is root on a system with apt-get, without starting a
+service; otherwise names the missing packages and how to install them, with exit code 1.
 """
 
 import contextlib
@@ -13,13 +13,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# Package: its program, by path. Selenium would look further for a program that is not named so,
-# and download one; PostgreSQL's folder has its version in the name.
+# Package: its program, by path, or by name where any on PATH will do. Selenium would look further
+# for a program that is not named so, and download one; PostgreSQL's folder has its version in it.
 PACKAGES = {
     "browser": {"chromium": "usr/bin/chromium", "chromium-driver": "usr/bin/chromedriver"},
     "calc": {"libreoffice-calc": "usr/bin/localc"},
+    "java": {"default-jre-headless": "java"},
     "services": {
-        "curl": "usr/bin/curl",
         "haproxy": "usr/sbin/haproxy",
         "nginx": "usr/sbin/nginx",
         "postgresql": "usr/lib/postgresql/*/bin/postgres",
@@ -31,11 +31,14 @@ POLICY = Path("/usr/sbin/policy-rc.d")
 
 def missing(programs: dict[str, str]) -> list[str]:
     """The packages whose program is not installed."""
-    return [
-        package
-        for package, program in programs.items()
-        if not any(os.access(found, os.X_OK) for found in Path("/").glob(program))
-    ]
+    return [package for package, program in programs.items() if not is_installed(program)]
+
+
+def is_installed(program: str) -> bool:
+    """Whether a program is there, by its path below / or its name."""
+    if "/" not in program:
+        return shutil.which(program) is not None
+    return any(os.access(found, os.X_OK) for found in Path("/").glob(program))
 
 
 @contextlib.contextmanager
@@ -62,9 +65,9 @@ def install(packages: list[str]) -> None:
         subprocess.run(command, env=environment)
 
 
-def main(group: str) -> int:
+def main(groups: list[str]) -> int:
     """Installs what is missing if possible; returns the exit code."""
-    programs = PACKAGES[group]
+    programs = {name: path for group in groups for name, path in PACKAGES[group].items()}
     packages = missing(programs)
     if packages and shutil.which("apt-get") and os.geteuid() == 0:
         print(f"installing {', '.join(packages)}", flush=True)
@@ -72,13 +75,13 @@ def main(group: str) -> int:
             install(packages)
         packages = missing(programs)
     for package in packages:
-        print(f"/{programs[package]} is missing", file=sys.stderr)
+        print(f"{programs[package]} is missing", file=sys.stderr)
     if packages:
         print(f"on Debian, as root: apt-get install {' '.join(packages)}", file=sys.stderr)
     return 1 if packages else 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in PACKAGES:
+    if not set(sys.argv[1:]) <= PACKAGES.keys():
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1:] or list(PACKAGES)))

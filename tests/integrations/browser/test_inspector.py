@@ -13,6 +13,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from backread.errors import NotFoundError, RateLimitError
 from backread.testing import MockServer, World
+from conftest import barriers, errors, show
 
 SECONDS = 60
 
@@ -64,9 +65,6 @@ class Page:
             "return [...document.querySelectorAll('#requests tbody tr')].map(row => row.innerText)"
         )
 
-    def errors(self) -> list[str]:
-        return [line["message"] for line in self.browser.get_log("browser")]
-
 
 @pytest.fixture
 def server() -> Iterator[MockServer]:
@@ -76,11 +74,8 @@ def server() -> Iterator[MockServer]:
 
 @pytest.fixture
 def page(browser: Chrome, server: MockServer) -> Iterator[Page]:
-    page = Page(browser, server).connected()
-    page.errors()  # of earlier tests
-    yield page
-    assert [line for line in page.errors() if "status of 4" not in line] == []
-    browser.execute_script("sessionStorage.clear()")
+    yield Page(browser, server).connected()
+    assert [line for line in errors(browser) if "status of 4" not in line] == []
 
 
 def test_the_page_shows_the_server_and_hides_the_token(page, server):
@@ -163,16 +158,6 @@ def test_a_fault_set_in_the_page_makes_clients_fail(page, server):
         page.press("#clear-faults")
         page.until(lambda: not page.all("#faults li"))
         assert client.users.page().total == 120
-
-
-def test_a_wrong_rule_is_explained_beside_its_field(page, server):
-    page.submit("#fault", "users: explode()")
-    page.until_text("#fault-problem", "explode")
-    assert "status" in page.text("#fault-problem")
-    assert server.faults == ()
-    page.submit("#fault", "users: garbage()")
-    page.until_text("#faults", "garbage")
-    assert page.text("#fault-problem") == ""
 
 
 def test_another_dialect_changes_what_is_served(page, server):
@@ -291,33 +276,15 @@ def test_a_server_that_ended_is_said(browser):
     with MockServer(World(users=3)) as server:
         page = Page(browser, server).connected()
     page.until_text("#connection", "does not answer")
-    browser.execute_script("sessionStorage.clear()")
 
 
-@pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_sticks_out(browser, server, width):
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-    )
-    try:
-        page = Page(browser, server).connected()
+def test_axe_finds_no_barrier_and_nothing_is_wider_than_a_narrow_page(page, server):
+    for width in (1280, 400):
+        show(page.browser, width, "light")
         with server.client() as client:
             list(client.users.list())
         page.until(lambda: len(page.rows()) >= 2)
         page.submit("#user", "42")
         page.until_text("#shown-row", "email")
-        widest = browser.execute_script("return document.documentElement.scrollWidth")
-        assert widest <= width
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def test_every_control_has_a_name(page):
-    nameless = page.browser.execute_script(
-        """return [...document.querySelectorAll("button, input, select")]
-            .filter(control => !control.labels?.length && !control.textContent.trim()
-                && !control.getAttribute("aria-label"))
-            .map(control => control.outerHTML)"""
-    )
-    assert nameless == []
+        assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width
+        assert barriers(page.browser) == []

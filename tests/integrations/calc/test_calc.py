@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,9 +13,7 @@ import pytest
 from backread import Mirror
 from backread.testing import MockServer, World
 
-SOFFICE = shutil.which("soffice")
-pytestmark = pytest.mark.skipif(SOFFICE is None, reason="no soffice; run: make test-calc")
-
+SOFFICE = Path("/usr/bin/soffice")
 SECONDS = 120
 TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
@@ -83,37 +80,48 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
-def opened(server: MockServer, folder: Path, *arguments: str) -> list[list[tuple[str, bool]]]:
-    """The rows of the command's CSV as Calc has them: each cell's text, and whether it computes."""
+@pytest.fixture(scope="module")
+def sheets(
+    server: MockServer, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[list[tuple[str, bool]]]]:
+    """Files by name, as Calc has their first sheet: each cell's text, and whether it computes."""
+    folder = tmp_path_factory.mktemp("calc")
     settings = {
         **os.environ,
         "BACKREAD_BASE_URL": server.url,
         "BACKREAD_API_SECRET": server.secret,
         "BACKREAD_VENDOR": server.vendor,
     }
-    command = [sys.executable, "-m", "backread", *arguments, "--output", "rows.csv"]
-    subprocess.run(command, cwd=folder, env=settings, check=True, timeout=SECONDS)
-    return calc_rows(folder / "rows.csv")
-
-
-def calc_rows(path: Path) -> list[list[tuple[str, bool]]]:
-    """The rows of the first sheet of a file as Calc has them."""
+    for name, *options in (("users.csv",), ("raw.csv", "--raw-csv")):
+        command = [sys.executable, "-m", "backread", "users", *options, "--output", name]
+        subprocess.run(command, cwd=folder, env=settings, check=True, timeout=SECONDS)
+    mirror = Mirror(folder / "chats")
+    with server.client() as client:
+        mirror.sync(client)
+    for name in ("messages.csv", "messages.xlsx"):
+        mirror.export(folder / name, tables=["messages"])
     # Commas, quotes, UTF-8, from line 1; the last one has Calc compute what looks like it.
     csv = "--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,0,true"
+    convert(folder, csv, *(path.name for path in folder.glob("*.csv")))
+    convert(folder, "messages.xlsx", outdir="xlsx")
+    return {
+        **{path.name: rows(path.with_suffix(".fods")) for path in folder.glob("*.csv")},
+        "messages.xlsx": rows(folder / "xlsx" / "messages.fods"),
+    }
+
+
+def convert(folder: Path, *arguments: str, outdir: str = ".") -> None:
+    """Has Calc write files as flat XML."""
+    assert SOFFICE.exists(), f"{SOFFICE} is missing; run: make test-calc"
+    profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
+    command = [SOFFICE, profile, "--headless", "--convert-to", "fods", "--outdir", outdir]
     subprocess.run(
-        [
-            str(SOFFICE),
-            f"-env:UserInstallation={(path.parent / 'profile').as_uri()}",
-            "--headless",
-            *([csv] if path.suffix == ".csv" else []),
-            *("--convert-to", "fods", path.name),
-        ],
-        cwd=path.parent,
-        check=True,
-        capture_output=True,
-        timeout=SECONDS,
+        [*command, *arguments], cwd=folder, check=True, capture_output=True, timeout=SECONDS
     )
-    document = ElementTree.parse(path.with_suffix(".fods"))
+
+
+def rows(path: Path) -> list[list[tuple[str, bool]]]:
+    """The rows of the first sheet of a file."""
     return [
         [
             (
@@ -123,7 +131,7 @@ def calc_rows(path: Path) -> list[list[tuple[str, bool]]]:
             for cell in row.iter(f"{TABLE}table-cell")
             for _ in range(int(cell.get(f"{TABLE}number-columns-repeated", "1")))
         ]
-        for row in document.iter(f"{TABLE}table-row")
+        for row in ElementTree.parse(path).iter(f"{TABLE}table-row")
     ]
 
 
@@ -146,14 +154,12 @@ def spoken(text: str) -> str:
     return re.sub(r"[\s\u200b\ufeff\x00-\x1f]+", " ", text).strip()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "column"), [(("users",), "name"), (("messages", "--all"), "body")]
-)
-def test_no_cell_is_a_formula_and_each_has_its_text(server, tmp_path, arguments, column):
-    head, *rows = opened(server, tmp_path, *arguments)
-    assert not [text for row in [head, *rows] for text, computes in row if computes]
-    place = [name for name, _ in head].index(column)
-    came = [row[place][0] for row in rows if len(row) > place]
+@pytest.mark.parametrize(("name", "column"), [("users.csv", "name"), ("messages.csv", "body")])
+def test_no_cell_of_csv_is_a_formula_and_each_has_its_text(sheets, name, column):
+    head, *found = sheets[name]
+    assert not [text for row in [head, *found] for text, computes in row if computes]
+    place = [text for text, _ in head].index(column)
+    came = [row[place][0] for row in found if len(row) > place]
     # What Calc takes for a number or a date it shows in its own way.
     theirs = {"3/5/2024", "1e5", "007", "2024-03-05"}
     shown = {spoken(text.removeprefix("'")) for text in came}
@@ -161,37 +167,20 @@ def test_no_cell_is_a_formula_and_each_has_its_text(server, tmp_path, arguments,
     assert len(came) >= len(TEXTS)
 
 
-def test_the_same_without_protection_computes(server, tmp_path):
+def test_csv_without_protection_computes(sheets):
     """Or the test above would see nothing."""
-    rows = opened(server, tmp_path, "users", "--raw-csv")
-    assert sum(computes for row in rows for _, computes in row) > 5
+    assert sum(computes for row in sheets["raw.csv"] for _, computes in row) > 5
 
 
-@pytest.fixture(scope="module")
-def mirrored(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
-    mirror = Mirror(tmp_path_factory.mktemp("mirror") / "chats")
-    with server.client() as client:
-        mirror.sync(client)
-    return mirror
-
-
-@pytest.mark.parametrize("name", ["messages.csv", "messages.xlsx"])
-def test_no_cell_of_an_export_is_a_formula_and_each_has_its_text(mirrored, tmp_path, name):
-    mirrored.export(tmp_path / name, tables=["messages"])
-    head, *rows = calc_rows(tmp_path / name)
-    # Calc has flags of XLSX as the formulas TRUE() and FALSE().
-    flags = {"TRUE", "FALSE"} if name.endswith(".xlsx") else set()
-    assert {text for row in [head, *rows] for text, computes in row if computes} <= flags
+def test_no_cell_of_xlsx_is_a_formula_and_each_has_its_text(sheets):
+    head, *found = sheets["messages.xlsx"]
+    # Calc has flags as the formulas TRUE() and FALSE().
+    computed = {text for row in [head, *found] for text, computes in row if computes}
+    assert computed <= {"TRUE", "FALSE"}
     place = [text for text, _ in head].index("body")
-    # Calc has empty rows below.
-    came = [row[place][0] for row in rows if len(row) > place and row[0][0]]
-    if name.endswith(".xlsx"):
-        # Typed as text: nothing is prefixed, and nothing taken for a number or a date.
-        assert sorted(map(spoken, came)) == sorted(map(legal, TEXTS))
-        return
-    theirs = {"3/5/2024", "1e5", "007", "2024-03-05"}
-    shown = {spoken(text.removeprefix("'")) for text in came}
-    assert not {spoken(text) for text in TEXTS} - shown - theirs
+    # Calc has empty rows below. Typed as text: nothing is prefixed or taken for a number or a date.
+    came = [row[place][0] for row in found if len(row) > place and row[0][0]]
+    assert sorted(map(spoken, came)) == sorted(map(legal, TEXTS))
 
 
 def legal(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backread.testing import Lane, MockServer
-from conftest import program, run
+from conftest import run
 
 PLAIN_FIELDS = [
     "id",
@@ -68,7 +68,6 @@ def check_senders(messages: list[Any]) -> None:
 
 
 def test_a_client_of_openapi_generator_reads_every_message(lane, document, tmp_path, monkeypatch):
-    program("java")
     tool = Path(sys.executable).with_name("openapi-generator-cli")
     package = ["--package-name", "by_openapi_generator"]
     run(tool, "generate", "-i", document, "-g", "python", "-o", tmp_path, *package, cwd=tmp_path)

@@ -8,7 +8,7 @@ with postgresql() as database:
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -71,10 +71,6 @@ class Table:
         """Runs SQL, with the name of the table for ``{users}``."""
         assert self._pool is not None
         await self._pool.execute(statement.format(users=self.name), *arguments)
-
-    def later(self, statement: str, *arguments: object) -> Callable[[], Awaitable[None]]:
-        """`execute`, to be called by the app."""
-        return lambda: self.execute(statement, *arguments)
 
     async def page(self, offset: int, limit: int) -> tuple[Sequence[Row], int | None]:
         assert self._pool is not None

@@ -1,32 +1,21 @@
 """Lists of users that change while they are read, each scenario a function with figures."""
 
 import random
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from database import Table
-from origin import App, Cached, Origin, Row, Store, newest_first, user
+from origin import App, Cached, Origin, Store, newest_first, user
 from reading import Read, client, plain_loop, read_all
 
 
-class Growing(Store, Protocol):
-    """A store to which rows are added."""
-
-    async def add(self, rows: Sequence[Row]) -> None:
-        """Adds rows; those that are newest come first in the list."""
-
-
-def import_at_front(store: Growing, users: int, after: int, rows: int, *, plain: bool) -> Read:
+def import_at_front(table: Table, users: int, after: int, rows: int) -> Read:
     """Rows arrive at the front of a list, newest first, after a number of pages."""
-    app = App(store)
-    app.after(after, lambda: store.add(newest_first(rows, users + 1)))
-    with Origin(app) as origin:
-        if plain:
-            return plain_loop(origin.url)
-        with client(origin) as reader:
-            return read_all(reader.users.list())
+    app = App(table)
+    app.after(after, lambda: table.add(newest_first(rows, users + 1)))
+    with Origin(app) as origin, client(origin) as reader:
+        return read_all(reader.users.list())
 
 
 @dataclass
@@ -151,12 +140,3 @@ def moving(database: Path, order: str | None, users: int, count: int, seed: int)
         await table.execute("UPDATE {users} SET updated_at = now() WHERE id = $1", one)
 
     return walks(table, count, lambda: range(1, users + 1), change, moved)
-
-
-def updated_in_overlap(database: Path, position: int) -> Read:
-    """200 users by ``updated_at``; one near the end of page 1 is updated after it was read."""
-    table = Table(database, newest_first(200), "updated_at")
-    app = App(table)
-    app.after(1, table.later("UPDATE {users} SET updated_at = now() WHERE id = $1", position + 1))
-    with Origin(app) as origin, client(origin) as reader:
-        return read_all(reader.users.list())

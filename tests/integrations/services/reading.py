@@ -1,11 +1,7 @@
-"""One call of backread, or a plain loop, and the figures of it; tests and bench share them.
-
-Nothing here knows which backread is installed, except `given`: an older one lacks some options.
-"""
+"""One call of backread, or a plain loop, and the figures of it."""
 
 import contextlib
 import http.client
-import inspect
 import json
 import logging
 import time
@@ -15,23 +11,12 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from nginx import Front
-from origin import (
-    MEDIA_TYPE,
-    SECRET,
-    VENDOR,
-    Origin,
-)
+from origin import MEDIA_TYPE, SECRET, VENDOR, Origin
 
 from backread import BackreadError, Client, Listing
 from backread.models import Message, User, WalkReport
 
 PAGE = 99
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """The options that the installed backread has."""
-    names = inspect.signature(Client.__init__).parameters
-    return {name: value for name, value in options.items() if name in names}
 
 
 def client(front: Front | Origin, **options: Any) -> Client:

@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,16 +11,8 @@ from typing import Any
 
 from haproxy import haproxy
 from nginx import Front, nginx
-from origin import (
-    MEDIA_TYPE,
-    SECRET,
-    VENDOR,
-    App,
-    Memory,
-    Origin,
-    newest_first,
-)
-from reading import PAGE, Read, Retries, client, read_all
+from origin import SECRET, VENDOR, App, Memory, Origin, newest_first
+from reading import Read, Retries, client, read_all
 
 from backread import BackreadError, Client
 
@@ -51,15 +42,14 @@ def limited(
     *,
     retry_after: bool,
     seconds: float,
-    burst: int = BURST,
     **options: Any,
 ) -> Paced:
     """One call reads everything through nginx's ``limit_req``, which takes about that long."""
-    users = burst + int(rate * seconds)
+    users = BURST + int(rate * seconds)
     zone = (
         f"limit_req_zone $binary_remote_addr zone=all:1m rate={rate}r/s; limit_req_status {status};"
     )
-    limit = f"limit_req zone=all burst={burst} nodelay;" if burst else "limit_req zone=all;"
+    limit = f"limit_req zone=all burst={BURST} nodelay;"
     locations = f"location / {{ {limit} proxy_pass http://origin; }}"
     server = ""
     if retry_after:
@@ -75,17 +65,17 @@ def limited(
     answered = front.answered()
     served, rejected = front.count(200), front.count(status)
     took = max(answered[-1].at - answered[0].at, 0.001)
-    return Paced(read, served, rejected, took, served / (burst + rate * took))
+    return Paced(read, served, rejected, took, served / (BURST + rate * took))
 
 
-def unhealthy_pool(folder: Path, users: int, *, unhealthy: bool, **options: Any) -> Paced:
-    """One call through a pool of three upstreams, one of which may answer 503 to everything."""
+def unhealthy_pool(folder: Path, users: int, **options: Any) -> Paced:
+    """One call through a pool of three upstreams, one of which answers 503 to everything."""
     dead = folder / "dead"
     http = f"server {{ listen unix:{dead}; access_log off; return 503; }}"
     app = App(Memory(newest_first(users)), delay=LATENCY)
     with Origin(app, folder / "origin") as origin:
         healthy = origin.path
-        upstream = [healthy, healthy, dead if unhealthy else healthy]
+        upstream = [healthy, healthy, dead]
         with (
             nginx(folder, upstream, http=http) as front,
             client(front, **options) as reader,
@@ -180,25 +170,6 @@ def closing(folder: Path, users: int, server: str, *, tls: bool, **options: Any)
     return Closed(
         read.requests, front.count(200), read.retries, int(read.error is not None), read.error
     )
-
-
-def closing_curl(folder: Path, users: int, server: str) -> Closed:
-    """The same requests by curl over HTTP/2, with as many in flight."""
-    with served_by_nginx(folder, server, tls=True) as front:
-        urls = "".join(
-            f'url = "{front.url}/external/users/{one}/messages?limit={PAGE}"\noutput = /dev/null\n'
-            for one in range(1, users + 1)
-        )
-        (folder / "curl").write_text(urls, "utf-8")
-        command = [
-            *("curl", "-q", "-sS", "--noproxy", "*", "--cacert", str(front.ca_bundle)),
-            *("--http2", "--parallel", "--parallel-max", "16", "--write-out", "%{http_code} "),
-            *("-H", f"Authorization: Bearer {SECRET}", "-H", f"Accept: {MEDIA_TYPE}"),
-            *("-K", str(folder / "curl")),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True)
-    codes = done.stdout.split()
-    return Closed(users, codes.count("200"), 0, users - codes.count("200"))
 
 
 def idle(folder: Path, gets: int, timeout_ms: int, **options: Any) -> Closed:

@@ -19,9 +19,18 @@ def limited(folder: Path, rate: int, status: int, **options: Any) -> scenarios.P
     return paced
 
 
-@pytest.mark.parametrize("retry_after", [False, True], ids=["silent", "retry_after"])
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("rate", [10, 50, 500])
+@pytest.mark.parametrize(
+    ("rate", "status", "retry_after"),
+    [
+        (50, 429, True),
+        (50, 503, False),
+        *(
+            pytest.param(rate, status, retry_after, marks=pytest.mark.long)
+            for rate in (10, 500)
+            for status, retry_after in ((429, False), (503, True))
+        ),
+    ],
+)
 def test_one_call_reads_everything_through_a_limit(rate, status, retry_after, folder):
     paced = limited(folder, rate, status, retry_after=retry_after)
     assert paced.read.error is None
@@ -32,15 +41,8 @@ def test_one_call_reads_everything_through_a_limit(rate, status, retry_after, fo
     assert paced.used > (0.01 if costly else 0.1 if retry_after else 0.2)
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_limit_without_burst_is_kept_too(status, folder):
-    paced = limited(folder, 50, status, retry_after=False, burst=0)
-    assert paced.read.error is None
-    assert paced.used > 0.1
-
-
 def test_an_unhealthy_upstream_does_not_end_the_read(folder):
     # Of 600 requests, each of which meets it six times in a row once in 729, one may well fail.
-    paced = scenarios.unhealthy_pool(folder, 600, unhealthy=True, max_retries=15)
+    paced = scenarios.unhealthy_pool(folder, 600, max_retries=15)
     assert paced.read.error is None
     assert paced.rejected_share == pytest.approx(1 / 3, abs=0.15)

@@ -94,7 +94,7 @@ def test_two_shells_and_a_sync_have_it_open_at_once(mirror, server):
         assert json.loads(out) == [{"rows": total}]
 
 
-@pytest.mark.parametrize("way", ["views", "path"])
+@pytest.mark.parametrize("way", ["views", pytest.param("path", marks=pytest.mark.long)])
 def test_read_during_syncs_is_one_version_or_a_clear_error(mirror, server, way):
     totals = {server.world.total_messages}
     ended = threading.Event()

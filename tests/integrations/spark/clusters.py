@@ -1,4 +1,4 @@
-"""Spark on this machine, bound to loopback: local clusters, standalone ones, their executors."""
+"""Spark on this machine, bound to loopback: sessions, standalone clusters, their executors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from pyspark.sql import SparkSession
 
 SECONDS = 180
 """What any one wait may take, on a machine that has much else to do."""
-
-LOCAL = "local-cluster[2,1,1024]"
-"""Two executor processes with a core each."""
 
 INSTALLED = Path(pyspark.__file__).parent
 

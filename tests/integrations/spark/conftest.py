@@ -7,7 +7,6 @@ services of these tests have one secret, which stands in the environment from th
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from backread import Client
 from backread.testing import MockServer, World
-
-# What the tests in tests/ share.
-sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 SECRET = "mock_told_to_nobody_0123456789"
 
@@ -57,21 +53,9 @@ def environment(folder: Path, service: MockServer) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def local(environment: dict[str, str], folder: Path) -> Callable[[], SparkSession]:
-    """Gives the session on two local executors, begun anew where another one came between."""
-    held: list[SparkSession] = []
-
-    def session() -> SparkSession:
-        if not held or SparkSession.getActiveSession() is not held[0]:
-            held[:] = [clusters.start(clusters.LOCAL, folder)]
-        return held[0]
-
-    return session
-
-
-@pytest.fixture
-def spark(local: Callable[[], SparkSession]) -> SparkSession:
-    return local()
+def spark(environment: dict[str, str], folder: Path) -> SparkSession:
+    """A session whose two executors are threads; each runs Python in another process."""
+    return clusters.start("local[2]", folder)
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet
-from again import SOME, mistakes
 from pyspark.sql import DataFrame, SparkSession
+from repeated_queries import SOME, mistakes
 
 from backread import ConfigurationError
 from backread.integrations.spark import check, land, newest, register

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
+import pytest
 
 from backread import landing, plan
 from conftest import held, rows
 
 
+@pytest.mark.long
 def test_a_connect_session_reads_and_is_told_what_it_cannot(environment, service, tmp_path):
     with service.client() as client:
         expected = held(client)

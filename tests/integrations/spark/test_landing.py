@@ -1,16 +1,12 @@
 """`land`: tasks write files of their own, the driver names one for each shard."""
 
-import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import clusters
-import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from backread import IncompleteError, PermissionDeniedError, landing
+from backread import PermissionDeniedError, landing
 from backread.integrations.spark import land, newest, register
 from backread.testing import MockServer, World
 from conftest import held, rows
@@ -25,47 +21,6 @@ def server(serve: Callable[..., MockServer], spark: SparkSession) -> MockServer:
 
 def without_run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name != "run"} for row in found]
-
-
-def test_an_executor_that_is_killed_leaves_a_run_that_is_exact(spark, server, tmp_path):
-    register(spark)
-    with server.client() as client:
-        expected = held(client)
-    undisturbed = server.calls("messages").count
-    server.forget()
-    server.fault("messages: latency(100)")
-    runs: list[landing.Committed] = []
-
-    def work() -> None:
-        with server.client(max_concurrency=2) as client:
-            runs.append(land(spark, tmp_path, client, shards=6))
-
-    landing_job = threading.Thread(target=work)
-    landing_job.start()
-    clusters.until(lambda: server.calls("messages").count >= 8, "the shards are being read")
-    assert landing.runs(tmp_path) == []
-    clusters.kill(spark)
-    landing_job.join()
-
-    [run] = runs
-    assert landing.runs(tmp_path) == [run]
-    assert (run.number, len(run.files), run.rows) == (1, 6, len(expected))
-    assert run.report.certificate in ("snapshot", "counted")
-    assert sum(run.report.lists_by_certificate.values()) == WORLD.total_users
-    assert rows(landing.dataset(tmp_path, run).to_table()) == expected
-    assert server.calls("messages").count > undisturbed
-    written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.parquet")}
-    left = written - set(run.files)
-    assert len(left) >= 1
-
-    frame = spark.read.format("backread").option("landing", str(tmp_path)).load()
-    found = rows(frame)
-    assert without_run(found) == expected
-    assert {row["run"] for row in found} == {1}
-    # A file that no manifest names is read by nobody, whatever is in it.
-    stray = tmp_path / Path(run.files[0]).parent / "attempt=0.parquet"
-    pyarrow.parquet.write_table(pyarrow.table({"id": [1]}), stray)
-    assert rows(frame) == found
 
 
 def test_runs_are_read_by_their_number_and_the_newest_otherwise(spark, server, tmp_path):
@@ -98,13 +53,6 @@ def test_an_error_of_a_task_is_the_error_of_the_call(spark, server, tmp_path):
         pytest.raises(Exception, match="503"),
     ):
         land(spark, tmp_path, client, shards=2)
-    assert landing.runs(tmp_path) == []
-
-
-def test_strict_refuses_to_commit_what_is_not_proved(spark, serve, tmp_path):
-    server = serve(WORLD.copy(), dialect="total=null")
-    with server.client() as client, pytest.raises(IncompleteError):
-        land(spark, tmp_path, client, shards=2, strict=True)
     assert landing.runs(tmp_path) == []
 
 

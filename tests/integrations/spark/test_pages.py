@@ -1,29 +1,18 @@
-"""The blocks of docs/how-to/spark.md, each alone in a fresh process."""
+"""The blocks of docs/how-to/spark.md, each in the session of these tests."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import deltalake
 import pytest
-from clusters import SECONDS
 
 from backread import landing, plan
 from documents import ROOT, Document, of_kind
 
 BLOCKS = Document(ROOT / "docs/how-to/spark.md").blocks
-DEFAULTS = """\
-spark.log.level ERROR
-spark.sql.shuffle.partitions 2
-spark.ui.enabled false
-spark.ui.showConsoleProgress false
-"""
-"""What an installation may say of all its sessions."""
 
 
 @of_kind(BLOCKS, "spark")
-def test_block_runs_alone(block, environment, service, tmp_path):
+def test_block_runs_alone(block, spark, service, tmp_path, capsys):
     messages = service.world.total_messages
     lands = re.search(r"\bland\(", block.code) is not None
     if "/data/landed" in block.code and not lands:
@@ -34,7 +23,8 @@ def test_block_runs_alone(block, environment, service, tmp_path):
             files = [landing.land(folder, shard) for shard in planned]
             landing.commit(folder, planned.plan_id, files)
 
-    printed = run(re.sub(r"/data\b", str(tmp_path), block.code), tmp_path, environment)
+    block.execute(re.sub(r"/data\b", str(tmp_path), block.code))
+    printed = capsys.readouterr().out
 
     if lands:
         number, rows, _, *others = printed.split()
@@ -49,20 +39,3 @@ def test_block_runs_alone(block, environment, service, tmp_path):
         assert table.num_rows == messages
     else:
         pytest.fail("nothing shows what this block did")
-
-
-def run(code: str, folder: Path, environment: dict[str, str]) -> str:
-    """Runs a script in a process without any session; gives what it printed."""
-    (folder / "conf").mkdir()
-    (folder / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
-    (folder / "block.py").write_text(code)
-    done = subprocess.run(
-        [sys.executable, "block.py"],
-        cwd=folder,
-        env={**environment, "SPARK_CONF_DIR": str(folder / "conf")},
-        capture_output=True,
-        text=True,
-        timeout=2 * SECONDS,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout

@@ -7,14 +7,16 @@ from typing import Any
 
 import clusters
 import pytest
-from again import SOME, mistakes
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from repeated_queries import SOME, mistakes
 
 from backread import ConfigurationError, landing
 from backread.integrations.spark import check, land, register
 from backread.testing import MockServer, World
 from conftest import SECRET, held, rows
+
+pytestmark = pytest.mark.long
 
 WORLD = World(seed=13, users=60, messages_per_user=(0, 120))
 
@@ -79,6 +81,7 @@ def test_an_executor_that_is_killed_costs_no_row(spark, server, secret_file, tmp
     server.forget()
     server.fault("messages: latency(100)")
     got: list[Any] = []
+    runs: list[landing.Committed] = []
 
     def work() -> None:
         if way == "read":
@@ -88,6 +91,7 @@ def test_an_executor_that_is_killed_costs_no_row(spark, server, secret_file, tmp
         with server.client(max_concurrency=2) as client:
             run = land(spark, tmp_path / "landed", client, shards=6, secret_file=secret_file)
         got.append(rows(landing.dataset(tmp_path / "landed", run).to_table()))
+        runs.append(run)
 
     working = threading.Thread(target=work)
     working.start()
@@ -95,3 +99,13 @@ def test_an_executor_that_is_killed_costs_no_row(spark, server, secret_file, tmp
     clusters.kill(spark)
     working.join()
     assert got == [expected]
+    if way == "land":
+        [run] = runs
+        assert landing.runs(tmp_path / "landed") == runs
+        assert (run.number, len(run.files), run.rows) == (1, 6, len(expected))
+        # The unfinished file of the killed executor is in no manifest.
+        written = {
+            str(file.relative_to(tmp_path / "landed"))
+            for file in (tmp_path / "landed").rglob("*.parquet")
+        }
+        assert written > set(run.files)

@@ -39,8 +39,8 @@ def change(world: World) -> None:
             break
 
 
-@pytest.mark.parametrize("resource", ["users", "messages"])
-def test_a_table_holds_each_key_once_with_what_is_newest(spark, serve, tmp_path, resource):
+def test_a_table_holds_each_key_once_with_what_is_newest(spark, serve, tmp_path):
+    resource = "messages"
     register(spark, check=False)
     server = serve(WORLD.copy())
     merge = merge_into_delta(tmp_path / "table")
@@ -66,6 +66,7 @@ def test_a_table_holds_each_key_once_with_what_is_newest(spark, serve, tmp_path,
     assert rows(deltalake.DeltaTable(tmp_path / "table").to_pyarrow_table()) == rows(found)
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_goes_on_without_loss_or_repetition(environment, serve, tmp_path):
     server = serve(WORLD.copy())
     runs: list[landing.Committed] = []

@@ -90,6 +90,7 @@ def test_the_warehouse_follows_the_mirror(server, query):
     assert loaded(query) == before
 
 
+@pytest.mark.long
 def test_a_failed_load_is_repeated(server, query, monkeypatch):
     run_program()
     server.world.add_messages(server.world.user_ids()[0], 5)

@@ -1,4 +1,4 @@
-"""examples/many-workers: the same run on processes, on Dask and on Ray."""
+"""examples/many-workers on Dask and on Ray, and shards as a dataframe of Dask."""
 
 import os
 import pickle
@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from backread import landing
+from backread import landing, plan
 from backread.testing import MockServer, World
+
+pytestmark = pytest.mark.long
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "many-workers"
 
 
-@pytest.mark.parametrize("program", ["processes", "with_dask", "with_ray"])
+@pytest.mark.parametrize("program", ["with_dask", "with_ray"])
 def test_every_message_is_landed_once(program, tmp_path):
     world = World(seed=7, users=300, messages_per_user=(0, 60))
     with MockServer(world) as server:
@@ -45,23 +47,15 @@ def test_every_message_is_landed_once(program, tmp_path):
     assert server.secret not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("environment", [True, False])
-def test_dask_makes_a_dataframe_of_shards(environment):
-    dask_frame = pytest.importorskip("dask.dataframe")
+def test_dask_makes_a_dataframe_of_shards():
     from dask.base import normalize_token, tokenize
-
-    from backread import plan
+    from dask.dataframe import from_map
 
     world = World(seed=7, users=60, messages_per_user=(0, 20))
     with MockServer(world) as server, server.client() as client:
         shards = plan(client, shards=3)
-        with pytest.MonkeyPatch.context() as patch:
-            if environment:
-                patch.setenv("BACKREAD_API_SECRET", server.secret)
-            else:
-                patch.delenv("BACKREAD_API_SECRET", raising=False)
-            frame = dask_frame.from_map(lambda shard: shard.read().to_pandas(), list(shards))
-            assert len(frame) == world.total_messages
+        frame = from_map(lambda shard: shard.read().to_pandas(), list(shards))
+        assert len(frame) == world.total_messages
         tokens = [tokenize(shard) for shard in shards]
         assert len(set(tokens)) == len(shards)
         assert tokens == [tokenize(pickle.loads(pickle.dumps(shard))) for shard in shards]

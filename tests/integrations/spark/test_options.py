@@ -1,0 +1,90 @@
+"""The options of a read, which may come from a query: none of them says where the secret goes."""
+
+import base64
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+
+from backread import LandingError, landing
+from backread.integrations.spark import BackreadDataSource, land, register
+from backread.integrations.spark.options import IN_CODE
+from backread.testing import World
+from conftest import SECRET
+from scripted_server import ScriptedServer, answer
+
+
+def test_a_query_does_not_say_where_the_secret_goes(spark, serve, tmp_path):
+    server = serve(World(seed=13, users=20, messages_per_user=(0, 5)))
+    register(spark, base_url=server.url)
+    other = tmp_path / "other-secret"
+    other.write_text("mock_of_another_service")
+    with ScriptedServer(lambda request: answer(403)) as elsewhere:
+        values = {
+            "base_url": elsewhere.url,
+            "secret_file": str(other),
+            "proxy": elsewhere.url,
+            "ca_bundle": str(other),
+            "allow_http": "true",
+        }
+        assert values.keys() == set(IN_CODE)
+        for name, value in values.items():
+            view = f"CREATE TEMPORARY VIEW taken USING backread OPTIONS ({name.upper()} '{value}')"
+            table = f"CREATE TABLE taken USING backread TBLPROPERTIES ('{name}'='{value}')"
+            reader = spark.read.format("backread").option(name.title().replace("_", ""), value)
+            stream = spark.readStream.format("backread").option(name.replace("_", "-"), value)
+            for call in (
+                lambda view=view: spark.sql(view),
+                lambda table=table: spark.sql(table),
+                reader.load,
+                stream.load,
+            ):
+                with pytest.raises(PySparkException) as caught:
+                    call()
+                said = str(caught.value)
+                assert "decides where the secret goes, so a read or a query may not set it" in said
+                assert f"pass it in code: register(spark, {name}=...)" in said
+                assert SECRET not in said
+        with pytest.raises(AnalysisException, match="load\\(\\) takes no path"):
+            spark.read.format("backread").load(elsewhere.url)
+        assert elsewhere.requests == []
+    assert server.calls().count == 0
+
+
+def test_a_query_may_set_the_others(spark, serve):
+    server = serve(World(seed=13, users=20))
+    register(spark, base_url=server.url)
+    spark.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW people USING backread "
+        "OPTIONS (resource 'users', maxRetries '1', user_agent 'report/1')"
+    )
+    assert spark.sql("SELECT id FROM people").count() == 20
+
+
+def test_without_register_the_environment_says_where_the_service_is(spark, service):
+    spark.dataSource.register(BackreadDataSource)
+    with pytest.raises(AnalysisException, match="base_url"):
+        spark.read.format("backread").option("base_url", "http://127.0.0.1:9").load()
+    frame = spark.read.format("backread").option("resource", "users").load()
+    assert frame.count() == service.world.total_users
+
+
+def test_frames_and_landed_runs_have_pseudonyms_and_no_bodies(spark, service, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(base64.b64encode(bytes(range(7, 39))))
+    key.chmod(0o600)
+    register(spark, pseudonymise=str(key), drop_bodies=True, check=False)
+    source = spark.read.format("backread")
+    users = source.option("resource", "users").load().collect()
+    messages = source.option("resource", "messages").load().collect()
+    assert any(user["name"] for user in users)
+    assert all(user["name"] in (None, "") or user["name"].startswith("name-") for user in users)
+    assert len(messages) == service.world.total_messages
+    assert {row["body"] for row in messages} == {None}
+
+    landed = tmp_path / "landed"
+    first = land(spark, landed, resource="users", check=False, pseudonymise=key, redact=True)
+    emails = landing.dataset(landed, first).to_table()["email"].to_pylist()
+    assert any(emails)
+    assert all(email.startswith("email-") for email in emails if email)
+    with pytest.raises(LandingError, match="none of these"):
+        land(spark, landed, resource="users", check=False)
