@@ -93,7 +93,7 @@ class Clock:
         Raises:
             RuntimeError: If the clock is real.
             ValueError: If ``seconds`` is negative.
-            OverflowError: If the time would be too far ahead.
+            OverflowError: If it is more than ten years.
         """
 
     @property

@@ -51,7 +51,7 @@ pub struct Elapsed;
 pub enum MoveError {
     #[error("this clock shows real time, which cannot be moved; make it virtual first")]
     Real,
-    #[error("a clock cannot hold a time so far ahead")]
+    #[error("a clock advances by at most ten years at once")]
     TooFar,
 }
 
@@ -207,7 +207,7 @@ impl Clock {
     /// Advances virtual time and wakes all waits that are then due.
     ///
     /// # Errors
-    /// `Real` if the clock shows real time, `TooFar` if it cannot represent the new time.
+    /// `Real` if the clock shows real time, `TooFar` if the length is more than ten years.
     pub fn advance(&self, length: Duration) -> Result<(), MoveError> {
         self.switch().ok_or(MoveError::Real)?.advance(length)
     }

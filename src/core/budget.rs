@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use backread_clock::Clock;
 use crate::error::Error;
+use backread_clock::Clock;
 
 /// The time that a whole call may take, including retries, waits and pages; as part of a run, also
 /// the requests that are left.

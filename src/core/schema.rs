@@ -8,7 +8,9 @@
 use std::iter;
 
 /// Calls a macro with the tables. After `of` are the types of senders that have the field.
-macro_rules! schema {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! schema_of_objects {
     ($then:ident) => {
         $then! {
             /// A visitor who uses the widget (interface 2.1).
@@ -55,7 +57,7 @@ macro_rules! schema {
         }
     };
 }
-pub(crate) use schema;
+pub use schema_of_objects as schema;
 
 /// Calls a macro with the whole numbers in the envelope of a page (interface 2.3).
 macro_rules! envelope {

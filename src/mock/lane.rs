@@ -12,11 +12,11 @@ use super::journal::{CAPACITY, Entry, Journal};
 use super::request_key::Attempts;
 use super::routes::{Route, Target};
 use super::world::{View, World};
-use backread_clock::Clock;
 use crate::dialect::row_mutation::RowMutation;
 use crate::faults::rate::{Bucket, Rate};
 use crate::faults::rule::Rule;
 use crate::faults::rules::Rules;
+use backread_clock::Clock;
 
 /// The components of a lane.
 #[derive(Debug)]

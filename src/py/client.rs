@@ -15,6 +15,7 @@ use super::runtime::{SettledWhenDropped, run_single, settle};
 use super::sync::{NativeSyncRun, SyncOptions};
 use super::telemetry::CallObserver;
 use super::walk::NativeWalk;
+use crate::py::testing::clock::Clock;
 use backread_core::api::{List, Natural, Resource};
 use backread_core::client::Client;
 use backread_core::config::Settings;
@@ -24,7 +25,6 @@ use backread_core::walk::Walk;
 use backread_core::walk::all_messages::all_messages;
 use backread_core::walk::crawl::Users;
 use backread_core::walk::shard_users::{ShardUsers, shard_users};
-use crate::py::testing::clock::Clock;
 
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {

@@ -104,13 +104,22 @@ impl<'py> Models<'py> {
     }
 }
 
+/// A row read from a model.
+trait FromModel: Sized {
+    /// Reads the attributes that the record `has`.
+    fn read<'py>(
+        models: &Models<'py>,
+        record: &Bound<'py, PyAny>,
+        has: impl Fn(&str) -> bool,
+    ) -> PyResult<Self>;
+}
+
 macro_rules! readings {
     ($(
         $(#[$doc:meta])*
         $name:ident { $($field:ident: $kind:ident $(of $($sender:ident)+)?,)* }
     )*) => { $(
-        impl $name<'static> {
-            /// Reads the attributes that the record `has`.
+        impl FromModel for $name<'static> {
             fn read<'py>(
                 models: &Models<'py>,
                 record: &Bound<'py, PyAny>,
@@ -151,14 +160,17 @@ impl<'py> Held<'py> for Option<Cow<'static, str>> {
 }
 
 impl<'py> Held<'py> for Option<Timestamp> {
-    // Not through jiff's timestamps, which end a little before the year 9999 does.
     fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
         if value.is_none() {
             return Ok(None);
         }
         let since = value.sub(&models.epoch)?;
         let microseconds = since.floor_div(&models.microsecond)?.extract()?;
-        Ok(Timestamp::from_microseconds(microseconds))
+        let timestamp = Timestamp::from_microseconds(microseconds);
+        match timestamp {
+            Some(_) => Ok(timestamp),
+            None => Err(PyValueError::new_err(format!("{value} is out of range"))),
+        }
     }
 }
 

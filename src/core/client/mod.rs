@@ -23,11 +23,11 @@ use super::pace::{Closing, Pace};
 use super::process::PerProcess;
 use super::redact::{Redactor, redacted_settings};
 use super::timestamp::Timestamp;
-use backread_clock::Clock;
 use crate::api::{Endpoint, Limit, List, Natural, Resource};
 use crate::decode::json::{self, Fault, Text};
 use crate::decode::page::{Page, Row};
 use crate::wire::{Answer, Transport};
+use backread_clock::Clock;
 
 /// A client of one service. Cheap to clone; clones share connections and pace.
 #[derive(Debug, Clone)]

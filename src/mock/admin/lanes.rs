@@ -11,12 +11,12 @@ use super::admin_request::{
 };
 use super::problem::Problem;
 use super::{Admin, describe, worlds};
-use backread_clock::virtual_start;
 use crate::audit::{AuditError, List};
 use crate::faults::rule::{Rule, read_rules};
 use crate::faults::rules::RuleId;
 use crate::journal::Entry;
 use crate::lane::{Lane, LaneOptions};
+use backread_clock::virtual_start;
 
 const MOST_ENTRIES: u64 = 1000;
 

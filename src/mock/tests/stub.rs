@@ -10,7 +10,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use backread_clock::Clock;
 use crate::chunks::Chunks;
 use crate::connection::serve_connection;
 use crate::faults::rule::read_rules;
@@ -20,6 +19,7 @@ use crate::journal::PageArguments;
 use crate::request_key::RequestKey;
 use crate::responder::Responder;
 use crate::routes::{MAX_LIMIT, Target};
+use backread_clock::Clock;
 
 pub const BODY: usize = 10_000;
 

@@ -7,8 +7,8 @@ use pyo3::types::{PyBytes, PyDict, PyModule, PyTuple};
 use pythonize::pythonize;
 
 use super::class;
-use backread_core::error::{Attempt, Error, ErrorKind, Misfit, StatusFailure};
 use crate::py::fork_safe_once::once;
+use backread_core::error::{Attempt, Error, ErrorKind, Misfit, StatusFailure};
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 

@@ -6,8 +6,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyTuple, PyTzInfo};
 
 use super::c_interface::Constructor;
-use backread_core::timestamp::Timestamp;
 use crate::py::fork_safe_once::once;
+use backread_core::timestamp::Timestamp;
 
 static DATETIME: PyOnceLock<Constructor> = PyOnceLock::new();
 

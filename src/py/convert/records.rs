@@ -12,10 +12,10 @@ use super::caches::Caches;
 use super::class;
 use super::instant::instant;
 use super::value::members;
+use crate::py::fork_safe_once::once;
 use backread_core::decode::model::{Message, Sender, Unknown, User};
 use backread_core::decode::rows::Value;
 use backread_core::schema::{Field, Kind, Object, SenderType};
-use crate::py::fork_safe_once::once;
 
 // Recent senders; a list has its user and a few operators.
 const SENDERS: usize = 16;

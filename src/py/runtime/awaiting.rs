@@ -12,10 +12,10 @@ use tokio::task::AbortHandle;
 
 use super::event_loop::{Completion, completion};
 use super::{Convert, OnShutdown, ShutdownGuard, running_runtimes};
-use backread_core::error::{Error, ErrorKind};
-use backread_core::process;
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
+use backread_core::error::{Error, ErrorKind};
+use backread_core::process;
 
 /// Creates what awaited calls need; see `crate::py::prepare`.
 pub fn prepare(py: Python<'_>) {

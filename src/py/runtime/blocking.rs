@@ -13,10 +13,10 @@ use tokio::runtime::{Handle, Runtime};
 
 use super::caller_runtime::turn;
 use super::{OnShutdown, Runtimes, ShutdownGuard, running_runtimes, stop_thread};
-use backread_core::client::Client;
-use backread_core::error::{Error, ErrorKind};
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
+use backread_core::client::Client;
+use backread_core::error::{Error, ErrorKind};
 
 // How often a waiting call checks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);

@@ -15,9 +15,9 @@ use tokio::task::{JoinError, JoinHandle};
 
 use super::event_loop::completion;
 use super::{Convert, OnShutdown, existing_runtimes, running_runtimes};
-use backread_core::error::Error;
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
+use backread_core::error::Error;
 
 /// Starts an operation; returns an `asyncio.Future` of its value. Cancelling it aborts the operation.
 pub fn start<T: Send + 'static>(

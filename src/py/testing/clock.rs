@@ -60,7 +60,7 @@ impl Clock {
     /// Raises:
     ///     RuntimeError: If the clock is real.
     ///     ValueError: If ``seconds`` is negative.
-    ///     OverflowError: If the time would be too far ahead.
+    ///     OverflowError: If it is more than ten years.
     fn advance(&self, py: Python<'_>, seconds: &Bound<'_, PyAny>) -> PyResult<()> {
         let length = length(seconds)?;
         py.detach(|| self.0.advance(length))

@@ -10,6 +10,7 @@ use pythonize::pythonize;
 
 use super::arguments::{Id, json_fields};
 use super::world::World;
+use crate::py::testing::clock::Clock;
 use backread_mock::audit::{AuditError, List};
 use backread_mock::dialect::Dialect;
 use backread_mock::drift::{Change, Drift, Which};
@@ -17,7 +18,6 @@ use backread_mock::faults::rate::Rate;
 use backread_mock::faults::rule::{Rule, read_rules as read_all};
 use backread_mock::journal::Entry;
 use backread_mock::lane::Lane;
-use crate::py::testing::clock::Clock;
 
 /// One lane of a mock server, selected by its bearer token.
 #[pyclass(frozen, module = "backread._backread")]

@@ -14,19 +14,17 @@ use super::arguments::json_text;
 
 use backread_mock::world::{JsonlError, JsonlReader, World};
 
-impl From<JsonlError> for PyErr {
-    fn from(error: JsonlError) -> Self {
-        match error {
-            JsonlError::Line { .. } => PyValueError::new_err(error.to_string()),
-            JsonlError::Read(error) => error.into(),
-        }
+fn raised(error: JsonlError) -> PyErr {
+    match error {
+        JsonlError::Line { .. } => PyValueError::new_err(error.to_string()),
+        JsonlError::Read(error) => error.into(),
     }
 }
 
 /// Reads a world from the file at a path (`str` or `os.PathLike`), from bytes, or from lines.
 pub fn read(source: &Bound<'_, PyAny>) -> PyResult<World> {
     if let Ok(text) = source.cast::<PyBytes>() {
-        return Ok(World::from_jsonl(text.as_bytes())?);
+        return World::from_jsonl(text.as_bytes()).map_err(raised);
     }
     if source.is_instance_of::<PyString>() || source.hasattr("__fspath__")? {
         let path: PathBuf = source.extract()?;
@@ -40,11 +38,11 @@ pub fn read(source: &Bound<'_, PyAny>) -> PyResult<World> {
                 let text = format!("lines: a str is not Unicode text: {error}");
                 PyValueError::new_err(text)
             })?;
-            lines.line(text.as_bytes())?;
+            lines.line(text.as_bytes()).map_err(raised)?;
         } else if let Ok(line) = line.extract::<PyBackedBytes>() {
-            lines.line(&line)?;
+            lines.line(&line).map_err(raised)?;
         } else if line.is_instance_of::<PyDict>() {
-            lines.line(json_text(&line)?.as_bytes())?;
+            lines.line(json_text(&line)?.as_bytes()).map_err(raised)?;
         } else {
             let kind = line.get_type().name()?;
             let text =

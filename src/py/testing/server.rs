@@ -11,19 +11,17 @@ use super::world::World;
 use backread_mock::lane::LaneOptions;
 use backread_mock::server::{MockServer, Options, StartError};
 
-impl From<StartError> for PyErr {
-    fn from(error: StartError) -> Self {
-        let text = error.to_string();
-        match error {
-            StartError::Argument { .. } => PyValueError::new_err(text),
-            // With a number, Python picks the subclass and fills errno.
-            StartError::Listen { source, .. }
-            | StartError::Thread(source)
-            | StartError::Secret(source) => match source.raw_os_error() {
-                Some(number) => PyOSError::new_err((number, text)),
-                None => PyOSError::new_err(text),
-            },
-        }
+fn raised(error: StartError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        StartError::Argument { .. } => PyValueError::new_err(text),
+        // With a number, Python picks the subclass and fills errno.
+        StartError::Listen { source, .. }
+        | StartError::Thread(source)
+        | StartError::Secret(source) => match source.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, text)),
+            None => PyOSError::new_err(text),
+        },
     }
 }
 
@@ -67,7 +65,9 @@ impl NativeMockServer {
         };
         let world = Arc::clone(&world.inner);
         Ok(Self {
-            inner: py.detach(|| MockServer::start(world, options))?,
+            inner: py
+                .detach(|| MockServer::start(world, options))
+                .map_err(raised)?,
         })
     }
 

@@ -13,13 +13,11 @@ use super::arguments::{
 use super::lines;
 use backread_mock::world::{self, GENERATOR_VERSION, WorldError};
 
-impl From<WorldError> for PyErr {
-    fn from(error: WorldError) -> Self {
-        match error {
-            WorldError::Argument { .. } => PyValueError::new_err(error.to_string()),
-            WorldError::NoUser { .. } | WorldError::NoMessage { .. } => {
-                PyKeyError::new_err(error.to_string())
-            }
+fn raised(error: WorldError) -> PyErr {
+    match error {
+        WorldError::Argument { .. } => PyValueError::new_err(error.to_string()),
+        WorldError::NoUser { .. } | WorldError::NoMessage { .. } => {
+            PyKeyError::new_err(error.to_string())
         }
     }
 }
@@ -80,10 +78,12 @@ impl World {
             })?;
             Ok((read(&lo)?, read(&hi)?))
         })?;
-        let world = world::World::new(seed, users, lo, hi)?;
+        let world = world::World::new(seed, users, lo, hi).map_err(raised)?;
         Ok(Self {
             inner: Arc::new(match until {
-                Some(until) => world.ending(milliseconds("until", until)?)?,
+                Some(until) => world
+                    .ending(milliseconds("until", until)?)
+                    .map_err(raised)?,
                 None => world,
             }),
         })
@@ -161,7 +161,7 @@ impl World {
             }
         };
         let from_jsonl = world.inner.is_from_jsonl();
-        if !from_jsonl && fresh()?.fingerprint() == world.inner.fingerprint() {
+        if !from_jsonl && fresh().map_err(raised)?.fingerprint() == world.inner.fingerprint() {
             let (seed, users) = (world.inner.seed(), world.inner.users());
             let arguments = (seed, users, (lo, hi), world.until(py)?).into_pyobject(py)?;
             return Ok((class.into_any(), arguments));
@@ -183,7 +183,7 @@ impl World {
     /// Raises:
     ///     ValueError: The snapshot is neither of this world nor of a copy of it.
     fn restore(&self, snapshot: &WorldSnapshot) -> PyResult<()> {
-        Ok(self.inner.restore(&snapshot.inner)?)
+        self.inner.restore(&snapshot.inner).map_err(raised)
     }
 
     /// The seed; 0 for a world from JSON lines.
@@ -234,7 +234,7 @@ impl World {
     ///     KeyError: There is no such user.
     fn message_ids(&self, py: Python<'_>, user_id: Id) -> PyResult<Vec<u64>> {
         let ids = py.detach(|| self.inner.view().message_ids(user_id.0));
-        Ok(ids.ok_or(WorldError::NoUser { user_id: user_id.0 })?)
+        ids.ok_or_else(|| raised(WorldError::NoUser { user_id: user_id.0 }))
     }
 
     /// The user as the service sends it.
@@ -243,7 +243,10 @@ impl World {
     ///     KeyError: There is no such user.
     fn user(&self, py: Python<'_>, user_id: Id) -> PyResult<Py<PyAny>> {
         let text = py.detach(|| self.inner.user_json(user_id.0));
-        parse_json(py, &text.ok_or(WorldError::NoUser { user_id: user_id.0 })?)
+        parse_json(
+            py,
+            &text.ok_or_else(|| raised(WorldError::NoUser { user_id: user_id.0 }))?,
+        )
     }
 
     /// The message as the service sends it.
@@ -260,7 +263,7 @@ impl World {
                 message_id,
             },
         };
-        parse_json(py, &text.ok_or_else(missing)?)
+        parse_json(py, &text.ok_or_else(missing).map_err(raised)?)
     }
 
     /// Adds users at the end of the list. They are the generator's next rows and have messages.
@@ -270,7 +273,7 @@ impl World {
     #[pyo3(signature = (count=None), text_signature = "($self, count=1)")]
     fn add_users(&self, py: Python<'_>, count: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u64>> {
         let count = how_many(count, world::MAX_USERS)?;
-        Ok(py.detach(|| self.inner.add_users(count))?)
+        py.detach(|| self.inner.add_users(count)).map_err(raised)
     }
 
     /// Adds messages at the end of a user's list; the user's updated_at and online_at follow.
@@ -288,7 +291,8 @@ impl World {
         count: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<u64>> {
         let count = how_many(count, world::MAX_LIST)?;
-        Ok(py.detach(|| self.inner.add_messages(user_id.0, count))?)
+        py.detach(|| self.inner.add_messages(user_id.0, count))
+            .map_err(raised)
     }
 
     /// Removes a user with all messages; the id is not used again.
@@ -296,7 +300,8 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user.
     fn remove_user(&self, py: Python<'_>, user_id: Id) -> PyResult<()> {
-        Ok(py.detach(|| self.inner.remove_user(user_id.0))?)
+        py.detach(|| self.inner.remove_user(user_id.0))
+            .map_err(raised)
     }
 
     /// Removes a message; the id is not used again.
@@ -304,7 +309,8 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user or message.
     fn remove_message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<()> {
-        Ok(py.detach(|| self.inner.remove_message(user_id.0, message_id.0))?)
+        py.detach(|| self.inner.remove_message(user_id.0, message_id.0))
+            .map_err(raised)
     }
 
     /// Sets fields of a user to any JSON values. Undocumented fields are sent too; nothing else
@@ -321,7 +327,8 @@ impl World {
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let fields = json_fields(fields)?;
-        Ok(py.detach(|| self.inner.edit_user(user_id.0, fields))?)
+        py.detach(|| self.inner.edit_user(user_id.0, fields))
+            .map_err(raised)
     }
 
     /// Sets fields of a message to any JSON values, like `edit_user`.
@@ -335,7 +342,8 @@ impl World {
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let fields = json_fields(fields)?;
-        Ok(py.detach(|| self.inner.edit_message(user_id.0, message_id.0, fields))?)
+        py.detach(|| self.inner.edit_message(user_id.0, message_id.0, fields))
+            .map_err(raised)
     }
 
     /// Sixteen hexadecimal digits that hash the generator's version, the arguments and all changes:

@@ -8,7 +8,6 @@ use self::call::Call;
 use self::redirects::Redirects;
 use super::Client;
 use super::failure::{Failure, past_deadline, status_failure};
-use backread_clock::Elapsed;
 use crate::api::Endpoint;
 use crate::budget::Budget;
 use crate::error::{Attempt, Error, ErrorKind};
@@ -19,6 +18,7 @@ use crate::probe_request::ProbeRequest;
 use crate::process::chance;
 use crate::retry::{self, Load, Verdict};
 use crate::wire::{Answer, Bounds, Failed, Transport};
+use backread_clock::Elapsed;
 
 // The longest that a refusal without a Retry-After holds back all requests.
 const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);

@@ -7,9 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use backread_clock::virtual_start;
 use crate::error::ErrorKind;
 use crate::retry::OnRateLimit;
+use backread_clock::virtual_start;
 
 mod outages;
 
