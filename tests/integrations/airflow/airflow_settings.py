@@ -22,7 +22,7 @@ def settings(home: Path) -> dict[str, str]:
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         # Without a key the database would hold passwords in clear.
         "AIRFLOW__CORE__FERNET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-        # Four components write to one file: each waits for the others, and not only 5 seconds.
+        # Three components write to one file: each waits for the others, and not only 5 seconds.
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout=60",
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
         "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",

@@ -1,4 +1,4 @@
-"""A whole Airflow on loopback: API server, scheduler, DAG processor, triggerer, each a process.
+"""A whole Airflow on loopback: API server, scheduler and DAG processor, each a process.
 
 ``Airflow`` starts them, speaks with the API as a user's browser does, and ends them with all that
 they started: each leads a process group of its own, and the tasks' groups are found below it.
@@ -27,7 +27,6 @@ COMPONENTS = {
     "api-server": ["api-server", "--host", "127.0.0.1", "--workers", "1"],
     "scheduler": ["scheduler", "--skip-serve-logs"],
     "dag-processor": ["dag-processor"],
-    "triggerer": ["triggerer", "--skip-serve-logs"],
 }
 SECONDS = 180.0
 """What anything may take, on a machine that has much else to do."""
@@ -71,12 +70,13 @@ class Airflow:
         return json.loads(text) if text else None
 
     def is_up(self) -> bool:
-        """Whether all components said within the last moments that they are well."""
+        """Whether all components reported within the last moments that they are healthy."""
         try:
             health = self.ask("GET", "/api/v2/monitor/health")
         except (OSError, AssertionError):
             return False
-        return all(each["status"] == "healthy" for each in health.values() if each is not None)
+        needed = ("metadatabase", "scheduler", "dag_processor")
+        return all(health[name]["status"] == "healthy" for name in needed)
 
     def connection(self, conn_id: str, **fields: Json) -> Json:
         """A connection as the form sends it; ``extra`` as a dict."""
@@ -88,9 +88,9 @@ class Airflow:
         body = self.connection(
             conn_id, host=lane.url, password=lane.secret, extra={"vendor": lane.vendor, **extra}
         )
-        until(lambda: self._connected(body), f"a connection {conn_id}", 60)
+        until(lambda: self._created(body), f"a connection {conn_id}", 60)
 
-    def _connected(self, body: Json) -> bool:
+    def _created(self, body: Json) -> bool:
         """Tries once: SQLite refuses a writer whose read another component has overtaken."""
         try:
             self.ask("POST", "/api/v2/connections", body)
@@ -164,6 +164,10 @@ class Airflow:
         if task_id is not None:
             files = [file for file in files if f"task_id={task_id}" in file.parts]
         return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+    def runs(self, dag_id: str) -> list[Json]:
+        """The runs of a DAG."""
+        return list(self.ask("GET", f"/api/v2/dags/{dag_id}/dagRuns")["dag_runs"])
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""Airflow for the tests in this folder: a home of its own, a database, a service to read.
+"""Airflow for the tests in this folder: a separate home, a database, a service to read.
 
-``airflow_home`` is an empty home with a migrated database; nothing of the user's is read or
-written. ``service`` is a mock server; each test opens a lane, which has a connection of its own.
-Airflow reads its settings when it is imported, so they stand in the environment before that.
+``airflow_home`` is an empty home with a migrated database, made once per session; the user's home
+is not touched. ``service`` is a mock server; each test opens a lane with its own connection.
+Airflow reads its settings when it is imported, so the environment is set before that.
 """
 
 from __future__ import annotations

@@ -1,22 +1,18 @@
-"""DAGs as their files: Airflow runs what it finds in its folder, in one process too."""
+"""DAG files in Airflow's folder, and runs of them in this process."""
 
 from __future__ import annotations
 
 import runpy
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from airflow.models.asset import AssetEvent
 from airflow.utils.session import create_session
 
-__all__ = ["BOTH", "Run", "dag_file", "extras_of", "run_dag", "states", "value_of"]
-
-Run = Callable[[str, str], Any]
-BOTH = pytest.mark.parametrize("how", ["deferrable=True", "deferrable=False"])
+__all__ = ["dag_file", "extras_of", "run_dag", "states", "value_of"]
 
 IMPORTS = """\
 from datetime import timedelta

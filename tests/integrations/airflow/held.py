@@ -1,4 +1,4 @@
-"""What is held, next to what a mock's world has."""
+"""Compares mirrors and landing folders with the world of a mock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def messages_of(world: World) -> list[tuple[Any, ...]]:
 
 
 def mirror_holds(folder: Path, world: World) -> bool:
-    """Whether a mirror has just the users and messages of a world, each once."""
+    """Whether a mirror has exactly the users and messages of a world, each once."""
     mirror = Mirror(folder)
     users = mirror.sql("SELECT id, name, email FROM users ORDER BY ALL").fetchall()
     messages = mirror.sql(f"SELECT user_id, id, {', '.join(FIELDS)} FROM messages").fetchall()

@@ -1,14 +1,15 @@
 """A real scheduler with LocalExecutor, whose tasks fork; some are killed, some wait, some end.
 
-One Airflow serves all tests of this file. Each has a lane of the mock, a connection and a DAG.
+One Airflow serves all tests of this file. Each has a lane of the mock, a connection and a DAG; the
+DAGs of docs/how-to/airflow.md run there too.
 """
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -19,10 +20,16 @@ from held import messages_landed, messages_of, mirror_holds
 
 from backread import landing
 from backread.testing import Lane, MockServer, World
+from documents import ROOT, Block, Document
 
 USERS = 200
 BEGUN = "run=*/shard=00001/.*.unfinished"
-NAMES = ("killed", "landed", "waits", "defers", "stopped", "sensed", "down", "refused")
+NAMES = ("killed", "landed", "waits", "stopped", "masked", "backread_default")
+
+BLOCKS = [
+    block for block in Document(ROOT / "docs/how-to/airflow.md").blocks if block.kind == "airflow"
+]
+DAG_ID = re.compile(r"\bDAG\(\s*\"(\w+)\"|^@dag\(.*\)\ndef (\w+)", re.MULTILINE)
 
 
 def dags(home: Path) -> dict[str, str]:
@@ -56,36 +63,32 @@ def dags(home: Path) -> dict[str, str]:
                 task_id="chats", mirror="{home}/waits", backread_conn_id="waits", longest_wait=1,
             )
         """,
-        "defers": f"""
-            BackreadSyncOperator(
-                task_id="chats", mirror="{home}/defers", backread_conn_id="defers",
-                longest_wait=1, deferrable=True,
-            )
-        """,
         "stopped": f"""
             BackreadSyncOperator(
                 task_id="chats", mirror="{home}/stopped", backread_conn_id="stopped",
                 report_url="https://reports.example.com/{{{{ dag.dag_id }}}}.html",
             )
         """,
-        "sensed": """
-            NewMessagesSensor(
-                task_id="wait", backread_conn_id="sensed", poke_interval=1, timeout=120,
-                deferrable=True,
-            )
+        "masked": """
+            @task
+            def show():
+                import os
+                with BackreadHook("masked").get_conn() as client:
+                    print("It is", os.environ["BACKREAD_API_SECRET"])
+                    return client.users.page(limit=1).total
+            show()
         """,
-        **{
-            name: f"""
-            for deferrable in (True, False):
-                NewMessagesSensor(
-                    task_id="deferred" if deferrable else "poked", backread_conn_id="{name}",
-                    since="2100-01-01", poke_interval=1, timeout={seconds}, soft_fail=True,
-                    retries=2, deferrable=deferrable,
-                )
-            """
-            for name, seconds in {"down": 15, "refused": 900}.items()
-        },
     }
+
+
+def place(home: Path, block: Block) -> Path:
+    """The folder of a block, in place of /srv."""
+    return home / "srv" / block.module
+
+
+def code_of(home: Path, block: Block) -> str:
+    """A block's code, with its folder."""
+    return re.sub(r"/srv\b", str(place(home, block)), block.code)
 
 
 @pytest.fixture(scope="module")
@@ -105,14 +108,37 @@ def airflow(airflow_home: Path, lanes: dict[str, Lane]) -> Iterator[Airflow]:
     with ExitStack() as written:
         for name, body in dags(airflow_home).items():
             written.enter_context(dag_file(airflow_home, name, body))
-        with running(airflow_home, os.environ) as started:
-            for name, lane in lanes.items():
-                started.connect(name, lane, max_concurrency=4)
+        for block in BLOCKS:
+            if DAG_ID.search(block.code):
+                file = airflow_home / "dags" / f"{block.module}.py"
+                file.write_text(code_of(airflow_home, block), encoding="utf-8")
+        with running(airflow_home, {**os.environ, **environment(lanes)}) as started:
             yield started
 
 
+def environment(lanes: dict[str, Lane]) -> dict[str, str]:
+    """The connections that are not in Airflow's database, and the service that "masked" reads."""
+    connections = {
+        name: {
+            "conn_type": "backread",
+            "host": lane.url,
+            "password": lane.secret,
+            "extra": {"vendor": lane.vendor, "max_concurrency": 4},
+        }
+        for name, lane in lanes.items()
+        if name != "waits"
+    }
+    masked = lanes["masked"]
+    connections["masked"] = {"conn_type": "backread", "extra": {"vendor": masked.vendor}}
+    return {
+        **{f"AIRFLOW_CONN_{name.upper()}": json.dumps(each) for name, each in connections.items()},
+        "BACKREAD_BASE_URL": masked.url,
+        "BACKREAD_API_SECRET": masked.secret,
+    }
+
+
 def asked(lane: Lane) -> int:
-    """How many message lists the lane was asked for."""
+    """The number of requests for lists of messages."""
     return lane.counts().get("messages", 0)
 
 
@@ -159,26 +185,21 @@ def test_a_killed_shard_is_landed_by_the_retry(airflow, lanes):
 
 
 def test_a_long_wait_frees_the_worker_and_costs_no_retry(airflow, lanes):
-    waiting = {"waits": "up_for_reschedule", "defers": "deferred"}
-    runs = {}
-    for name in waiting:
-        last = lanes[name].world.user_ids()[-1]
-        # Airflow fails a task that is queued again before its executor has said that it ended.
-        lanes[name].fault(f"messages user={last}: status(429, retry_after=15) x1")
-        runs[name] = airflow.trigger(name)
-    for name, state in waiting.items():
-        until(
-            lambda name=name, state=state: (
-                airflow.tasks(name, runs[name])["chats"]["state"] == state
-            ),
-            f"a task {state}",
-        )
-    for name in waiting:
-        assert airflow.success_of(name, runs[name])["chats"]["try_number"] == 1
-        assert airflow.value(name, runs[name], "chats")["resumed"]
-        assert mirror_holds(airflow.home / name, lanes[name].world)
-        # All that was read before the wait was committed, and is not asked for again.
-        assert asked(lanes[name]) < USERS + 5
+    lane = lanes["waits"]
+    airflow.connect("waits", lane, max_concurrency=4)
+    last = lane.world.user_ids()[-1]
+    # Airflow fails a task that is queued again before its executor has said that it ended.
+    lane.fault(f"messages user={last}: status(429, retry_after=15) x1")
+    run = airflow.trigger("waits")
+    until(
+        lambda: airflow.tasks("waits", run)["chats"]["state"] == "up_for_reschedule",
+        "a task that is up for reschedule",
+    )
+    assert airflow.success_of("waits", run)["chats"]["try_number"] == 1
+    assert airflow.value("waits", run, "chats")["resumed"]
+    assert mirror_holds(airflow.home / "waits", lane.world)
+    # All that was read before the wait was committed, and is not requested again.
+    assert asked(lane) < USERS + 5
 
 
 def test_a_task_that_is_marked_as_failed_ends_and_keeps_what_it_committed(airflow, lanes):
@@ -203,52 +224,38 @@ def test_a_task_that_is_marked_as_failed_ends_and_keeps_what_it_committed(airflo
     assert links["extra_links"] == {"Report": "https://reports.example.com/stopped.html"}
 
 
-def test_the_triggerer_looks_for_new_messages(airflow, lanes):
-    lane = lanes["sensed"]
-    run = airflow.trigger("sensed")
-    until(lambda: airflow.tasks("sensed", run)["wait"]["state"] == "deferred", "a deferred task")
-    looks = lane.counts()["users"]
-    until(lambda: lane.counts()["users"] > looks + 4, "looks by the triggerer")
-    assert airflow.tasks("sensed", run)["wait"]["state"] == "deferred"
-    user_id, now = lane.world.user_ids()[3], datetime.now(UTC).isoformat(timespec="milliseconds")
-    [message_id] = lane.world.add_messages(user_id, 1)
-    lane.world.edit_message(user_id, message_id, created_at=now)
-    lane.world.edit_user(user_id, online_at=now)
-    airflow.success_of("sensed", run)
-    found = airflow.value("sensed", run, "wait")
-    assert found["user_id"] == user_id
-    assert datetime.fromisoformat(found["created_at"]) == datetime.fromisoformat(now)
+def test_the_dags_of_the_how_to_page(airflow, lanes):
+    ids = [match[1] or match[2] for block in BLOCKS for match in DAG_ID.finditer(block.code)]
+    # Airflow shows only one of two DAGs with the same id.
+    assert len(ids) == len(set(ids)) >= 5
+    for dag_id in ids:
+        airflow.known(dag_id)
+    # An asset starts this one.
+    follows = "response_times"
+    runs = {dag_id: airflow.trigger(dag_id) for dag_id in ids if dag_id != follows}
+    for dag_id, run in runs.items():
+        airflow.success_of(dag_id, run)
+    until(lambda: airflow.runs(follows), "a run that an asset started")
+    airflow.success_of(follows, airflow.runs(follows)[0]["dag_run_id"])
+    world = lanes["backread_default"].world
+    mirrors = [block for block in BLOCKS if "BackreadSyncOperator" in block.code]
+    assert mirrors
+    for block in mirrors:
+        assert mirror_holds(place(airflow.home, block) / "chats", world)
+    # The last block reads what the one before it landed.
+    landed = place(airflow.home, BLOCKS[-2])
+    BLOCKS[-1].execute(re.sub(r"/srv\b", str(landed), BLOCKS[-1].code))
+    assert messages_landed(landed / "landed") == messages_of(world)
 
 
-def test_a_sensor_ends_alike_in_the_worker_and_in_the_triggerer(airflow, lanes):
-    """A service that is down is waited for until the timeout, a wrong secret is not."""
-    lanes["down"].fault("users: status(500)")
-    runs = {name: airflow.trigger(name) for name in ("down", "refused")}
-    # The first check of each is the worker's.
-    until(
-        lambda: (
-            {
-                name: each["state"]
-                for name, each in airflow.tasks("refused", runs["refused"]).items()
-            }
-            == {"deferred": "deferred", "poked": "running"}
-        ),
-        "a sensor in the triggerer and one in a worker",
-    )
-    lanes["refused"].fault("users: status(401)")
-    for name, state in {"down": "skipped", "refused": "failed"}.items():
-        tasks = airflow.ended(name, runs[name])
-        assert {each["state"] for each in tasks.values()} == {state}, tasks
-        assert [each["try_number"] for each in tasks.values()] == [1, 1]
-    for task in ("deferred", "poked"):
-        log = airflow.logs("down", task)
-        assert log.count("Check failed (") > 1
-        assert "timeout" in log
-        assert "the connection 'refused': GET /external/users" in airflow.logs("refused", task)
+def test_the_secret_of_the_environment_is_masked_in_logs(airflow):
+    run = airflow.trigger("masked")
+    airflow.success_of("masked", run)
+    assert airflow.value("masked", run, "show") == USERS
+    assert "It is ***" in airflow.logs("masked")
 
 
 def test_the_form_has_the_fields(airflow):
-    """Before the button: Airflow 3.1 has the fields only where no connection was tested yet."""
     hooks = airflow.ask("GET", "/ui/connections/hook_meta")
     [hook] = [each for each in hooks if each["connection_type"] == "backread"]
     assert hook["standard_fields"]["password"]["title"] == "API secret"
@@ -258,7 +265,7 @@ def test_the_form_has_the_fields(airflow):
 
 
 def test_the_test_button(airflow, lanes):
-    lane = lanes["sensed"]
+    lane = lanes["waits"]
     extra = {"vendor": lane.vendor, "timeout": 5}
 
     def tested(**fields: object) -> tuple[bool, str]:
@@ -284,7 +291,7 @@ def test_the_page_of_providers_leads_to_the_documentation(airflow):
 
 
 def test_no_secret_is_in_a_file_of_airflow(airflow, lanes):
-    """What all the tests before this one logged, and the database."""
+    """Including the database and the logs of all tests before this one."""
     files = [path for path in airflow.home.rglob("*") if path.is_file()]
     assert any(path.suffix == ".log" for path in files)
     assert airflow.home / "airflow.db" in files
