@@ -152,3 +152,19 @@ def test_requests_are_counted_by_route_and_by_status():
         }
         assert server.statuses() == {200: 4, 401: 1, 404: 3, 422: 1}
         ask.connection.close()
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        None,
+        "*/*",
+        "application/*",
+        "application/json",
+        "application/vnd.other.v1+json",
+        "application/vnd.example.v2+json",
+        "application/vnd.example.v1+json;q=0",
+    ],
+)
+def test_406_without_the_versioned_media_type(ask, accept):
+    expect_refusal(ask("/external/users", Accept=accept), 406, MEDIA_TYPE, code="not_acceptable")
