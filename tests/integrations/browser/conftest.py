@@ -78,8 +78,10 @@ def errors(browser: webdriver.Chrome) -> list[str]:
 
 def barriers(browser: webdriver.Chrome, *, contrast: bool = True) -> list[Any]:
     """What axe finds inaccessible in the page; without ``contrast`` see `contrast.unreadable`."""
+    browser.execute_script(Axe().axe_script)
+    run = "axe.run(document, arguments[0]).then(arguments[1])"
     options = {"rules": {"color-contrast": {"enabled": contrast}}}
-    found = Axe().run(browser, options=options)["violations"]
+    found = browser.execute_async_script(run, options)["violations"]
     return [
         (each["id"], each["impact"], node["target"], node["failureSummary"])
         for each in found

@@ -91,7 +91,7 @@ def test_every_page_fits_a_phone_and_loads_nothing_from_elsewhere(browser, look,
         name = page.relative_to(SITE).as_posix()
         look(f"{address}/{name}", NARROW)
         # What is wider than the page scrolls in itself.
-        assert browser.execute_script("return document.documentElement.scrollWidth") == NARROW, name
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= NARROW, name
         assert elsewhere(browser, address) == [], name
         assert errors(browser) == [], name
 

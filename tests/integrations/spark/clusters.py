@@ -13,10 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyspark
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 SECONDS = 180
 """What any one wait may take, on a machine that has much else to do."""
+
+ATTEMPTS = 5
+TOO_SLOW = "Python worker failed to connect back"
 
 INSTALLED = Path(pyspark.__file__).parent
 
@@ -80,6 +84,18 @@ def start(master: str, folder: Path, **changes: str) -> SparkSession:
     for name, value in options.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def patiently(run: Callable[[], object]) -> None:
+    """Runs a stream again if Python took longer to start than the ten seconds that Spark waits."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            run()
+            return
+        except StreamingQueryException as error:
+            if TOO_SLOW not in str(error):
+                raise
+    run()
 
 
 def until(done: Callable[[], object], what: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+import clusters
 import deltalake
 import pytest
 
@@ -23,7 +24,8 @@ def test_block_runs_alone(block, spark, service, tmp_path, capsys):
             files = [landing.land(folder, shard) for shard in planned]
             landing.commit(folder, planned.plan_id, files)
 
-    block.execute(re.sub(r"/data\b", str(tmp_path), block.code))
+    code = re.sub(r"/data\b", str(tmp_path), block.code)
+    clusters.patiently(lambda: block.execute(code))
     printed = capsys.readouterr().out
 
     if lands:
