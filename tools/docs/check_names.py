@@ -24,16 +24,7 @@ SAME_AS = re.compile(r"(async version of|arguments of|like) `")
 
 SELF_EXPLANATORY = {"self", "cls", "arguments", "user_id", "message_id"}
 
-CALLED_BY_AIRFLOW = {
-    "execute",
-    "execute_complete",
-    "get_openlineage_facets_on_complete",
-    "poke",
-    "read",
-    "resume_execution",
-    "run",
-    "serialize",
-}
+CALLED_BY_AIRFLOW = {"execute", "read"}
 """Methods and attributes that a framework calls, and whose arguments it defines."""
 
 CALLED_BY_SPARK = {"name", "reader", "schema", "streamReader", "streamWriter", "writer"}
