@@ -1,18 +1,12 @@
-"""The mock among strangers: websites in a browser of this machine, and programs that hold it up."""
+"""The mock among strangers: websites in a browser of this machine."""
 
 import re
 import socket
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
 
 import pytest
 
 from backread.testing import MockServer, World
-
-HEAD_SECONDS = 10
-"""What a head may take."""
 
 
 @pytest.fixture(scope="module")
@@ -47,49 +41,6 @@ def test_a_website_does_not_reach_the_mock_by_a_name_of_its_own(server, path):
     assert len(server.unexpected) == before
     for host in (f"127.0.0.1:{server.port}", f"localhost:{server.port}", "[::1]"):
         assert status(server, path, host) != 403
-
-
-@pytest.mark.slow
-def test_a_head_that_does_not_end_loses_its_connection(server):
-    right = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
-    with ExitStack() as open_until_here:
-        began = time.monotonic()
-        silent, begun, later, idle = (
-            open_until_here.enter_context(connected(server)) for _ in range(4)
-        )
-        begun.sendall(right + b"X-Slow: ")
-        for connection in (later, idle):
-            connection.sendall(right + b"\r\n")
-            with connection.makefile("rb") as answer:
-                length = 0
-                while (line := answer.readline()) != b"\r\n":
-                    name, _, value = line.partition(b":")
-                    length = int(value) if name.lower() == b"content-length" else length
-                answer.read(length)
-        later.sendall(right)
-        dripping = threading.Event()
-
-        def drip() -> None:
-            # A byte now and then buys no time.
-            while not dripping.wait(0.5):
-                try:
-                    begun.sendall(b"x")
-                except OSError:
-                    return
-
-        thread = threading.Thread(target=drip)
-        thread.start()
-        try:
-            for connection in (silent, begun, later):
-                with suppress(ConnectionResetError):
-                    assert connection.recv(1) == b""
-            assert time.monotonic() - began > HEAD_SECONDS - 1
-        finally:
-            dripping.set()
-            thread.join()
-        # One that is between two requests is kept.
-        idle.sendall(right + b"\r\n")
-        assert idle.recv(12) == b"HTTP/1.1 200"
 
 
 def test_a_head_is_refused_before_it_is_large(server):

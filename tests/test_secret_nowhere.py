@@ -6,7 +6,6 @@ import logging
 import pickle
 import subprocess
 import sys
-from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, unquote
@@ -124,28 +123,18 @@ def test_a_service_that_sends_our_headers_back_does_not_get_it_into_an_error(fac
     assert SECRET not in "".join(told)
 
 
-def basic(name: str) -> str:
-    return b64encode(f"{name}:{SECRET}".encode()).decode()
-
-
 SPELLINGS = {
     "as it is": SECRET,
     "of Bearer": f"Bearer {SECRET}",
     "a host": f"{SECRET.lower()}.example.com",
     "with percent": quote(f"a/{SECRET}", safe="").replace("t0p", "%74%30p"),
     "in quotes": json.dumps(SECRET).replace("0", "\\0"),
-    "in base64": b64encode(SECRET.encode()).decode(),
-    "of Basic": f"Basic {basic('')}",
-    "of Basic with a name": f"Basic {basic('a')}",
-    "of Basic with another": f"Basic {basic('ab')}",
 }
 
 
 def shows_it(told: str) -> bool:
-    """Whether the text has the secret, however it is spelled, or most of it in base64."""
-    plain = unquote(told).replace("\\", "").lower()
-    cores = (b64encode(b"x" * skipped + SECRET.encode())[4:-4].decode() for skipped in range(3))
-    return SECRET.lower() in plain or any(core in told for core in cores)
+    """Whether the text has the secret, as it is or escaped."""
+    return SECRET.lower() in unquote(told).replace("\\", "").lower()
 
 
 def raised(kinds: Any, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

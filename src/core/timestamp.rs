@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use jiff::SignedDuration;
 use jiff::civil::{DateTime, Time};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
@@ -11,11 +10,13 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use backread_clock::Clock;
 
-// The years 1 to 9999: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.
+// 0001-01-01T00:00:00Z, the first that Python can represent, and the last that jiff can:
+// 9999-12-30T22:00:00.999999Z.
 const EARLIEST: i64 = -62_135_596_800_000_000;
-const LATEST: i64 = 253_402_300_799_999_999;
+const LATEST: i64 = 253_402_207_200_999_999;
 
-/// An instant in the years 1 to 9999, in microseconds since 1970-01-01T00:00:00Z.
+/// An instant of the years 1 to 9999 without the last 26 hours, in microseconds since
+/// 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -30,7 +31,7 @@ impl Timestamp {
         Self(now.as_microsecond().clamp(EARLIEST, LATEST))
     }
 
-    /// `None` outside the years 1 to 9999.
+    /// `None` outside the years 1 to 9999, and in the last 26 hours of these.
     pub fn from_microseconds(microseconds: i64) -> Option<Self> {
         (EARLIEST..=LATEST)
             .contains(&microseconds)
@@ -48,12 +49,9 @@ impl Timestamp {
             return Some(documented);
         }
         let text = &*at_most_nanoseconds(text.trim());
-        let nanoseconds = match text.parse::<jiff::Timestamp>() {
-            Ok(instant) => instant.as_nanosecond(),
-            Err(_) => by_calendar(text)?,
-        };
+        let instant = text.parse().ok().or_else(|| of_pieces(text))?;
         // Cut towards earlier instants, before 1970 too.
-        let microseconds = i64::try_from(nanoseconds.div_euclid(1_000)).ok()?;
+        let microseconds = i64::try_from(instant.as_nanosecond().div_euclid(1_000)).ok()?;
         Self::from_microseconds(microseconds)
     }
 
@@ -94,15 +92,10 @@ impl Timestamp {
 
     /// The civil date and time of this instant in UTC.
     pub fn civil(self) -> DateTime {
-        match jiff::Timestamp::from_microsecond(self.0) {
-            Ok(instant) => Offset::UTC.to_datetime(instant),
-            // The last two days of 9999.
-            Err(_) => EPOCH.saturating_add(SignedDuration::from_micros(self.0)),
-        }
+        let instant = jiff::Timestamp::from_microsecond(self.0).unwrap_or_default();
+        Offset::UTC.to_datetime(instant)
     }
 }
-
-const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// Without the digits of a fraction of a second that are too many for jiff.
 fn at_most_nanoseconds(text: &str) -> Cow<'_, str> {
@@ -118,9 +111,8 @@ fn at_most_nanoseconds(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Parses times without an offset, and those after the end of `jiff::Timestamp`, in the last hours
-/// of the year 9999.
-fn by_calendar(text: &str) -> Option<i128> {
+/// Parses times without an offset, and those that Ruby writes.
+fn of_pieces(text: &str) -> Option<jiff::Timestamp> {
     let (text, utc) = match text.strip_suffix(" UTC") {
         Some(before) => (before, true),
         None => (text, false),
@@ -140,9 +132,7 @@ fn by_calendar(text: &str) -> Option<i128> {
         return None;
     }
     let offset = told.unwrap_or(Offset::UTC);
-    let since = pieces.date().to_datetime(time).duration_since(EPOCH);
-    let instant = since - SignedDuration::from_secs(offset.seconds().into());
-    Some(instant.as_nanos())
+    offset.to_timestamp(pieces.date().to_datetime(time)).ok()
 }
 
 /// Each digit times ten and the next one, where `shape` has zeros; all else counts as zero and must be
@@ -226,20 +216,17 @@ mod tests {
     }
 
     #[test]
-    fn the_last_day_of_the_year_9999_is_read() {
-        let last = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
+    fn the_last_hours_of_the_year_9999_are_no_time() {
+        let last = Timestamp::parse("9999-12-30T22:00:00.999999Z").unwrap();
         assert_eq!(last.microseconds(), LATEST);
-        for (text, hours_before) in [
-            ("9999-12-31T21:59:59.999999", 2),
-            ("9999-12-31T21:59:59.999999-01:00", 1),
-            ("9999-12-31T23:59:59.999999999+05:00", 5),
-            ("9999-12-30T23:59:59.999999-05", 19),
+        for text in [
+            "9999-12-30T22:00:01.000Z",
+            "9999-12-31T23:59:59.999Z",
+            "9999-12-31T23:59:59.999999",
+            "9999-12-30T22:30:00-01:00",
         ] {
-            let expected = LATEST - hours_before * 3_600_000_000;
-            let read = Timestamp::parse(text).map(Timestamp::microseconds);
-            assert_eq!(read, Some(expected), "{text}");
+            assert_eq!(Timestamp::parse(text), None, "{text}");
         }
-        assert_eq!(Timestamp::parse("9999-12-31T23:59:59-01:00"), None);
     }
 
     #[test]
@@ -264,8 +251,8 @@ mod tests {
                 "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z"
             );
             let calendar = text.trim_end_matches('Z').parse::<DateTime>().ok();
-            let instant = calendar.map(|at| at.duration_since(EPOCH).as_micros() as i64);
-            let expected = instant.and_then(Timestamp::from_microseconds);
+            let instant = calendar.and_then(|at| Offset::UTC.to_timestamp(at).ok());
+            let expected = instant.and_then(|at| Timestamp::from_microseconds(at.as_microsecond()));
             prop_assert_eq!(Timestamp::parse(&text), expected, "{}", text);
         }
 

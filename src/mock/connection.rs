@@ -2,11 +2,10 @@
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
-use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
@@ -14,14 +13,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use tokio::net::TcpStream;
-use tokio::time::sleep;
 
 use super::admin::is_admin;
 use super::responder::Responder;
 use crate::faults::delivery::Ending;
 use crate::http::body::Body;
 use crate::http::exchange::{Answer, Call, Sending};
-use crate::http::head_timeout::Heads;
 use crate::http::socket::{CloseSignal, Exit, Wire};
 
 /// The longest head, in bytes, as in Node.js (`--max-http-header-size`).
@@ -41,10 +38,8 @@ enum Reply {
 pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>) {
     let _ = stream.set_nodelay(true);
     let signal = Arc::new(CloseSignal::default());
-    let heads = Arc::new(Heads::new());
     let stale = AtomicBool::new(false);
     let answer = service_fn(|request: Request<Incoming>| {
-        let answering = heads.answering();
         if stale.load(Ordering::Relaxed) && !signal.is_planned() {
             signal.plan(Exit::Close);
             signal.reach();
@@ -76,31 +71,21 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
                     sending.await
                 }
             };
-            Ok::<_, Infallible>(respond(answer, body.until_sent(answering)))
+            Ok::<_, Infallible>(respond(answer, body))
         }
     });
     let mut connection = http1::Builder::new()
         .auto_date_header(false)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(
-            Wire::new(stream, Arc::clone(&signal), Arc::clone(&heads)),
-            answer,
-        );
-    let mut head_due = pin!(sleep(Duration::ZERO));
+        .serve_connection(Wire::new(stream, Arc::clone(&signal)), answer);
     let ended = poll_fn(|context| {
         if let Poll::Ready(ended) = Pin::new(&mut connection).poll(context) {
             return Poll::Ready(Some(ended));
         }
-        if signal.due().is_some() {
-            return Poll::Ready(None);
+        match signal.due() {
+            Some(_) => Poll::Ready(None),
+            None => Poll::Pending,
         }
-        let Some(due) = heads.due() else {
-            return Poll::Pending;
-        };
-        if head_due.deadline() != due {
-            head_due.as_mut().reset(due);
-        }
-        head_due.as_mut().poll(context).map(|()| None)
     });
     match (ended.await, signal.due()) {
         (None, Some(exit)) => connection.into_parts().io.leave(exit).await,

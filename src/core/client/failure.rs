@@ -75,11 +75,7 @@ pub(super) fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKin
 }
 
 pub(super) fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
-    let limits = answer.headers.lines("ratelimit");
-    let header = |name: &str| match name {
-        "ratelimit" => limits.as_deref(),
-        _ => answer.headers.get(name),
-    };
+    let header = |name: &str| answer.headers.get(name);
     let retry_after = match answer.status {
         429 | 503 => retry::wait_from_headers(header, now),
         // Others may have the rate limit's headers too, though it is not why they failed.

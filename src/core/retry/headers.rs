@@ -10,10 +10,10 @@ const NEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
 
 /// The wait that a refusal asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or as
-/// an epoch near the present, as some services send it. If there is none, the time until a limit is reset: `X-RateLimit-Reset` as an epoch, down to
-/// nanoseconds, as a number of seconds or as a date, otherwise `RateLimit`
-/// (draft-ietf-httpapi-ratelimit-headers). A limit of which something remains is not why it was
-/// refused. If `Retry-After` is zero, the limit counts if the service says that nothing remains.
+/// an epoch near the present, as some services send it. If there is none, the time until a limit is
+/// reset: `X-RateLimit-Reset` as an epoch, down to nanoseconds, as a number of seconds or as a date. A
+/// limit of which something remains is not why it was refused. If `Retry-After` is zero, the limit
+/// counts if the service says that nothing remains.
 ///
 /// Dates and epochs are by the service's clock, which its `Date` tells; without one, it is `now`.
 pub fn wait_from_headers<'a>(
@@ -25,20 +25,13 @@ pub fn wait_from_headers<'a>(
     if retry_after.is_some_and(|wait| !wait.is_zero()) {
         return retry_after;
     }
-    let until_reset = |limit: &str| {
-        let remaining = header(&format!("{limit}-remaining")).and_then(seconds);
-        match remaining {
-            Some(remaining) if !remaining.is_zero() => None,
-            None if retry_after.is_some() => None,
-            _ => header(&format!("{limit}-reset"))
-                .and_then(|value| seconds_epoch_or_date(value.trim(), now)),
-        }
-    };
-    ["x-ratelimit", "x-rate-limit", "ratelimit"]
-        .into_iter()
-        .find_map(until_reset)
-        .or_else(|| header("ratelimit").and_then(until_spent_limits_reset))
-        .or(retry_after)
+    match header("x-ratelimit-remaining").and_then(seconds) {
+        Some(remaining) if !remaining.is_zero() => retry_after,
+        None if retry_after.is_some() => retry_after,
+        _ => header("x-ratelimit-reset")
+            .and_then(|value| seconds_epoch_or_date(value.trim(), now))
+            .or(retry_after),
+    }
 }
 
 /// Some services send an epoch: it is near, and a wait of decades is not meant.
@@ -80,26 +73,6 @@ fn seconds_epoch_or_date(value: &str, now: SystemTime) -> Option<Duration> {
     }
     let elapsed = now.duration_since(UNIX_EPOCH).ok()?;
     Some(epoch.saturating_sub(elapsed))
-}
-
-/// The longest wait for a limit of which nothing remains: `"minute";r=0;t=30, "day";r=90;t=7200` is
-/// 30 seconds. Earlier drafts wrote `limit=10, remaining=0, reset=30`, of one limit. There may be
-/// several lines.
-fn until_spent_limits_reset(value: &str) -> Option<Duration> {
-    let earlier = value.contains("reset=");
-    let limits = value.split(|sign| sign == '\n' || (sign == ',' && !earlier));
-    limits
-        .filter_map(|limit| {
-            let parameter = |names: [&str; 2]| {
-                limit.split([';', ',']).find_map(|part| {
-                    let (name, number) = part.trim().split_once('=')?;
-                    names.contains(&name).then(|| seconds(number)).flatten()
-                })
-            };
-            let remaining = parameter(["r", "remaining"])?;
-            remaining.is_zero().then(|| parameter(["t", "reset"]))?
-        })
-        .max()
 }
 
 // RFC 9110 does not allow fractions, but services send them.
@@ -158,28 +131,6 @@ mod tests {
         );
         for nonsense in ["", "-1", "soon", "NaN", "inf", "1e3"] {
             assert_eq!(wait_from("retry-after", nonsense), None, "{nonsense}");
-        }
-    }
-
-    #[test]
-    fn the_longest_wait_for_a_limit_that_is_spent_is_read_from_rate_limit() {
-        for (value, wait) in [
-            (r#""default";r=0;t=30"#, Some(30)),
-            (r#""minute";r=0;t=30, "day";r=90;t=7200"#, Some(30)),
-            (r#""minute"; r=0; t=30,"day"; t=7200; r=0"#, Some(7200)),
-            (r#""default";r=5;t=30"#, None),
-            (r#""default";r=0"#, None),
-            ("limit=10, remaining=0, reset=30", Some(30)),
-            ("limit=10, remaining=4, reset=30", None),
-            (
-                "limit=9, remaining=0, reset=30\nlimit=90, remaining=5, reset=3600",
-                Some(30),
-            ),
-            ("\"minute\";r=0;t=30\n\"day\";r=0;t=7200", Some(7200)),
-            ("10", None),
-        ] {
-            let wait = wait.map(Duration::from_secs);
-            assert_eq!(wait_from("ratelimit", value), wait, "{value}");
         }
     }
 

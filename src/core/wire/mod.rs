@@ -59,13 +59,6 @@ impl Headers {
         self.0.get(name)?.to_str().ok()
     }
 
-    /// All values of a header, each on a line.
-    pub fn lines(&self, name: &str) -> Option<String> {
-        let values = self.0.get_all(name).iter();
-        let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
-        (!values.is_empty()).then(|| values.join("\n"))
-    }
-
     /// Names, in lower case, and values; invalid Unicode became U+FFFD.
     pub fn pairs(&self) -> impl Iterator<Item = (String, String)> {
         self.0.iter().map(|(name, value)| {

@@ -13,11 +13,10 @@ use std::vec;
 use bytes::{Buf, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use backread_clock::Clock;
 use crate::chunks::Chunks;
 use crate::http::exchange::Sent;
-use crate::http::head_timeout::Answering;
 use crate::http::socket::CloseSignal;
+use backread_clock::Clock;
 
 /// Pieces that are written to the socket without joining them, if they are few.
 #[derive(Debug, Default)]
@@ -104,8 +103,6 @@ pub struct Body {
     sent: Option<Arc<dyn Sent>>,
     /// Notified once the last byte was passed on, if the connection then ends.
     signal: Option<Arc<CloseSignal>>,
-    /// Kept until the whole body was handed to the socket.
-    answering: Option<Answering>,
 }
 
 struct Dripping {
@@ -134,7 +131,6 @@ impl Body {
             drip: None,
             sent: None,
             signal: None,
-            answering: None,
         }
     }
 
@@ -147,7 +143,6 @@ impl Body {
             drip: None,
             sent: None,
             signal: None,
-            answering: None,
         }
     }
 
@@ -160,7 +155,6 @@ impl Body {
             drip: None,
             sent: None,
             signal: Some(Arc::clone(signal)),
-            answering: None,
         }
     }
 
@@ -177,12 +171,6 @@ impl Body {
 }
 
 impl Body {
-    /// The same; when it ends, so does the `answering`.
-    pub fn until_sent(mut self, answering: Answering) -> Self {
-        self.answering = Some(answering);
-        self
-    }
-
     /// The same; `sent` is notified once all of it was passed on.
     pub fn notifying(mut self, sent: Option<Arc<dyn Sent>>) -> Self {
         self.sent = sent;

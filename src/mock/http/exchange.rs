@@ -6,10 +6,10 @@ use std::sync::Arc;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, Uri};
 
-use backread_clock::Clock;
 use crate::chunks::Chunks;
 use crate::faults::delivery::{Change, Delivery};
 use crate::refusal::Refusal;
+use backread_clock::Clock;
 
 /// The content type of every response unless a fault changes it.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");

@@ -2,5 +2,4 @@
 
 pub(super) mod body;
 pub mod exchange;
-pub(super) mod head_timeout;
 pub(super) mod socket;

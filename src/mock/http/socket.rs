@@ -13,7 +13,6 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 
 use backread_clock::Clock;
-use crate::http::head_timeout::Heads;
 
 /// How to end a connection before HTTP would.
 #[derive(Clone, Debug)]
@@ -63,16 +62,14 @@ impl CloseSignal {
 pub struct Wire {
     stream: TokioIo<TcpStream>,
     signal: Arc<CloseSignal>,
-    heads: Arc<Heads>,
 }
 
 impl Wire {
     /// Sends on a socket.
-    pub fn new(stream: TcpStream, signal: Arc<CloseSignal>, heads: Arc<Heads>) -> Self {
+    pub fn new(stream: TcpStream, signal: Arc<CloseSignal>) -> Self {
         Self {
             stream: TokioIo::new(stream),
             signal,
-            heads,
         }
     }
 
@@ -143,12 +140,7 @@ impl Read for Wire {
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let wire = self.get_mut();
-        let read = Pin::new(&mut wire.stream).poll_read(context, buffer);
-        if read.is_ready() {
-            wire.heads.bytes_came();
-        }
-        read
+        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
     }
 }
 

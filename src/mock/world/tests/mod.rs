@@ -2,9 +2,6 @@
 
 mod changes;
 mod lines;
-mod speed;
-
-use std::time::Instant;
 
 use bytes::Bytes;
 use proptest::prelude::*;
