@@ -1,4 +1,4 @@
-//! Decoding by the clock: `cargo bench --no-default-features --bench decode`.
+//! Decoding by the clock: `cargo bench --package backread-core --bench decode`.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a bench may stop at the first fault
 
