@@ -49,13 +49,9 @@ impl Rows<'_> {
         ))
     }
 
-    /// No values if there is no such column, as in what an older version stored.
     fn digests(&self, name: &str) -> Result<Digests, ArrowError> {
-        if self.0.column_by_name(name).is_none() {
-            return Ok(Digests(None));
-        }
         let column = self.column(name, &DataType::Binary)?;
-        Ok(Digests(Some(column.as_binary::<i32>().clone())))
+        Ok(Digests(column.as_binary::<i32>().clone()))
     }
 
     fn id_lists(&self, name: &str) -> Result<Vec<Vec<i64>>, ArrowError> {
@@ -178,14 +174,13 @@ impl Texts {
     }
 }
 
-struct Digests(Option<BinaryArray>);
+struct Digests(BinaryArray);
 
 impl Digests {
     fn get(&self, row: usize) -> Option<Digest> {
-        let digests = self.0.as_ref()?;
-        digests
+        self.0
             .is_valid(row)
-            .then(|| Digest::from_slice(digests.value(row)))?
+            .then(|| Digest::from_slice(self.0.value(row)))?
     }
 }
 
