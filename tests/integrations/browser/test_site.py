@@ -83,9 +83,11 @@ def test_a_page_has_no_serious_barrier(browser, look, address, page, width, them
     )
     serious = [each for each in barriers(browser) if each[1] in ("serious", "critical")]
     assert serious == []
+    assert elsewhere(browser, address) == []
     assert errors(browser) == []
 
 
+@pytest.mark.long
 def test_every_page_fits_a_phone_and_loads_nothing_from_elsewhere(browser, look, address):
     for page in sorted(SITE.rglob("*.html")):
         name = page.relative_to(SITE).as_posix()
