@@ -25,8 +25,8 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop optimised docs lint lint-rust lint-python lint-types bench bench-decode bench-mock bench-mirror bench-pace bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-extras test-long notebook fuzz sanitize audit release-check
+.PHONY: help demo test build develop optimised docs lint lint-rust lint-python lint-types bench bench-decode bench-mock bench-mirror bench-pace bench-speed clean test-build test-rust \
+	test-python test-wheel test-integrations prepare-integrations test-extras test-long test-long-walks test-long-python test-long-soak notebook fuzz sanitize audit release-check
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
@@ -57,8 +57,10 @@ help:
 demo: $(if $(wildcard $(STAMPS)/wheel),$(STAMPS)/wheel,$(STAMPS)/ci)
 	$(BIN)/backread demo
 
-test: $(STAMPS)/tools
-	$(BIN)/python tools/run_steps.py $(STAMPS)/ci+lint-python,docs lint-rust,test-rust+lint-types,test-wheel,test-python
+test: $(STAMPS)/tools $(STAMPS)/docs $(STAMPS)/maturin
+	$(BIN)/python tools/run_steps.py test-build+lint-python,docs lint-rust,test-rust+lint-types,test-wheel,test-python
+
+test-build: $(STAMPS)/ci
 
 build: $(STAMPS)/wheel
 
@@ -81,7 +83,7 @@ lint-rust: $(STAMPS)/venv $(CARGO_DENY)
 lint-python: $(STAMPS)/tools
 	$(BIN)/ruff check $(PYTHON_PATHS)
 	$(BIN)/ruff format --check $(PYTHON_PATHS)
-	$(BIN)/lint-imports --no-cache
+	PYTHONPATH=python $(BIN)/lint-imports --no-cache
 	$(BIN)/zizmor --offline --quiet --persona pedantic .github
 
 lint-types: $(STAMPS)/ci $(STAMPS)/tools
@@ -108,12 +110,57 @@ test-python: $(STAMPS)/ci $(STAMPS)/tools
 test-wheel: $(STAMPS)/ci
 	$(BIN)/python tools/check_wheel.py $(CI_WHEELS)
 
-# WALKS=1000000 make test-long walks longer, and SOAK_REQUESTS=10000000 soaks longer.
+# Two chains, because tests also wait.
+test-integrations: $(CI_WHEELS)/stamp
+	$(BIN)/python tools/run_steps.py prepare-integrations \
+		test-spark,test-services,test-shell,test-calc+test-airflow,test-browser,test-warehouses,test-openapi
+
+# Needs neither the wheel nor .venv, so that it can run while Rust compiles. The environments are kept
+# below ~/.cache/backread/integrations.
+prepare-integrations:
+	$(PYTHON) tools/find_packages.py
+	$(PYTHON) tools/run_integration.py --prepare
+
+INTEGRATIONS := airflow browser calc openapi services shell spark warehouses
+LONG_INTEGRATIONS := browser services shell spark warehouses workers
+# Which of Debian's programs each needs; pip brings the others.
+PACKAGES_browser := browser
+PACKAGES_calc := calc
+PACKAGES_openapi := java
+PACKAGES_services := services
+PACKAGES_spark := java
+PACKAGES_warehouses := services
+.PHONY: $(INTEGRATIONS:%=test-%) $(LONG_INTEGRATIONS:%=test-long-%)
+$(INTEGRATIONS:%=test-%): test-%: $(CI_WHEELS)/stamp
+	$(if $(PACKAGES_$*),$(BIN)/python tools/find_packages.py $(PACKAGES_$*))
+	$(BIN)/python tools/run_integration.py $* $(CI_WHEELS)
+$(LONG_INTEGRATIONS:%=test-long-%): test-long-%: $(CI_WHEELS)/stamp
+	$(if $(PACKAGES_$*),$(BIN)/python tools/find_packages.py $(PACKAGES_$*))
+	$(BIN)/python tools/run_integration.py $* $(CI_WHEELS) -m long
+
+test-browser test-long-browser: target/site/index.html
+target/site/index.html: $(shell find docs -type f) zensical.toml
+	@$(MAKE) --no-print-directory docs
+
+test-extras: $(CI_WHEELS)/stamp
+	$(BIN)/python tools/resolve_extras.py $(CI_WHEELS)
+
+# All that takes too long for each change. WALKS=1000000 make test-long walks longer, and
+# SOAK_REQUESTS=10000000 soaks longer.
 WALKS ?= 210000
 SOAK_REQUESTS ?= 1000000
-test-long: $(STAMPS)/wheel $(STAMPS)/tools
-	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --no-default-features --lib \
+test-long: $(STAMPS)/tools
+	$(BIN)/python tools/run_steps.py test-long-walks test-build test-long-python test-long-soak \
+		$(LONG_INTEGRATIONS:%=test-long-%) test-extras sanitize
+
+test-long-walks: $(STAMPS)/venv
+	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --package backread-core --lib \
 		walk::tests::always -- --nocapture
+
+test-long-python: $(STAMPS)/ci $(STAMPS)/tools
+	$(BIN)/python -m pytest -m long
+
+test-long-soak: $(STAMPS)/ci $(STAMPS)/tools
 	$(BIN)/python tests/soak.py $(SOAK_REQUESTS)
 
 notebook: $(STAMPS)/wheel $(STAMPS)/tools
@@ -148,9 +195,9 @@ fuzz:
 # interface to Python under memcheck, where each object has memory of its own. CPython itself and libc
 # have findings there, so those count that have a frame of ours.
 MEMCHECK := valgrind --quiet --leak-check=no --num-callers=40 --log-file=target/memcheck.log
-sanitize: $(STAMPS)/wheel $(STAMPS)/tools
+sanitize: $(STAMPS)/ci $(STAMPS)/tools
 	@valgrind --version >/dev/null 2>&1 || { echo "valgrind is missing; Debian: apt install valgrind" >&2; exit 1; }
-	RUSTFLAGS=-Zsanitizer=address RUSTC_BOOTSTRAP=1 cargo test --locked --no-default-features --features mock --lib \
+	RUSTFLAGS=-Zsanitizer=address RUSTC_BOOTSTRAP=1 cargo test --locked --workspace --exclude backread --lib \
 		--target $$(rustc -vV | sed -n 's/^host: //p') --target-dir $(BUILT)/sanitized
 	PYTHONMALLOC=malloc $(MEMCHECK) $(BIN)/python -m pytest --quiet -o faulthandler_timeout=0 tests/test_objects.py
 	@! grep --before-context=12 --after-context=12 -E '_backread\.abi3\.so|\.rs:[0-9]' target/memcheck.log
@@ -164,7 +211,7 @@ bench: $(STAMPS)/wheel
 	@$(MAKE) --no-print-directory bench-pace
 
 bench-decode: $(STAMPS)/venv
-	cargo bench --locked --no-default-features --bench decode
+	cargo bench --locked --package backread-core --bench decode
 	$(BIN)/python benches/instructions.py
 
 bench-mock: $(STAMPS)/wheel $(STAMPS)/bench
@@ -208,7 +255,7 @@ $(STAMPS)/tools: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group dev
 	@touch $@
 
-$(STAMPS)/integrations $(STAMPS)/bench $(STAMPS)/audit $(STAMPS)/docs $(STAMPS)/release: $(STAMPS)/venv constraints.txt pyproject.toml
+$(STAMPS)/bench $(STAMPS)/audit $(STAMPS)/docs $(STAMPS)/release: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group $(@F)
 	@touch $@
 
