@@ -199,7 +199,7 @@ sanitize: $(STAMPS)/ci $(STAMPS)/tools
 	@valgrind --version >/dev/null 2>&1 || { echo "valgrind is missing; Debian: apt install valgrind" >&2; exit 1; }
 	RUSTFLAGS=-Zsanitizer=address RUSTC_BOOTSTRAP=1 cargo test --locked --workspace --exclude backread --lib \
 		--target $$(rustc -vV | sed -n 's/^host: //p') --target-dir $(BUILT)/sanitized
-	PYTHONMALLOC=malloc $(MEMCHECK) $(BIN)/python -m pytest --quiet -o faulthandler_timeout=0 tests/test_objects.py
+	PYTHONMALLOC=malloc $(MEMCHECK) $(BIN)/python -m pytest --quiet -o faulthandler_timeout=0 tests/decode/test_decoded_models.py
 	@! grep --before-context=12 --after-context=12 -E '_backread\.abi3\.so|\.rs:[0-9]' target/memcheck.log
 
 bench: $(STAMPS)/wheel

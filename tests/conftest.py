@@ -21,11 +21,11 @@ face, such as cancelling a task, is about that face alone and does not use the f
 ``face``: the same calls by `Client` alone. Most tests use this one, because all below the awaiting
 is the same code.
 
-``by_hand``: sends requests without a client (see by_hand.py)::
+``by_hand``: sends requests without a client (see helpers/raw_requests.py)::
 
     assert by_hand(backread_mock)("/external/users").status == 200
 
-``scripted``: makes servers that answer with canned bytes (see scripted_server.py)::
+``scripted``: makes servers that answer with canned bytes (see helpers/scripted_server.py)::
 
     def test_retry(face, scripted):
         server = scripted(answer(503), answer(200, {"id": 42}))
@@ -46,13 +46,11 @@ from typing import Any
 
 import pytest
 
-import admin_caller
-import command_line
-import doctor_report
-from scripted_server import ScriptedServer
+from helpers import admin_client, command_line, doctor_report
+from helpers.scripted_server import ScriptedServer
 
-admin = admin_caller.admin
-admin_server = admin_caller.admin_server
+admin = admin_client.admin
+admin_server = admin_client.admin_server
 backread = command_line.backread
 doctor = doctor_report.doctor
 server = command_line.server
@@ -78,9 +76,9 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Issues certificates for TLS (see secure_server.py)."""
+    """Issues certificates for TLS (see helpers/tls_server.py)."""
     pytest.importorskip("trustme")
-    from secure_server import Authority
+    from helpers.tls_server import Authority
 
     return Authority(tmp_path_factory.mktemp("authority"))
 
@@ -241,7 +239,7 @@ def mock(backread_mock: Any) -> Any:
 @pytest.fixture
 def by_hand() -> Iterator[Callable[[Any], Any]]:
     """Makes a `Caller` of a lane or a server, closed after the test."""
-    from by_hand import Caller
+    from helpers.raw_requests import Caller
 
     with contextlib.ExitStack() as cleanup:
 

@@ -25,11 +25,11 @@ from typing import Any
 
 import pyarrow
 
-import reference
 from backread import AsyncClient, Client
 from backread.models import WalkReport
 from backread.testing import Lane, MockServer, World
-from waiting import PATIENCE
+from helpers import expected_rows
+from helpers.waiting import PATIENCE
 
 # Those that hold all requests back are fewer: they cost a moment each, in virtual time too.
 FAULTS = """
@@ -89,14 +89,14 @@ class Expected:
         }
         self.messages = {one: held for rows in self.lists.values() for one, held in rows.items()}
 
-    def _read(self, path: str, key: str, user: int) -> reference.Row:
+    def _read(self, path: str, key: str, user: int) -> expected_rows.Row:
         headers = {
             "Authorization": f"Bearer {self._lane.secret}",
             "Accept": f"application/vnd.{self._lane.vendor}.v1+json",
         }
         request = urllib.request.Request(f"{self._lane.url}/external/{path}", headers=headers)
         with urllib.request.urlopen(request) as response:
-            return reference.row(reference.parse(response.read()), key, user)
+            return expected_rows.row(expected_rows.parse(response.read()), key, user)
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Soak:
         if report.certificate != "uncertified" and not complete:
             self.note(f"{len(set(wanted) - set(keys))} rows are missing: {report}")
 
-    def check_one(self, row: Any, held: reference.Row | None, form: str) -> None:
+    def check_one(self, row: Any, held: expected_rows.Row | None, form: str) -> None:
         self.rows += 1
         if held is None or not _is(row, held, form):
             self.note(f"{form}: {row!r}")
@@ -132,14 +132,14 @@ class Soak:
             self.wrong.append(line)
 
 
-def _is(row: Any, held: reference.Row, form: str) -> bool:
+def _is(row: Any, held: expected_rows.Row, form: str) -> bool:
     match form:
         case "item":
             return bool(row == held.model)
         case "dict":
             return bool(row == held.sent)
         case _:
-            return bool(reference.loaded(row) == reference.columns(held.model))
+            return bool(expected_rows.loaded(row) == expected_rows.columns(held.model))
 
 
 def read_sync(soak: Soak, client: Client, pool: ThreadPoolExecutor) -> None:

@@ -1,5 +1,5 @@
 //! What the mock does on a plain socket, and the parts that no client sees. What it answers is
-//! tested in `tests/test_mock_*.py`.
+//! tested in `tests/mock/`.
 
 mod audits;
 mod determinism;

@@ -7,7 +7,7 @@ from dag_files import extras_of, run_dag, states, value_of
 from held import messages_landed, messages_of, mirror_holds
 
 from backread import Mirror
-from scripted_server import ScriptedServer, answer
+from helpers.scripted_server import ScriptedServer, answer
 
 
 def test_a_sync_has_an_xcom_and_an_asset_event(run, lane, connect, tmp_path):

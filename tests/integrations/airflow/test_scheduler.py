@@ -20,7 +20,7 @@ from held import messages_landed, messages_of, mirror_holds
 
 from backread import landing
 from backread.testing import Lane, MockServer, World
-from documents import ROOT, Block, Document
+from helpers.doc_pages import ROOT, Block, Document
 
 USERS = 200
 BEGUN = "run=*/shard=00001/.*.unfinished"

@@ -17,10 +17,10 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from backread._browse import BrowseServer
-from browse_rows import message
 from conftest import barriers, errors, show
-from mirrors import BatchSource, batch
-from strangers import ADDRESSES, HOSTILE
+from helpers.browse_rows import message
+from helpers.hostile_text import ADDRESSES, HOSTILE
+from helpers.mirrors import BatchSource, batch
 
 SECONDS = 60
 LONG = 1_500

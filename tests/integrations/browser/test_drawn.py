@@ -16,7 +16,7 @@ from backread.mirror import Conversation, SyncReport
 from backread.mirror.summary import LastRun, MirrorSummary
 from backread.models import Page, WalkReport
 from conftest import show
-from strangers import ADDRESSES, HOSTILE, stranger, written
+from helpers.hostile_text import ADDRESSES, HOSTILE, stranger, written
 
 # A page as a notebook in a light and in a dark theme, and one that leaves it to the browser.
 THEMES = {

@@ -13,8 +13,8 @@ from backread import Mirror
 from backread._report import report_html
 from backread.testing import MockServer, World
 from conftest import barriers, errors, show
-from hostile_mirror import hostile_mirror
-from mirrors import sync
+from helpers.hostile_mirror import hostile_mirror
+from helpers.mirrors import sync
 
 BEHIND = {"light": [246, 247, 249], "dark": [20, 23, 27]}
 SCREENS = [(400, "dark"), (1280, "light")]

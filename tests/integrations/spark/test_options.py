@@ -10,7 +10,7 @@ from backread.integrations.spark import BackreadDataSource, land, register
 from backread.integrations.spark.options import IN_CODE
 from backread.testing import World
 from conftest import SECRET
-from scripted_server import ScriptedServer, answer
+from helpers.scripted_server import ScriptedServer, answer
 
 
 def test_a_query_does_not_say_where_the_secret_goes(spark, serve, tmp_path):

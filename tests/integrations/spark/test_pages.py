@@ -7,7 +7,7 @@ import deltalake
 import pytest
 
 from backread import landing, plan
-from documents import ROOT, Document, of_kind
+from helpers.doc_pages import ROOT, Document, of_kind
 
 BLOCKS = Document(ROOT / "docs/how-to/spark.md").blocks
 

@@ -12,12 +12,12 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from repeated_queries import mistakes
 
-import reference
 from backread.integrations.spark import BackreadDataSource, register
 from backread.testing import MockServer, World
-from canned import message, paged, user
 from conftest import SECRET, held, rows
-from scripted_server import Request, ScriptedServer
+from helpers import expected_rows
+from helpers.api_rows import message, paged, user
+from helpers.scripted_server import Request, ScriptedServer
 
 WORLD = World(seed=11, users=60, messages_per_user=(0, 120))
 VALUES: list[Any] = [
@@ -78,13 +78,13 @@ def test_any_value_in_any_field_is_a_row(spark, resource):
         key = "messages" if "messages" in request.path else "users"
         return paged(sent if key == resource else [user(5)], key=key)(request)
 
-    models = reference.rows(json.dumps({resource: sent}).encode(), resource, 5)
+    models = expected_rows.rows(json.dumps({resource: sent}).encode(), resource, 5)
     with ScriptedServer(service) as server:
         register(spark, base_url=server.url)
         found = read(spark, resource=resource, shards=2).toArrow().to_pylist()
-    by_id = {each["id"]: each for each in map(reference.loaded, found)}
+    by_id = {each["id"]: each for each in map(expected_rows.loaded, found)}
     assert len(found) == len(by_id) == len(sent)
-    for expected in (reference.columns(each.model) for each in models):
+    for expected in (expected_rows.columns(each.model) for each in models):
         assert by_id[expected["id"]] == expected
 
 

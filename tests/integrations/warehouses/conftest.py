@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from postgres import postgresql
 
-from waiting import wait_for
+from helpers.waiting import wait_for
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 
 from backread import Mirror
 from backread.testing import MockServer, World
-from documents import ROOT, Document, enter
+from helpers.doc_pages import ROOT, Document, enter
 
 PAGE = Document(ROOT / "docs/how-to/warehouses.md")
 [PROGRAM] = [block for block in PAGE.blocks if block.kind == "warehouses"]

@@ -1,0 +1,189 @@
+"""Airflow connections: client arguments, the form, and errors that name a field."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backread import BackreadError
+from backread.errors import ConfigurationError
+from backread.integrations.airflow.connection import FIELDS, permanent, read_settings
+from backread.integrations.airflow.provider_info import get_provider_info
+from helpers import fake_airflow
+
+SECRET = "told-to-nobody"
+URL = "https://chat.example.com/api"
+ENVIRONMENT = {
+    "BACKREAD_BASE_URL": URL,
+    "BACKREAD_API_SECRET": SECRET,
+    "BACKREAD_VENDOR": "acme",
+}
+
+
+def connection(**fields: Any) -> SimpleNamespace:
+    """A complete connection, except for fields given as None."""
+    whole = {"conn_id": "chats", "host": URL, "password": SECRET, "extra": {"vendor": "acme"}}
+    return fake_airflow.connection(**{**whole, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "url"),
+    [
+        ({}, URL),
+        ({"host": "chat.example.com"}, "https://chat.example.com"),
+        ({"host": "chat.example.com", "schema": "api"}, URL),
+        ({"host": "http://127.0.0.1", "port": 8000}, "http://127.0.0.1:8000"),
+        (
+            {"host": "https://chat.example.com/api", "port": 8443},
+            "https://chat.example.com:8443/api",
+        ),
+        (
+            {"host": "https://chat.example.com:1/api", "port": 8443},
+            "https://chat.example.com:1/api",
+        ),
+        ({"host": f" {URL}/ "}, f"{URL}/"),
+    ],
+)
+def test_the_base_url_is_host_port_and_schema(fields, url):
+    assert read_settings(connection(**fields), {}).base_url == url
+
+
+def test_fields_may_be_text_as_in_a_uri():
+    extra = {
+        "vendor": "acme",
+        "timeout": "5.5",
+        "max_retries": "2",
+        "rate_limit": 10,
+        "allow_http": "True",
+        "ca_bundle": "",
+        "deadline": None,
+    }
+    settings = read_settings(connection(extra=extra), {})
+    assert settings.vendor == "acme"
+    assert settings.options == {
+        "timeout": 5.5,
+        "max_retries": 2,
+        "rate_limit": 10.0,
+        "allow_http": True,
+    }
+
+
+def test_missing_fields_come_from_the_environment():
+    settings = read_settings(connection(host=None, password=None, extra=None), ENVIRONMENT)
+    assert (settings.base_url, settings.api_secret, settings.vendor) == (None, None, None)
+    assert settings.masked == (SECRET,)
+
+
+@pytest.mark.parametrize(("host", "password"), [(None, None), ("", ""), ("  ", SECRET)])
+@pytest.mark.parametrize(
+    ("extra", "named"),
+    [
+        ({"proxy": "http://127.0.0.1:9"}, "proxy"),
+        ({"ca_bundle": "/etc/ssl/ca.pem"}, "ca_bundle"),
+        ({"allow_http": "yes"}, "allow_http"),
+        ({"proxy": "http://127.0.0.1:9", "allow_http": True}, "proxy or allow_http"),
+    ],
+)
+def test_a_connection_without_a_host_cannot_redirect_the_secret(host, password, extra, named):
+    said = f"'chats' has no host, so it may not set {named}; give it a host and a password"
+    given = connection(host=host, password=password, extra={"vendor": "acme", **extra}, port=443)
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        read_settings(given, ENVIRONMENT)
+    assert SECRET not in str(caught.value)
+    # With a host and a password, the connection's own secret is sent.
+    own = connection(extra={"vendor": "acme", **extra})
+    assert set(named.split(" or ")) == read_settings(own, ENVIRONMENT).options.keys()
+
+
+def test_empty_fields_of_a_form_are_left_out():
+    extra = {"vendor": None, "proxy": "", "ca_bundle": None, "allow_http": False, "timeout": 5}
+    settings = read_settings(connection(host=None, password=None, extra=extra), ENVIRONMENT)
+    assert settings.options == {"allow_http": False, "timeout": 5.0}
+
+
+def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host():
+    with pytest.raises(ConfigurationError, match="'chats' has no password; give the API secret"):
+        read_settings(connection(password=None), ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"conn_type": "http"}, "has the type 'http', not 'backread'"),
+        ({"host": None}, "no host"),
+        ({"host": "http://[chat", "port": 1}, "host is not the address"),
+        ({"password": None, "login": SECRET}, "no password; give the API secret as password"),
+        ({"extra": None}, "no vendor"),
+        ({"extra": "{vendor"}, "not JSON"),
+        ({"extra": "[1]"}, "not a JSON object"),
+        ({"extra": {"vendor": "a", "rate_limt": 3}}, "unknown fields in its extra: rate_limt"),
+        ({"extra": {"vendor": 3}}, "vendor must be text"),
+        ({"extra": {"vendor": "a", "timeout": "soon"}}, "timeout must be a number"),
+        ({"extra": {"vendor": "a", "timeout": True}}, "timeout must be a number"),
+        ({"extra": {"vendor": "a", "timeout": 10**400}}, "timeout must be a number"),
+        ({"extra": {"vendor": "a", "max_retries": 1.5}}, "max_retries must be a whole number"),
+        ({"extra": {"vendor": "a", "max_retries": "inf"}}, "max_retries must be a whole"),
+        ({"extra": {"vendor": "a", "allow_http": "perhaps"}}, "allow_http must be true"),
+    ],
+)
+def test_an_invalid_field_is_named_without_the_secret(fields, said):
+    with pytest.raises(ConfigurationError) as caught:
+        read_settings(connection(**fields), {})
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("the connection 'chats'")
+    assert SECRET not in str(caught.value)
+
+
+def test_the_password_of_a_proxy_is_masked_too():
+    extra = {"vendor": "acme", "proxy": "http://me:p%40ss@proxy.example.com:3128"}
+    settings = read_settings(connection(extra=extra), {})
+    assert settings.masked == (SECRET, "p@ss")
+    assert SECRET not in repr(settings)
+    assert "p%40ss" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("status", "field"),
+    [
+        (401, "the field password (API secret)"),
+        (403, "as password (API secret)"),
+        (404, "the field host (Base URL)"),
+        (406, "the field vendor"),
+        (400, None),
+        (503, None),
+    ],
+)
+def test_permanent_errors_name_the_connection_and_its_field(backread_mock, status, field):
+    backread_mock.fault(f"users: status({status})")
+    with backread_mock.client(max_retries=0) as client, pytest.raises(BackreadError) as caught:
+        client.users.page()
+    message = permanent(caught.value, "chats")
+    if field is None:
+        assert message is None
+    else:
+        assert message is not None
+        assert message.startswith("the connection 'chats': GET /external/users")
+        assert f"the service answered {status}: " in message
+        assert field in message
+        assert backread_mock.secret not in message
+
+
+def test_the_form_has_every_field():
+    [kind] = get_provider_info()["connection-types"]
+    assert kind["conn-fields"] == FIELDS
+    assert kind["conn-fields"]["timeout"]["schema"] == {"type": ["number", "null"]}
+    assert kind["conn-fields"]["proxy"]["schema"]["format"] == "password"
+    assert kind["ui-field-behaviour"]["relabeling"]["password"] == "API secret"
+
+
+def test_the_provider_and_the_package_import_neither_airflow_nor_duckdb():
+    program = (
+        "import sys, backread.integrations.airflow\n"
+        "from backread.integrations.airflow import provider_info\n"
+        "provider_info.get_provider_info()\n"
+        "print([name for name in sys.modules if name.partition('.')[0] in ('airflow', 'duckdb')])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr

@@ -1,0 +1,294 @@
+"""`BackreadSyncOperator`: its arguments, budget, waits and failures."""
+
+import base64
+import os
+import signal
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from backread import Mirror, RateLimitError, ServerError
+from backread.errors import MirrorError
+from backread.testing import Fault, Lane, World
+from helpers import fake_airflow
+from helpers.fake_airflow import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    Asset,
+    AssetAlias,
+    connect,
+    run,
+)
+
+pytest.importorskip("duckdb")
+
+airflow = fake_airflow.airflow
+no_connections = fake_airflow.no_connections
+
+USERS = 30
+pytestmark = pytest.mark.backread(world=World(seed=7, users=USERS, messages_per_user=(0, 20)))
+
+
+@pytest.fixture
+def sync(airflow: Any, backread_mock: Lane, tmp_path: Any) -> Any:
+    """Makes a task that syncs a mirror from the mock."""
+    connect(backread_mock, max_concurrency=1)
+
+    def sync(**arguments: Any) -> Any:
+        given = {"mirror": str(tmp_path / "chats"), **arguments}
+        return airflow.BackreadSyncOperator(task_id="chats", **given)
+
+    return sync
+
+
+def is_complete(folder: Any, lane: Lane) -> bool:
+    """Whether a mirror has every message of the mock, each once."""
+    held = Mirror(folder).sql("SELECT user_id, id FROM messages ORDER BY ALL").fetchall()
+    ids = lane.world.user_ids()
+    return held == sorted((user, each) for user in ids for each in lane.world.message_ids(user))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"mirror": "chats/"}, "an absolute path, not 'chats/'"),
+        ({"mirror": ""}, "path or URI"),
+        ({"mirror": "s3://bucket/chats"}, "a path that DuckDB"),
+        ({"mode": "ful"}, "mode must be 'incremental' or 'full'"),
+        ({"max_staleness": "soon"}, "max_staleness must be a number"),
+        ({"full_every": -1}, "full_every must be 0 seconds or more"),
+        ({"max_requests": 0}, "max_requests must be 1 or"),
+        ({"max_seconds": timedelta(0)}, "max_seconds must be more"),
+        ({"memory_limit": "1MB"}, "memory_limit must be 100MB or more"),
+        ({"memory_limit": 1e9}, "memory_limit: .* a number of bytes"),
+        ({"require_certificate": "maybe"}, "require_certificate must be true or false"),
+        ({"longest_wait": -1}, "longest_wait"),
+        ({"give_up_after": -1}, "give_up_after"),
+        ({"pseudonymise": "chats.key"}, "absolute path of a key file"),
+        ({"pseudonymise": "{{ params.key }}"}, "absolute path of a key file"),
+        ({"pseudonymise": b"0" * 32}, "absolute path of a key file"),
+    ],
+)
+def test_invalid_arguments_are_refused_when_the_dag_is_parsed(sync, arguments, said):
+    with pytest.raises(ValueError, match=said):
+        sync(**arguments)
+
+
+def test_privacy_switches_are_no_templates(sync):
+    for name in ("drop_bodies", "redact"):
+        with pytest.raises(TypeError, match=f"{name} must be True or False"):
+            sync(**{name: "{{ params.private }}"})
+
+
+def test_the_asset_of_the_folder_is_the_outlet(sync, airflow):
+    asset = airflow.folder_asset("/srv/chats")
+    assert asset == Asset("file:///srv/chats")
+    assert airflow.folder_asset("s3://bucket/chats/") == Asset("s3://bucket/chats")
+    task = sync(mirror="/srv/chats/")
+    assert (task.outlets, task.max_active_tis_per_dag) == ([asset], 1)
+    assert sync(mirror="{{ var.value.folder }}").outlets == []
+    default_args = {"max_active_tis_per_dag": 2}
+    assert sync(default_args=default_args).max_active_tis_per_dag is None
+    with pytest.raises(ValueError, match="absolute"):
+        airflow.folder_asset("chats")
+
+
+def test_a_report_url_is_a_link_of_the_task(sync):
+    task = sync(report_url="https://reports.example.com/chats.html")
+    [link] = task.operator_extra_links
+    assert (link.name, link.get_link(task, ti_key=None)) == ("Report", task.report_url)
+    assert not hasattr(sync(), "operator_extra_links")
+
+
+def test_the_summary_is_the_xcom_and_the_extra_of_the_event(sync, airflow, backread_mock, tmp_path):
+    done = run(sync(outlets=[AssetAlias("chats"), Asset("file:///elsewhere")]))
+    assert is_complete(tmp_path / "chats", backread_mock)
+    total = backread_mock.world.total_messages
+    assert (
+        done.xcom.items()
+        >= {
+            "mirror": str(tmp_path / "chats"),
+            "mode": "incremental",
+            "state": "finished",
+            "users_stored": USERS,
+            "messages_stored": total,
+            "messages": total,
+            "uncertified_lists": 0,
+        }.items()
+    )
+    asset = airflow.folder_asset(str(tmp_path / "chats"))
+    assert done.events[AssetAlias("chats")].added == [(asset, done.xcom)]
+    assert done.events[Asset("file:///elsewhere")].extra == done.xcom
+
+
+def test_arguments_may_be_text_as_a_template_renders_it(sync, backread_mock):
+    backread_mock.dialect = "total=null"
+    task = sync(
+        mode="{{ params.mode }}",
+        full_every="86400",
+        max_staleness="None",
+        max_requests="",
+        max_seconds="60",
+        memory_limit="200MB",
+        require_certificate="False",
+    )
+    task.mode = "incremental"
+    assert run(task).xcom["mode"] == "full"
+    assert run(task).xcom["mode"] == "incremental"
+
+
+def test_an_argument_that_renders_to_nonsense_fails_the_task_at_once(sync, backread_mock):
+    task = sync(max_staleness="{{ dag.dag_id }}")
+    task.max_staleness = "my_dag"
+    with pytest.raises(AirflowFailException, match="max_staleness must be a number, not 'my_dag'"):
+        run(task)
+    assert backread_mock.calls().count == 0
+
+
+def test_a_budget_ends_the_run_and_the_next_task_continues(sync, backread_mock, tmp_path):
+    task = sync(max_requests=20, require_certificate=True)
+    first = run(task)
+    assert (first.xcom["state"], first.xcom["requests"]) == ("partial", 20)
+    assert first.xcom["lists_done"] + first.xcom["lists_left"] == USERS
+    assert [event.extra for event in first.events.values()] == [first.xcom]
+    second = run(task).xcom
+    assert (second["state"], second["resumed"], second["run_id"]) == ("finished", True, 1)
+    assert is_complete(tmp_path / "chats", backread_mock)
+
+
+def test_a_budget_holds_across_waits(sync, backread_mock, tmp_path):
+    for user_id in backread_mock.world.user_ids()[::8]:
+        backread_mock.fault(f"messages user={user_id}: status(429, retry_after=0) x1")
+    assert run(sync(max_requests=20)).xcom["state"] == "partial"
+    # Requests in flight when a wait began are counted by the sync after it.
+    assert 20 <= backread_mock.calls().count <= 22
+    backread_mock.clear_faults()
+    backread_mock.fault("messages: status(429, retry_after=1) x1")
+    task = sync(mirror=str(tmp_path / "other"), max_seconds=0.9)
+    assert run(task).xcom["state"] == "partial"
+
+
+def test_a_missing_certificate_fails_without_an_event_and_keeps_the_rows(
+    sync, backread_mock, tmp_path
+):
+    backread_mock.dialect = "total=null"
+    with pytest.raises(AirflowFailException, match="the mirror is synced, but no asset event"):
+        run(sync(require_certificate=True))
+    assert is_complete(tmp_path / "chats", backread_mock)
+
+
+def test_short_waits_stay_in_the_worker(sync, backread_mock, tmp_path):
+    # More than may be fruitless in a row.
+    for user_id in backread_mock.world.user_ids()[::5]:
+        backread_mock.fault(f"messages user={user_id}: status(429, retry_after=0) x1")
+    assert run(sync()).xcom["resumed"]
+    assert is_complete(tmp_path / "chats", backread_mock)
+
+
+def test_waits_with_nothing_new_read_in_between_end_the_attempt(sync, backread_mock):
+    backread_mock.fault("messages: status(429, retry_after=0)")
+    with pytest.raises(RateLimitError):
+        run(sync())
+    # The first comes after the users, which are new; then six with nothing new.
+    assert backread_mock.counts()["messages"] == 7
+
+
+def test_a_long_wait_reschedules_until_give_up_after(sync, backread_mock, tmp_path):
+    last = backread_mock.world.user_ids()[-1]
+    backread_mock.fault(f"messages user={last}: status(429, retry_after=600)")
+    now = datetime.now(UTC)
+    with pytest.raises(AirflowRescheduleException) as caught:
+        run(sync(give_up_after=3600))
+    until = caught.value.reschedule_date
+    assert timedelta(seconds=590) < until - now < timedelta(seconds=660)
+    with pytest.raises(AirflowRescheduleException):
+        run(sync(give_up_after=3600), now - timedelta(minutes=40))
+    with pytest.raises(AirflowFailException, match="gave up: the service requests a wait of 600 s"):
+        run(sync(give_up_after=3600), now - timedelta(minutes=55))
+    with pytest.raises(AirflowFailException, match="gave up"):
+        run(sync(give_up_after=timedelta(minutes=5)))
+    with pytest.raises(AirflowRescheduleException):
+        run(sync(give_up_after=None), now - timedelta(days=30))
+    backread_mock.clear_faults()
+    before = backread_mock.counts()["messages"]
+    assert run(sync()).xcom["resumed"]
+    assert backread_mock.counts()["messages"] - before < USERS
+    assert is_complete(tmp_path / "chats", backread_mock)
+
+
+def test_on_kill_ends_the_read_and_keeps_what_was_committed(sync, backread_mock, tmp_path):
+    task = sync()
+    last = backread_mock.world.user_ids()[-1]
+    backread_mock.fault(f"messages user={last}: stall()")
+
+    def kill() -> None:
+        while backread_mock.counts().get("messages", 0) < USERS:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, lambda *_: task.on_kill())
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        with pytest.raises(AirflowException, match="ended by a signal; committed rows are kept"):
+            run(task)
+    finally:
+        killer.join()
+        signal.signal(signal.SIGALRM, before)
+    backread_mock.clear_faults()
+    sent = backread_mock.counts()["messages"]
+    assert run(sync()).xcom["resumed"]
+    assert backread_mock.counts()["messages"] - sent < USERS
+    # Nothing is read, so there is nothing to end.
+    task.on_kill()
+
+
+def test_a_permanent_error_fails_at_once_and_others_may_be_retried(sync, backread_mock):
+    backread_mock.fault("users: status(401) x1")
+    with pytest.raises(AirflowFailException, match=r"'backread_default': .* 401: it rejected"):
+        run(sync())
+    assert backread_mock.calls().count == 1
+    connect(backread_mock, max_retries=0)
+    backread_mock.fault("users: status(503)")
+    with pytest.raises(ServerError) as caught:
+        run(sync())
+    assert caught.value.__suppress_context__
+
+
+def test_a_folder_that_cannot_be_made_is_one_error(sync, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(MirrorError, match="choose another or change permissions") as caught:
+        run(sync(mirror=str(tmp_path / "file" / "chats")))
+    assert caught.value.__suppress_context__
+
+
+def test_progress_is_logged_at_intervals(sync, backread_mock, caplog, monkeypatch, tmp_path):
+    caplog.set_level("INFO", fake_airflow.LOG)
+    run(sync())
+    assert "requests (" not in caplog.text
+    monkeypatch.setattr("backread.integrations.airflow.base_operators.SECONDS_BETWEEN_LINES", 0.0)
+    run(sync(mirror=str(tmp_path / "other")))
+    assert f"{backread_mock.world.total_messages:,} messages, " in caplog.text
+    assert f"{USERS} of {USERS} lists" in caplog.text
+
+
+def test_lists_that_cannot_be_read_are_a_warning(sync, backread_mock, caplog):
+    user_id = backread_mock.world.user_ids()[3]
+    backread_mock.on("messages", user=user_id).fail(Fault.status(403))
+    assert run(sync()).xcom["unread_lists"] == 1
+    assert f"The messages of 1 users could not be read ({user_id})" in caplog.text
+
+
+def test_a_sync_stores_pseudonyms(sync, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(base64.b64encode(bytes(range(7, 39))))
+    key.chmod(0o600)
+    run(sync(pseudonymise=str(key), drop_bodies=True))
+    mirror = Mirror(tmp_path / "chats")
+    named = "name <> '' AND NOT starts_with(name, 'name-')"
+    assert mirror.sql(f"SELECT count(*) FROM users WHERE {named}").fetchall() == [(0,)]
+    assert mirror.sql("SELECT count(body) FROM messages").fetchall() == [(0,)]

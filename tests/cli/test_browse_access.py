@@ -1,0 +1,341 @@
+"""Who gets into the page of `backread browse`, and connections that are slow, many or broken."""
+
+import os
+import re
+import socket
+import subprocess
+import threading
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+from backread._browse import BrowseServer, api, client, server, site
+from backread._browse.client import CONNECTIONS
+from backread.mirror.interruptible_reader import InterruptibleReader
+from backread.mirror.search import search_messages
+from helpers import browse_client
+from helpers.waiting import PATIENCE, wait_for
+
+own = browse_client.own
+stranger = browse_client.stranger
+folder = browse_client.folder
+running = browse_client.running
+visitor = browse_client.visitor
+
+
+def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address(stranger):
+    reply = stranger.get(stranger.entrance)
+    assert reply.status == 303
+    assert "token" not in reply.headers["Location"]
+    cookie = reply.headers["Set-Cookie"]
+    assert re.fullmatch(r"backread-(\d+)=\S+; Path=/\w{12}/; HttpOnly; SameSite=Strict", cookie)
+    assert cookie.startswith(f"backread-{stranger.port}=")
+    token = stranger.entrance.partition("=")[2]
+    assert len(token) > 40
+    assert token not in cookie
+    page = stranger.enter().get(stranger.path)
+    assert page.status == 200
+    assert "<title>backread browse</title>" in page.text
+    assert token not in page.text
+
+
+def test_nothing_is_shown_without_the_cookie(visitor):
+    cookie, visitor.cookie = visitor.cookie, None
+    for target in ("", "browse.js", "api/state", "api/people", "api/window?user=1"):
+        reply = visitor.get(visitor.path + target)
+        assert reply.status == 403, target
+        assert "Open the address that backread browse printed" in reply.text
+        assert "Ada" not in reply.text
+    for wrong in (f"{cookie}x", cookie.replace("=", "=x"), cookie.upper(), "a=b; c", "\xff=\xfe"):
+        assert visitor.get(f"{visitor.path}api/state", Cookie=wrong).status == 403
+
+
+@pytest.mark.parametrize("token", ["", "x", "é", "%ff", "a" * 43])
+def test_a_wrong_token_opens_nothing(stranger, token):
+    reply = stranger.get(f"/?token={token}" if token != "é" else "/?token=%C3%A9")
+    assert reply.status == 403
+    assert "Set-Cookie" not in reply.headers
+
+
+def test_the_address_that_a_program_is_started_with_opens_once(running, stranger):
+    once = running.one_time_url().removeprefix(f"http://{stranger.host}")
+    assert once != stranger.entrance
+    assert stranger.get(once).status == 303
+    assert stranger.get(once).status == 403
+
+
+NEEDS_PROC = pytest.mark.skipif(not CONNECTIONS[0].exists(), reason="needs Linux's /proc")
+
+
+@NEEDS_PROC
+@pytest.mark.parametrize(
+    ("uid", "status"),
+    [(os.geteuid() if os.name != "nt" else 0, 303), (0, 303), (65_534, 403), (None, 403)],
+)
+def test_it_opens_for_the_browsers_user_alone(
+    running, stranger, tmp_path, monkeypatch, uid, status
+):
+    """Another user could see it in the list of processes, and be faster than the browser."""
+    once = running.one_time_url().removeprefix(f"http://{stranger.host}")
+    connections = tmp_path / "tcp"
+    monkeypatch.setattr(client, "CONNECTIONS", (connections, tmp_path / "tcp6"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1_000 if uid == 65_534 else uid)
+    with socket.socket() as sent:
+        sent.bind(("127.0.0.1", 0))
+        there, here = sent.getsockname()[1], stranger.port
+        ends = [f"0100007F:{there:04X}", f"0100007F:{here:04X}"]
+        rows = [f" 8: {ends[1]} {ends[0]} 01 0:0 00:0 00000000 1000 0 1"]
+        if uid is not None:
+            rows.append(f" 9: {ends[0]} {ends[1]} 01 0:0 00:0 00000000 {uid} 0 1")
+        connections.write_text("\n".join(["its names", *rows]))
+        sent.connect(("127.0.0.1", here))
+        sent.sendall(f"GET {once} HTTP/1.0\r\nHost: {stranger.host}\r\n\r\n".encode())
+        assert sent.recv(100).split()[1] == str(status).encode()
+    # A refused request leaves the address usable, and a table without rows refuses no request.
+    connections.write_text("its names\n")
+    assert stranger.get(once).status == (303 if status == 403 else 403)
+
+
+@NEEDS_PROC
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs root to be someone else")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::ffff:127.0.0.1"])
+def test_another_user_of_the_machine_cannot_open_it(running, stranger, host):
+    """Also by a socket of IPv6, which the system lists in another table."""
+    once = running.one_time_url().removeprefix(f"http://{stranger.host}")
+    request = f"GET {once} HTTP/1.0\r\nHost: {stranger.host}\r\n\r\n"
+    script = f"exec 3<>/dev/tcp/{host}/{stranger.port}; printf '{request}' >&3; head -c 12 <&3"
+    try:
+        own = socket.create_connection((host, stranger.port), PATIENCE)
+    except OSError as error:
+        pytest.skip(f"needs IPv6: {error}")
+    with own:
+        done = subprocess.run(
+            ["bash", "-c", script], user=65_534, capture_output=True, timeout=PATIENCE, check=False
+        )
+        assert done.stdout == b"HTTP/1.0 403"
+        own.sendall(request.encode())
+        assert own.recv(12) == b"HTTP/1.0 303"
+
+
+def test_head_leaves_the_address_that_opens_once(running, stranger):
+    once = running.one_time_url().removeprefix(f"http://{stranger.host}")
+    for target in (once, stranger.entrance):
+        reply = stranger.get(target, method="HEAD")
+        assert reply.status == 303
+        assert "Set-Cookie" not in reply.headers
+    assert stranger.get("/?token=x", method="HEAD").status == 403
+    assert stranger.get(once).status == 303
+    assert stranger.get(once, method="HEAD").status == 403
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example.com", "evil.example.com:{port}", "127.0.0.1", "0.0.0.0:{port}", ""]
+)
+def test_other_names_of_this_machine_are_refused(visitor, host):
+    """So that no page elsewhere reads this one by DNS rebinding."""
+    for target in (visitor.path, visitor.entrance, f"{visitor.path}api/people"):
+        reply = visitor.get(target, Host=host.format(port=visitor.port))
+        assert reply.status == 421
+        assert "Ada" not in reply.text
+
+
+def test_browsers_leave_out_the_port_80(own):
+    class Anyone(client.Client):
+        def __init__(self):
+            pass
+
+    reader = InterruptibleReader(own)
+    page = site.Site(reader, 80, print)
+    target = page.entrance(page.token).removeprefix("http://127.0.0.1:80")
+    for host, status in (("127.0.0.1", 303), ("localhost:80", 303), ("evil.example.com", 421)):
+        assert page.respond(target, {"Host": host}, Anyone()).status == status
+    page.close()
+    reader.close()
+
+
+def test_the_name_of_a_header_may_be_in_any_case(visitor):
+    with socket.create_connection(("127.0.0.1", visitor.port)) as sent:
+        sent.sendall(
+            f"GET {visitor.path} HTTP/1.0\r\nhost: {visitor.host}\r\n"
+            f"cookie: {visitor.cookie}\r\n\r\n".encode()
+        )
+        assert sent.recv(12) == b"HTTP/1.0 200"
+
+
+def test_searches_that_were_given_up_delay_no_other(running, visitor, monkeypatch):
+    searched, begun, go_on = [], threading.Event(), threading.Event()
+
+    def slow(reader, words, **options):
+        searched.append(words)
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return search_messages(reader, words, **options)
+
+    monkeypatch.setattr(api, "search_messages", slow)
+    first = threading.Thread(target=visitor.ask, args=["search"], kwargs={"words": "invoice"})
+    first.start()
+    assert begun.wait(PATIENCE)
+    for number in range(5):
+        with socket.create_connection(("127.0.0.1", visitor.port)) as sent:
+            sent.sendall(
+                f"GET {visitor.path}api/search?words=gone{number} HTTP/1.0\r\n"
+                f"Host: {visitor.host}\r\nCookie: {visitor.cookie}\r\n\r\n".encode()
+            )
+            wait_for(lambda held=number + 2: len(running._answering) == held)
+    go_on.set()
+    first.join()
+    assert visitor.ask("search", words="invoice")["count"] == 1
+    wait_for(lambda: not running._answering)
+    assert searched == ["invoice", "invoice"]
+
+
+def test_localhost_is_a_name_of_the_page(visitor):
+    assert visitor.get(f"{visitor.path}api/state", Host=f"localhost:{visitor.port}").status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Origin": "https://evil.example.com"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "null"},
+        {"sec_fetch_site": "cross-site"},
+        {"origin": "https://evil.example.com"},
+    ],
+)
+def test_what_another_page_asks_for_is_refused(visitor, headers):
+    assert visitor.get(f"{visitor.path}api/people", **headers).status == 403
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "X"])
+def test_it_can_only_be_read(visitor, method):
+    reply = visitor.get(f"{visitor.path}api/people", method=method)
+    assert reply.status == 405
+    assert reply.headers["Allow"] == "GET, HEAD"
+
+
+def test_head_has_no_body(visitor):
+    reply = visitor.get(visitor.path, method="HEAD")
+    assert (reply.status, reply.body) == (200, b"")
+    assert int(reply.headers["Content-Length"]) > 0
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "{path}server.py", "{path}../browse.js", "{path}../../../../etc/passwd", "{path}%2e%2e/x",
+        "/etc/passwd", "{path}api/", "{path}api/close", "{path}api/__class__", "/favicon.ico",
+        "{path}index.html", "//evil.example.com/", "{path}api/state/x",
+    ],
+)  # fmt: skip
+def test_there_is_nothing_else(visitor, target):
+    reply = visitor.get(target.format(path=visitor.path))
+    assert reply.status == 404
+    assert "Set-Cookie" not in reply.headers
+
+
+def test_every_reply_confines_the_page(visitor):
+    replies = [
+        visitor.get(target)
+        for target in (
+            visitor.path,
+            f"{visitor.path}browse.js",
+            f"{visitor.path}bubbles.css",
+            f"{visitor.path}api/people",
+            f"{visitor.path}api/window?user=999",
+            visitor.entrance,
+            "/",
+        )
+    ]
+    replies.append(visitor.get(visitor.path, method="POST"))
+    for reply in replies:
+        policy = dict(
+            each.split(" ", 1) for each in reply.headers["Content-Security-Policy"].split("; ")
+        )
+        assert policy["default-src"] == "'none'"
+        assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+        assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+        assert reply.headers["X-Content-Type-Options"] == "nosniff"
+        assert reply.headers["Referrer-Policy"] == "no-referrer"
+        assert reply.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert reply.headers["Cache-Control"] == "no-store"
+        assert "Python" not in reply.headers["Server"]
+
+
+def test_the_page_loads_nothing_from_elsewhere(visitor):
+    for name in ("", "browse.js", "browse.css", "bubbles.css"):
+        text = visitor.get(visitor.path + name).text
+        assert re.findall(r"(?:https?:)?//[\w.]+\.\w+", text) == []
+    page = visitor.get(visitor.path).text
+    loaded = re.findall(r'(?:src|href)="([^"#]+)"', page)
+    assert sorted(loaded) == ["browse.css", "browse.js", "bubbles.css", "icon.svg"]
+    assert not re.search(r"<style|style=|<script>| on\w+=", page)
+    for name in loaded:
+        assert visitor.get(visitor.path + name).status == 200
+
+
+def test_it_listens_on_loopback_only(running):
+    assert running.server_address[0] == "127.0.0.1"
+
+
+# --- Slow, many and broken connections ------------------------------------------------------------
+
+
+def test_connections_that_say_nothing_keep_nobody_out(running, visitor):
+    silent = [
+        socket.create_connection(("127.0.0.1", running.server_port))
+        for _ in range(3 * server.MOST_CONNECTIONS)
+    ]
+    try:
+        for each in silent[::2]:
+            each.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        assert visitor.ask("people", words="lovelace")["total"] == 1
+    finally:
+        for each in silent:
+            each.close()
+
+
+def test_a_connection_that_says_nothing_is_closed(own, monkeypatch):
+    monkeypatch.setattr(server, "SECONDS_TO_ASK", 0.1)
+    with (
+        BrowseServer(own) as running,
+        socket.create_connection(("127.0.0.1", running.server_port), PATIENCE) as slow,
+    ):
+        slow.sendall(b"GET / HT")
+        assert slow.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\r\n\r\n", b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 500 + b"\r\n", b"GET /" + b"a" * 70_000,
+        b"GET http://evil.example.com/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\xff" * 5_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_request_for_it_harms_nothing(running, visitor, sent, capfd):
+    with socket.create_connection(("127.0.0.1", running.server_port), PATIENCE) as raw:
+        raw.sendall(sent)
+        raw.shutdown(socket.SHUT_WR)
+        try:
+            while reply := raw.recv(4_096):
+                assert b"Ada" not in reply
+        except ConnectionResetError:
+            pass
+    assert visitor.ask("state")["status"] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_a_reader_who_leaves_in_the_middle_harms_nothing(running, visitor, capfd):
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", running.server_port)) as raw:
+            raw.sendall(
+                f"GET {visitor.path}api/people HTTP/1.1\r\nHost: {visitor.host}\r\n"
+                f"Cookie: {visitor.cookie}\r\n\r\n".encode()
+            )
+    assert visitor.ask("state")["status"] == 200
+    assert capfd.readouterr().err == ""

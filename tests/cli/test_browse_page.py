@@ -1,0 +1,257 @@
+"""What the page of `backread browse` says, and while the mirror changes."""
+
+import html
+import re
+import stat
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+from backread._browse import BrowseServer
+from backread.mirror import Mirror
+from backread.mirror.search import LONGEST_WORDS
+from helpers import browse_client
+from helpers.browse_client import MESSAGES, USERS, Visitor, publish
+from helpers.browse_rows import message
+from helpers.hostile_text import HOSTILE
+from helpers.mirrors import BatchSource, batch
+from helpers.waiting import wait_for
+
+own = browse_client.own
+folder = browse_client.folder
+running = browse_client.running
+visitor = browse_client.visitor
+
+
+def visible(markup: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", markup))
+
+
+def test_the_header_has_the_age_and_the_certificate(visitor):
+    state = visitor.ask("state")
+    assert state["age"].startswith("Synced ")
+    assert state["kind"] == "proved"
+    assert state["proof"] == "every list proved complete (linked or better)"
+    assert any("The list of users: linked." in each for each in state["details"])
+
+
+def test_a_list_that_is_not_proved_is_counted(tmp_path):
+    lists: Any = {1: "snapshot", 2: "uncertified"}
+    users = [{"id": 1}, {"id": 2}, {"id": 3}]
+    BatchSource(batch(users, [], swept="snapshot", lists=lists)).sync_into(tmp_path / "m", "full")
+    with BrowseServer(tmp_path / "m") as running:
+        state = Visitor(running).enter().ask("state")
+    assert (state["kind"], state["proof"]) == ("unproved", "2 of 3 message lists not proved")
+    assert any("1 never read" in each for each in state["details"])
+
+
+def test_people_are_listed_searched_and_filtered(visitor):
+    wait_for(lambda: visitor.ask("state")["counted"])
+    page = visitor.ask("people", words="lovelace")
+    assert page["total"] == 1
+    assert page["next"] is None
+    said = visible(page["html"])
+    assert "Ada Lovelace" in said
+    assert "3 messages · 1 unread" in said
+    assert 'href="#/user/1"' in page["html"]
+    assert visitor.ask("people", words="Ada", unread="operator")["total"] == 1
+    assert visitor.ask("people", words="Ada", unread="user")["total"] == 0
+    assert visitor.ask("people", words="ada", operator=7)["total"] == 1
+    assert visitor.ask("people", words="Nobody")["html"].count("no messages") == 1
+    assert visitor.ask("people", words="in no name at all") == {
+        "html": "", "total": 0, "next": None, "counted": True, "status": 200,
+    }  # fmt: skip
+
+
+def test_operators_are_listed(visitor):
+    assert visitor.ask("operators")["operators"] == [{"id": "7", "name": "Grace"}]
+
+
+def test_pages_of_people_follow_each_other(visitor):
+    first = visitor.ask("people", order="id", count=10)
+    second = visitor.ask("people", order="id", count=10, offset=first["next"])
+    ids = re.findall(r'data-user="(\d+)"', first["html"] + second["html"])
+    assert ids == [str(user["id"]) for user in USERS[:20]]
+
+
+def test_a_conversation_is_shown_as_bubbles_with_a_link_to_each_message(visitor):
+    window = visitor.ask("window", user=1)
+    assert (window["start"], window["end"], window["total"]) == (0, 3, 3)
+    assert (window["first"], window["last"]) == ("1", "3")
+    assert "Ada Lovelace" in visible(window["heading"])
+    for number in (1, 2, 3):
+        assert f'id="message-{number}"' in window["html"]
+        assert f'href="#/user/1/message/{number}"' in window["html"]
+    assert window["html"].count("br-bubble") == 3
+
+
+def test_a_long_text_is_shown_whole_on_request(visitor):
+    window = visitor.ask("window", user=1)
+    assert "the end" not in window["html"]
+    assert "1,008 more characters" in window["html"]
+    whole = visitor.ask("message", user=1, message=3)
+    assert visible(whole["html"]) == MESSAGES[2]["body"]
+
+
+def test_a_search_leads_to_the_message_in_its_conversation(visitor):
+    found = visitor.ask("search", words="INVOICE")
+    assert found["count"] == 1
+    assert 'href="#/user/1/message/1"' in found["html"]
+    assert "<mark>invoice</mark>" in found["html"]
+    assert "Ada Lovelace" in visible(found["html"])
+    shown = visitor.ask("window", user=1, around=1, words="INVOICE")
+    assert "Where is my <mark>invoice</mark>?" in shown["html"]
+
+
+def test_more_hits_are_counted_from_the_newest(visitor):
+    found = visitor.ask("search", words="hostile", count=5)
+    assert (found["count"], found["more"], found["next"]) == (5, True, 55)
+    assert visitor.ask("search", words="hostile")["count"] == len(HOSTILE)
+
+
+@pytest.mark.parametrize("sign", ["q", "\u5f20", "\U0001f600"])
+def test_as_many_words_as_are_allowed_fit_into_an_address(visitor, sign):
+    answer = visitor.ask("search", words=sign * LONGEST_WORDS, since="2024-01-01")
+    assert (answer["status"], answer["count"]) == (200, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "status", "said"),
+    [
+        ("window", {"user": 999}, 404, "has no user 999"),
+        ("window", {"user": 1, "around": 999}, 404, "has no message 999"),
+        ("window", {"user": "x"}, 400, "user must be a whole number"),
+        ("window", {}, 400, "user is missing"),
+        ("window", {"user": 9**30}, 400, "user must be a whole number"),
+        ("window", {"user": 1, "around": 1, "before": 2}, 400, "only one"),
+        ("people", {"since": "soon"}, 400, "since must be a date"),
+        ("people", {"since": "2024-02-01", "until": "2024-01-01"}, 400, "since must be earlier"),
+        ("people", {"order": "drop table"}, 400, "order must be"),
+        ("people", {"unread": "'"}, 400, "unread must be"),
+        ("people", {"words": "w" * 2_000}, 400, "at most 1,000 characters"),
+        ("search", {"words": "  "}, 400, "Type a word"),
+        ("search", {"words": '""'}, 200, None),
+        ("search", {"words": "x", "since": "?"}, 400, "since must be a date"),
+    ],
+)
+def test_what_makes_no_sense_is_explained(visitor, name, parameters, status, said):
+    answer = visitor.ask(name, **parameters)
+    assert answer["status"] == status
+    if said:
+        assert said in answer["error"]
+        assert "Traceback" not in answer["error"]
+
+
+ALLOWED = {
+    "a", "b", "bdi", "button", "caption", "details", "div", "h2", "li", "mark", "p", "span",
+    "summary", "table", "tbody", "td", "th", "time", "tr",
+}  # fmt: skip
+
+
+def test_hostile_text_is_shown_as_text(visitor):
+    pieces = [
+        visitor.ask("people", count=100)["html"],
+        visitor.ask("search", words="hostile")["html"],
+    ]
+    for at in range(len(HOSTILE)):
+        for words in ("", "hostile script"):
+            window = visitor.ask("window", user=100 + at, words=words)
+            pieces += [window["html"], window["heading"]]
+    markup = "".join(pieces)
+    assert set(re.findall(r"</?([a-zA-Z]\w*)", markup)) <= ALLOWED
+    attributes = set(re.findall(r'[ "]([\w-]+)="', re.sub(r'(?<==)"[^"]*"', '""', markup)))
+    assert not {each for each in attributes if each.startswith("on") or each in ("style", "src")}
+    addresses = re.findall(r'href="([^"]*)"', markup)
+    assert {html.unescape(each).split(":")[0].lower() for each in addresses if each[0] != "#"} <= {
+        "http",
+        "https",
+    }
+    assert "\x1b" not in markup
+    assert visible(markup).count(HOSTILE[0]) >= 3
+
+
+def test_an_empty_mirror_has_a_page(tmp_path):
+    publish(tmp_path / "m", [], [])
+    with BrowseServer(tmp_path / "m") as running:
+        visitor = Visitor(running).enter()
+        assert visitor.ask("people")["total"] == 0
+        assert visitor.ask("state")["proof"] == "every list proved complete (linked or better)"
+        assert visitor.ask("search", words="x")["count"] == 0
+        assert visitor.ask("operators")["operators"] == []
+
+
+def test_a_user_without_messages_has_a_conversation(visitor):
+    window = visitor.ask("window", user=2)
+    assert (window["html"], window["total"], window["first"]) == ("", 0, None)
+    assert "Nobody Spoke" in window["heading"]
+
+
+# --- While the mirror changes ---------------------------------------------------------------------
+
+
+def test_a_new_snapshot_is_shown(own):
+    with BrowseServer(own) as running:
+        visitor = Visitor(running).enter()
+        before = visitor.ask("state")["snapshot"]
+        assert visitor.ask("window", user=1)["total"] == 3
+        publish(own, [*USERS[:2], {"id": 5, "name": "New"}], [*MESSAGES[:3], message(1, 9, "new")])
+        assert visitor.ask("state")["snapshot"] > before
+        assert visitor.ask("window", user=1)["total"] == 4
+        assert visitor.ask("search", words="new")["count"] == 1
+        wait_for(lambda: visitor.ask("people", words="new")["total"] == 1)
+        assert "Synced" in visitor.ask("state")["age"]
+
+
+def test_files_that_are_removed_at_once_are_no_error(own):
+    with BrowseServer(own) as running:
+        visitor = Visitor(running).enter()
+        assert visitor.ask("window", user=1)["total"] == 3
+        Mirror(own).forget(1)
+        assert visitor.ask("search", words="invoice")["count"] == 0
+        assert visitor.ask("window", user=1)["status"] == 404
+        assert visitor.ask("window", user=2)["total"] == 0
+        wait_for(lambda: visitor.ask("people")["total"] == 1)
+
+
+def test_a_mirror_that_vanishes_is_explained_and_comes_back(own):
+    with BrowseServer(own) as running:
+        visitor = Visitor(running).enter()
+        hidden = own.with_name("hidden")
+        own.rename(hidden)
+        answer = visitor.ask("state")
+        assert answer["status"] == 404
+        assert "nothing is published" in answer["error"]
+        hidden.rename(own)
+        assert visitor.ask("state")["status"] == 200
+
+
+def test_nothing_is_written(own):
+    def contents() -> dict[str, tuple[int, int]]:
+        return {
+            str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in own.rglob("*")
+        }
+
+    before = contents()
+    with BrowseServer(own) as running:
+        visitor = Visitor(running).enter()
+        wait_for(lambda: visitor.ask("state")["counted"])
+        visitor.ask("people")
+        visitor.ask("search", words="invoice")
+        visitor.ask("window", user=1)
+    assert contents() == before
+
+
+def test_a_mirror_that_may_only_be_read_is_shown(own):
+    for path in (own, *own.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+    try:
+        with BrowseServer(own) as running:
+            assert Visitor(running).enter().ask("window", user=1)["total"] == 3
+    finally:
+        for path in (own, *own.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode | stat.S_IWUSR)

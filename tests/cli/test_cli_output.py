@@ -1,0 +1,416 @@
+"""What the command writes: JSON lines, tables, CSV and Parquet, to a pipe, a terminal, a file."""
+
+import csv
+import errno
+import io
+import json
+import re
+import tempfile
+import tracemalloc
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from helpers.command_line import posix_only
+from helpers.pseudo_terminal import on_terminal
+from helpers.scripted_server import answer
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from rich.cells import cell_len
+
+from backread._files import unfinished
+from backread.cli.exits import say_failure
+from backread.cli.spool import Spool
+from backread.cli.table_output import print_table
+
+
+def test_messages_as_csv_have_the_columns_of_the_mirror(backread, server):
+    user_id = server.world.user_ids()[0]
+    table = list(csv.DictReader(backread("messages", user_id, "--format", "csv").out.splitlines()))
+    for row, message_id in zip(table, server.world.message_ids(user_id), strict=True):
+        sent = server.world.message(user_id, message_id)
+        assert row["user_id"] == str(user_id)
+        assert row["id"] == str(sent["id"])
+        assert row["sender_email"] == sent["sender"]["email"]
+        assert row["read_by_user"] == ("true" if sent["read_by_user"] else "false")
+        assert row["extra"] == row["sender_extra"] == ""
+
+
+def test_pandas_reads_times_with_and_without_a_fraction(backread, server):
+    pandas = pytest.importorskip("pandas")
+    for user_id, fraction in zip(server.world.user_ids(), ("", ".5"), strict=False):
+        server.world.edit_user(user_id, created_at=f"2024-03-05T09:31:07{fraction}Z")
+    out = backread("users", "--format", "csv").out
+    frame = pandas.read_csv(io.StringIO(out), parse_dates=["created_at"])
+    assert isinstance(frame["created_at"].dtype, pandas.DatetimeTZDtype)
+
+
+def test_table_cuts_nothing_short_in_a_pipe(backread, server):
+    out = backread("users", "--format", "table", "--limit", 5).out
+    lines = out.splitlines()
+    assert len(lines) == 6
+    assert lines[0].split()[:3] == ["id", "name", "email"]
+    for user_id, line in zip(server.world.user_ids(), lines[1:], strict=False):
+        assert server.world.user(user_id)["last_url"] in line
+
+
+@pytest.mark.parametrize("arguments", [["users"], ["messages", "--all"]])
+def test_parquet_goes_to_a_file(backread, server, tmp_path, arguments):
+    duckdb = pytest.importorskip("duckdb")
+    file = tmp_path / "rows.parquet"
+    before = sum(server.counts().values())
+    assert backread(*arguments, "--format", "parquet", "--output", file).code == 0
+    sent = sum(server.counts().values()) - before
+    with duckdb.connect() as connection:
+        held = connection.execute(f"SELECT count(*) FROM '{file}'").fetchall()[0][0]
+    world = server.world
+    if arguments == ["users"]:
+        assert held == world.total_users
+        assert sent <= 3  # two pages, read once
+    else:
+        assert held == world.total_messages
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("users.parquet", b"PAR1"),
+        ("users.CSV", b"id,name,"),
+        ("users.json", b'{"id": '),
+        ("users.jsonl", b'{"id": '),
+        ("users.ndjson", b'{"id": '),
+        ("users", b'{"id": '),
+    ],
+)
+def test_the_format_is_that_of_the_files_name(backread, tmp_path, name, first):
+    file = tmp_path / name
+    assert backread("users", "--output", file).code == 0
+    assert file.read_bytes().startswith(first)
+
+
+@pytest.mark.parametrize("shape", ["json", "table", "csv"])
+def test_a_format_that_is_not_that_of_the_files_name_is_refused(backread, server, tmp_path, shape):
+    before = sum(server.counts().values())
+    file = tmp_path / "users.parquet"
+    done = backread("users", "--format", shape, "--output", file)
+    assert done.code == 2
+    assert f"--format {shape} and the name of --output" in done.line
+    assert not file.exists()
+    assert sum(server.counts().values()) == before
+
+
+@pytest.mark.parametrize("name", ["chart.py", "notes.txt", "users.csv.bak"])
+def test_an_existing_file_of_another_kind_is_replaced_only_on_request(
+    backread, server, tmp_path, name
+):
+    file = tmp_path / name
+    file.write_text("mine\n", encoding="utf-8")
+    before = sum(server.counts().values())
+    done = backread("users", "--output", file)
+    assert done.code == 2
+    assert f"{file} exists, and backread does not write {file.suffix} files" in done.line
+    assert file.read_text(encoding="utf-8") == "mine\n"
+    assert sum(server.counts().values()) == before
+    assert backread("users", "--output", file, "--format", "json").code == 0
+    assert file.read_bytes().startswith(b'{"id": ')
+
+
+@pytest.mark.parametrize("name", ["out", "users.csv", "new.txt"])
+def test_other_files_are_written_without_a_format(backread, tmp_path, name):
+    file = tmp_path / name
+    if name != "new.txt":
+        file.write_text("mine\n", encoding="utf-8")
+    assert backread("users", "--output", file).code == 0
+    assert "mine" not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["mirror.duckdb", "chats.duckdb", "sync.lock", "published/current/snapshot.json"]
+)
+def test_no_output_replaces_a_file_of_a_mirror(backread, mirror, server, name):
+    pytest.importorskip("duckdb")
+    with server.client() as client:
+        mirror.sync(client, users=server.world.user_ids()[:1])
+    file = mirror.folder / name
+    before = file.read_bytes()
+    for command in (["users"], ["sql", mirror.folder, "FROM users"]):
+        done = backread(*command, "--format", "json", "--output", file)
+        assert done.code == 2
+        assert f"{file} belongs to the mirror in {mirror.folder}; name another file" in done.line
+    assert file.read_bytes() == before
+    # Files that backread does not need, and such names elsewhere, are the user's.
+    for free in (mirror.folder / "users.json", mirror.folder.parent / name.replace("/", "-")):
+        assert backread("users", "--format", "json", "--output", free).code == 0
+
+
+@pytest.mark.parametrize("command", ["users", "changes"])
+def test_without_a_temporary_folder_it_says_so(
+    backread, mirror, server, tmp_path, monkeypatch, command
+):
+    pytest.importorskip("duckdb")
+    with server.client() as client:
+        mirror.sync(client, users=server.world.user_ids()[:1])
+
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    given = [command] if command == "users" else [command, mirror.folder]
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "gettempdir", none)
+        patched.setattr(unfinished, "_scratch", {})
+        done = backread(*given, "--output", tmp_path / "rows.parquet")
+    assert done.code == 2
+    assert done.line == (
+        "backread: no temporary file can be written: No usable temporary directory found in "
+        "['/tmp']; set TMPDIR to a writable folder"
+    )
+
+
+@pytest.mark.parametrize("file", ["schema.py", None])
+def test_too_few_file_descriptors_are_named_with_their_limit(capfd, file):
+    say_failure(OSError(errno.EMFILE, "Too many open files", file))
+    said = capfd.readouterr().err
+    assert said.startswith("backread: this process may open no more files; raise its limit (ulimit")
+
+
+def test_every_users_messages_are_written_in_every_format(backread, server):
+    world = server.world
+    held = {(user, each) for user in world.user_ids() for each in world.message_ids(user)}
+    lines = [json.loads(line) for line in backread("messages", "--all").out.splitlines()]
+    assert {(line["user_id"], line["id"]) for line in lines} == held
+    one = lines[-1]
+    assert next(iter(one)) == "user_id"
+    sent = {name: value for name, value in one.items() if name != "user_id"}
+    assert sent == world.message(one["user_id"], one["id"])
+    table = csv.DictReader(io.StringIO(backread("messages", "--all", "--format", "csv").out))
+    assert {(int(row["user_id"]), int(row["id"])) for row in table} == held
+    heading, *rows = backread("messages", "--all", "--format", "table").out.splitlines()
+    assert heading.split()[:2] == ["user_id", "id"]
+    assert {(int(row.split()[0]), int(row.split()[1])) for row in rows} == held
+
+
+@posix_only
+def test_progress_is_shown_where_no_rows_are(settings, tmp_path):
+    file = tmp_path / "messages.csv"
+    environment = {**settings, "COLUMNS": "120", "TERM": "xterm"}
+    shown = on_terminal("messages", "--all", "--output", file, **environment)
+    assert shown.code == 0
+    assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", shown.text)
+
+
+@pytest.mark.slow
+def test_rows_of_a_table_wait_on_disk():
+    """Memory stays the same however many rows there are."""
+    row = [1, None, "x" * 1_000]
+    with closing(Spool(3)) as rows:
+        tracemalloc.start()
+        try:
+            for _ in range(20_000):
+                rows.append(row)
+            out = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+            print_table(["id", "body"], rows, out)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert rows.used == [0, 2]
+    with out:
+        assert out.tell() > 20_000_000
+    assert peak < 5_000_000
+
+
+def test_output_is_whole_or_not_there(backread, scripted, tmp_path, monkeypatch):
+    page = {"limit": 2, "offset": 0, "total": 4, "users": [{"id": 1}, {"id": 2}]}
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, page), answer(403)).url)
+    file = tmp_path / "users.jsonl"
+    assert backread("users", "--output", file).code == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_that_python_has_not_are_texts_in_json(backread, scripted, monkeypatch):
+    row = b'{"id": 1, "more": [1e400, {"least": -1e400}, 2.5]}'
+    body = b'{"limit": 2, "offset": 0, "total": 1, "users": [' + row + b"]}"
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, body)).url)
+    [line] = backread("users").out.splitlines()
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert json.loads(line, parse_constant=refuse)["more"] == ["inf", {"least": "-inf"}, 2.5]
+
+
+def test_a_service_that_is_not_there_is_named_with_what_to_check(backread, scripted, monkeypatch):
+    server = scripted(answer(200, b"{}"))
+    server.close()
+    monkeypatch.setenv("BACKREAD_BASE_URL", server.url)
+    done = backread("users", "--max-retries", 0)
+    assert done.code == 5
+    assert "check --base-url, the network and the proxy" in done.line
+    assert done.line.endswith("; see --proxy")
+
+
+@pytest.mark.parametrize("shape", ["json", "csv", "table"])
+def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch, shape):
+    """In JSON a row without an id is written as it was sent; one that was not read cannot be."""
+    rows = [{"id": 1}, {"id": 2, "name": "x" * 5000}, {"name": "Ada"}, {"id": 4}]
+
+    def respond(request: Any) -> bytes:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        some = rows[offset : offset + limit]
+        return answer(200, {"limit": limit, "offset": offset, "total": 4, "users": some})
+
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(respond).url)
+    done = backread("users", "--max-response-bytes", 2000, "--format", shape)
+    assert done.code == 0
+    left_out = "1 row is left out" if shape == "json" else "2 rows are left out"
+    assert f"{left_out}: " in done.error
+    assert "the row at offset 1 is larger than max_response_bytes" in done.error
+    assert ("Ada" in done.out) == (shape == "json")
+
+
+def short_list(request: Any) -> bytes:
+    """Three rows of a list whose total says six."""
+    offset, limit = int(request.query["offset"]), int(request.query["limit"])
+    some = [{"id": number} for number in (1, 2, 3)][offset : offset + limit]
+    kind = "messages" if "messages" in request.path else "users"
+    return answer(200, {"limit": limit, "offset": offset, "total": 6, kind: some})
+
+
+@pytest.mark.parametrize("shape", ["json", "csv", "table", "parquet"])
+@pytest.mark.parametrize("arguments", [["users"], ["messages", "1"]])
+def test_a_list_that_is_not_proved_complete_is_named(
+    backread, scripted, monkeypatch, tmp_path, arguments, shape
+):
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(short_list).url)
+    file = tmp_path / "rows"
+    command = [*arguments, "--format", shape, "--output", file]
+    strict = backread(*command, "--strict")
+    assert strict.code == 6
+    assert "3 rows were read of a total of 6" in strict.line
+    assert strict.line.endswith("or without --strict")
+    assert list(tmp_path.iterdir()) == []
+    done = backread(*command)
+    assert done.code == 0
+    assert "the list is not proved complete: 3 rows were read of a total of 6" in done.line
+    assert file.stat().st_size > 0
+    for more in ([], ["--strict"]):
+        limited = backread(*command, "--limit", 2, *more)
+        assert (limited.code, limited.error) == (0, "")
+
+
+def test_a_strict_walk_writes_its_rows_to_stdout(backread, scripted, monkeypatch):
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(short_list).url)
+    done = backread("users", "--strict")
+    assert (done.code, len(done.out.splitlines())) == (6, 3)
+
+
+@posix_only
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_messages_body_gets_most_of_the_terminal(server, settings, width):
+    world = server.world
+    user_id = max(world.user_ids(), key=lambda each: len(world.message_ids(each)))
+    environment = {**settings, "COLUMNS": str(width), "TERM": "dumb"}
+    for arguments in (["messages", user_id], ["messages", "--all"]):
+        head, *lines = on_terminal(*arguments, "--format", "table", **environment).text.splitlines()
+        assert all(name in head for name in ("id", "body", "created_at (UTC)", "sender"))
+        body = re.search(r"body +", head)
+        assert body is not None
+        # With the gap of two cells.
+        assert len(body[0]) - 2 >= width // 2
+        assert all(cell_len(line) <= width for line in lines)
+
+
+def test_a_table_has_times_and_booleans_as_people_read_them(backread, server):
+    user_id = server.world.user_ids()[0]
+    head, first, *_ = backread("messages", user_id, "--format", "table").out.splitlines()
+    sent = server.world.message(user_id, server.world.message_ids(user_id)[0])
+    assert "created_at (UTC)" in head
+    assert re.search(rf"  {sent['created_at'][:10]} {sent['created_at'][11:16]}  ", first)
+    assert ("  yes  " if sent["read_by_user"] else "  no ") in first
+
+
+@pytest.mark.parametrize("arguments", [["users"], ["messages", "--all"]])
+def test_json_and_jsonl_are_the_same(backread, arguments):
+    first, second = (
+        sorted(backread(*arguments, "--format", shape).out.splitlines())
+        for shape in ("json", "jsonl")
+    )
+    assert first == second != []
+
+
+# --- tables on a terminal ---------------------------------------------------------------------
+
+COLUMNS = ["id", "name", "email", "last_url", "online_at"]
+SEEN = "2026-01-02T03:04:05.678Z"
+ROWS = [
+    [4_200_001, "Aleksandra Wiśniewska", "aleksandra@example.org", "https://" + "a" * 80, SEEN],
+    [7, "李小龍", "li@example.org", "https://example.org/", SEEN],
+]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def drawn(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    print_table(COLUMNS, ROWS, terminal)
+    return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+
+
+def test_narrow_terminal_shows_the_columns_that_can_be_read(monkeypatch):
+    head, first, second, *rest = drawn(40, monkeypatch)
+    assert head.split() == COLUMNS[:3]
+    assert first.split()[0] == "4200001"
+    assert "Aleksandr" in first
+    assert "aleksandr" in first
+    assert first.count("…") == 2
+    assert "李小龍" in second
+    assert all(cell_len(line) <= 40 for line in (head, first, second))
+    assert " ".join(rest).startswith("2 more columns (last_url, online_at)")
+
+
+@pytest.mark.parametrize("width", [1, 5, 20, 60, 80, 100, 200])
+def test_row_is_one_line_of_the_terminal(width, monkeypatch):
+    lines = drawn(width, monkeypatch)
+    table = lines[:3]
+    assert " ".join(lines[3:])[1:].startswith((" more column", "")[len(lines) == 3])
+    # The first column is shown whole on any terminal.
+    assert all(cell_len(line.rstrip()) <= max(width, 7) for line in table)
+    assert [line.split()[0] for line in table] == ["id", "4200001", "7"]
+    if width == 200:
+        assert all(
+            str(cell) in line for line, row in zip(table[1:], ROWS, strict=True) for cell in row
+        )
+
+
+def test_file_gets_every_cell_whole(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    file = io.StringIO()
+    print_table(COLUMNS, ROWS, file)
+    lines = file.getvalue().splitlines()
+    assert len(lines) == 3
+    assert all(str(cell) in line for line, row in zip(lines[1:], ROWS, strict=True) for cell in row)
+    print_table(COLUMNS, [], file)
+
+
+def test_a_long_cell_makes_no_other_row_longer():
+    file = io.StringIO()
+    long = "x" * 5_000
+    print_table(["id", "body", "sender"], [[1, "short", "a"], [2, long, "b"]], file)
+    head, first, second = file.getvalue().splitlines()
+    assert head.index("sender") == first.index("a") == 2 + 2 + 100 + 2
+    assert second == f" 2  {long}  b"
+
+
+def test_a_table_passes_no_command_on_to_the_terminal():
+    out = io.StringIO()
+    print_table(["body"], [["\x1b]0;owned\x07\x1b[2Jhello\u009b31m"]], out)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out.getvalue())
+    assert "hello" in out.getvalue()

@@ -1,0 +1,388 @@
+"""The command in a process of its own: pipes, signals, streams that are closed or full."""
+
+import itertools
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from helpers.api_rows import paged, users
+from helpers.command_line import COMMAND, SECONDS, posix_only, settings_of, wait_for
+from helpers.pseudo_terminal import on_terminal
+from helpers.scripted_server import answer
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+
+@posix_only
+def test_closed_pipe_ends_it_quietly(settings):
+    with subprocess.Popen(
+        [*COMMAND, "users"],
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        # Closed before anything is written: it must fail at its first page.
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(SECONDS) == 141
+
+
+def ended_by(number: int, server: Any, *arguments: str) -> tuple[int, str]:
+    """The exit code and the stderr of a command that gets a signal at its first request."""
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("below nohup a child ignores the signal, too")
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        env=os.environ | settings_of(server),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: server.requests, process)
+        process.send_signal(number)
+        _, error = process.communicate(timeout=SECONDS)
+    return process.returncode, error
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("number", "exit_code", "name"),
+    [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")],
+)
+def test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code(scripted, number, exit_code, name):
+    server = scripted(lambda request: server.stall())
+    ended = ended_by(number, server, "users")
+    assert ended == (exit_code, f"backread: stopped by {name}\n")
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGTERM, 143), (getattr(signal, "SIGHUP", 1), 129)]
+)
+def test_signal_that_ends_a_sync_is_one_line_and_the_rows_are_kept(
+    scripted, tmp_path, number, exit_code
+):
+    """Also SIGTERM to the first process of a container, which Linux ignores without a handler."""
+    server = scripted(lambda request: server.stall())
+    ended = ended_by(number, server, "sync", str(tmp_path / "chats"), "--json")
+    assert ended == (
+        exit_code,
+        "backread: stopped; committed rows are kept, and the next sync resumes from there\n",
+    )
+
+
+@posix_only
+def test_sighup_that_is_ignored_stays_ignored():
+    """As below nohup."""
+    code = (
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from backread.cli import signals\n"
+        "with signals.ended_like_ctrl_c() as came: signal.raise_signal(signal.SIGHUP)\n"
+        "assert not came\n"
+        "assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_outage_is_said_on_stderr_when_it_begins_and_when_it_ends(scripted):
+    pages = paged(users(300))
+    answers = itertools.count()
+
+    def service(request: Any) -> Any:
+        return answer(502) if 1 <= next(answers) < 4 else pages(request)
+
+    server = scripted(service)
+    done = subprocess.run(
+        [*COMMAND, "users", "--max-concurrency", "1"],
+        env=os.environ | settings_of(server),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 300)
+    began, ended = done.stderr.splitlines()
+    assert began.startswith(f"backread: {server.url} has stopped answering")
+    assert ended.startswith(f"backread: {server.url} answers again")
+
+
+@posix_only
+@pytest.mark.parametrize("arguments", [["users"], ["sync", "chats", "--json"], ["user", "5"]])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_long_wait_is_said_on_stderr(scripted, tmp_path, arguments, status):
+    pytest.importorskip("duckdb")
+    pages = paged(users(300))
+
+    def service(request: Any) -> Any:
+        is_first = request.query.get("offset") == "0" and request.path == "/external/users"
+        return pages(request) if is_first else answer(status, headers={"retry-after": "3587"})
+
+    server = scripted(service)
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=tmp_path,
+        env=os.environ | settings_of(server),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        # Or nothing would end a command that says nothing.
+        end = Timer(SECONDS, process.kill)
+        end.start()
+        said = process.stderr.readline()
+        end.cancel()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    assert said == (
+        f"backread: the service answered {status}: the next attempt is in 59 min 47 s; "
+        "Ctrl-C ends it\n"
+    )
+    assert process.returncode == 130
+
+
+def test_a_wait_that_requests_share_is_said_once(capfd):
+    from backread.cli.delays import said_delays
+
+    logger = logging.getLogger("backread.http")
+    now = time.time()
+    with said_delays():
+        # (when it was answered, the wait, the status): only the first of each wait is said.
+        for since, wait, status in [
+            (0, 3600, 429), (0.2, 3599.8, 429), (1, 3600, 503),
+            (2, 9, 429), (3, None, 200), (4, 3700, None),
+            (3605, 60, 429), (3606, 60, 429), (3666, 61, 429),
+        ]:  # fmt: skip
+            record = logger.makeRecord(logger.name, logging.INFO, "", 0, "GET", (), None)
+            record.created = now + since
+            vars(record).update(again_in=wait, status=status)
+            logger.handle(record)
+    said = [line.partition("attempt is in ")[2] for line in capfd.readouterr().err.splitlines()]
+    ends = "; Ctrl-C ends it"
+    assert said == [f"1 h 00 min{ends}", f"1 min 00 s{ends}", f"1 min 01 s{ends}"]
+
+
+@posix_only
+@pytest.mark.parametrize(
+    "command", [COMMAND, [sys.executable, "-c", "from backread.cli import main; main()"]]
+)
+def test_ctrl_c_while_modules_are_imported_is_one_line(command, tmp_path):
+    # Stands in for the module that is imported when the signal comes.
+    (tmp_path / "typer.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [*command, "users"],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (done.returncode, done.stderr) == (130, "backread: stopped by Ctrl-C\n")
+
+
+# --- streams that are closed, full, or of another encoding -------------------------------------
+
+
+def shell(
+    script: str, settings: dict[str, str], *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a script in which ``"$@"`` is the command with these arguments."""
+    return subprocess.run(
+        ["sh", "-c", script, "sh", *COMMAND, *arguments],
+        env=os.environ | settings | variables,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SECONDS,
+    )
+
+
+@posix_only
+@pytest.mark.parametrize("arguments", [["users"], ["users", "--format", "table"], ["--help"]])
+def test_closed_stdout_is_one_line(settings, arguments):
+    done = shell('exec "$@" >&-', settings, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("backread: stdout is closed")
+    assert done.stderr.count("\n") == 1
+
+
+@posix_only
+def test_closed_stderr_leaves_the_exit_code(settings):
+    done = shell('exec "$@" 2>&-', settings, "user", "999999999")
+    assert (done.returncode, done.stdout) == (3, "")
+
+
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+
+
+@FULL
+def test_full_disk_behind_stderr_does_not_stop_a_sync(settings, tmp_path):
+    pytest.importorskip("duckdb")
+    done = shell('exec "$@" 2>/dev/full', settings, "sync", str(tmp_path / "chats"))
+    assert done.returncode == 0
+    assert (tmp_path / "chats" / "published" / "current").exists()
+
+
+@posix_only
+def test_reader_of_stderr_who_leaves_does_not_stop_a_sync(settings, tmp_path):
+    pytest.importorskip("duckdb")
+    script = '( "$@" 2>&1 >/dev/null; echo "$?" >"$CODE" ) | head -c 1'
+    code = tmp_path / "code"
+    shell(script, settings, "sync", str(tmp_path / "chats"), CODE=str(code))
+    assert code.read_text() == "0\n"
+    assert (tmp_path / "chats" / "published" / "current").exists()
+
+
+@posix_only
+def test_terminal_that_was_closed_does_not_stop_a_sync(settings, tmp_path):
+    pytest.importorskip("duckdb")
+    import pty
+
+    terminal, end = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "sync", str(tmp_path / "chats")],
+        env=os.environ | settings,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=end,
+        start_new_session=True,
+    ) as process:
+        os.close(end)
+        os.read(terminal, 1)
+        os.close(terminal)
+        assert process.wait(SECONDS) == 0
+    assert (tmp_path / "chats" / "published" / "current").exists()
+
+
+@FULL
+def test_version_that_cannot_be_written_is_one_line(settings):
+    done = shell('exec "$@" >/dev/full', settings, "--version")
+    assert done.returncode == 2
+    assert done.stderr.startswith("backread: stdout cannot be written: ")
+    assert done.stderr.count("\n") == 1
+
+
+@FULL
+@pytest.mark.parametrize("shape", ["json", "table", "parquet"])
+def test_full_disk_behind_stdout_says_so(settings, shape):
+    if shape == "parquet":
+        pytest.importorskip("duckdb")
+    done = shell('exec "$@" >/dev/full', settings, "users", "--format", shape)
+    assert done.returncode == 2
+    assert done.stderr.startswith("backread: stdout cannot be written: No space left on device; ")
+    assert done.stderr.count("\n") == 1
+
+
+@posix_only
+def test_a_current_folder_that_was_removed_is_said(settings, tmp_path):
+    (tmp_path / "gone").mkdir()
+    done = shell(
+        f'cd "{tmp_path}/gone" && rmdir "{tmp_path}/gone" && exec "$@"', settings, "runs", "."
+    )
+    assert done.returncode == 2
+    assert done.stderr == "backread: the current folder was removed; change to another one\n"
+
+
+@posix_only
+def test_output_that_finds_no_room_names_the_file(settings, tmp_path):
+    file = tmp_path / "users.jsonl"
+    done = shell('ulimit -f 1; exec "$@"', settings, "users", "--output", str(file))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"backread: --output {file} cannot be written: ")
+    assert "free some space" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix_only
+def test_parquet_that_finds_no_room_names_the_folder(settings, tmp_path):
+    pytest.importorskip("duckdb")
+    file = tmp_path / "users.parquet"
+    done = shell(
+        'ulimit -f 1; exec "$@"',
+        settings,
+        *("users", "--format", "parquet", "--output", str(file)),
+        TMPDIR=str(tmp_path),
+    )
+    assert done.returncode == 2
+    assert str(tmp_path) in done.stderr
+    assert "free some space" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix_only
+@pytest.mark.parametrize("to_file", [True, False])
+def test_a_table_whose_rows_find_no_room_names_the_folder(settings, tmp_path, to_file):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    file = tmp_path / "users.txt"
+    command = ["users", "--format", "table", *(["--output", str(file)] if to_file else [])]
+    done = shell('ulimit -f 1; exec "$@"', settings, *command, TMPDIR=str(folder))
+    assert done.returncode == 2
+    assert f"cannot be kept in {folder}: " in done.stderr
+    assert "free some space there, or set TMPDIR to another folder" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@posix_only
+def test_table_in_a_pipe_is_utf_8_whatever_the_locale(settings, server):
+    done = shell('exec "$@"', settings, "users", "--format", "table", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    names = [server.world.user(each)["name"] for each in server.world.user_ids()]
+    assert not all(name.isascii() for name in names)
+    for name in names:
+        assert name in done.stdout
+
+
+@posix_only
+def test_terminal_that_knows_ascii_alone_gets_a_table(settings, server):
+    environment = {**settings, "PYTHONIOENCODING": "ascii", "COLUMNS": "40", "TERM": "xterm"}
+    shown = on_terminal("users", "--format", "table", **environment)
+    assert shown.code == 0
+    assert shown.text.count("\n") >= server.world.total_users
+    assert shown.text.isascii()
+    assert "?" in shown.text
+
+
+@posix_only
+def test_ctrl_c_while_parquet_is_written_is_exit_130(scripted, tmp_path):
+    pytest.importorskip("duckdb")
+    server = scripted(lambda request: server.stall())
+    with subprocess.Popen(
+        [*COMMAND, "users", "--format", "parquet", "--output", str(tmp_path / "users.parquet")],
+        env=os.environ | settings_of(server),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: server.requests, process)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=SECONDS)
+    assert (process.returncode, error) == (130, "backread: stopped by Ctrl-C\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix_only
+@pytest.mark.slow
+def test_this_suite_passes_as_a_background_job():
+    # There the shell ignores Ctrl-C for its children.
+    test = f"{__file__}::test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code"
+    pytest_command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    done = subprocess.run(
+        ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *pytest_command],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

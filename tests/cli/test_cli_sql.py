@@ -1,0 +1,321 @@
+"""``backread sql`` and ``backread tables`` as a shell sees them."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("pyarrow")
+
+import pyarrow.parquet as pq
+
+from backread import Mirror
+from helpers.command_line import COMMAND, SECONDS, wait_for
+from helpers.mirrors import BatchSource, batch
+
+HOSTILE = "late \x1b]0;owned\x07 \x9b31m \u202einvoice"
+BODIES = ("=1+1", HOSTILE, "two\nlines")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    messages = [
+        {
+            "user_id": 1,
+            "id": number,
+            "body": body,
+            "created_at": datetime(2024, 3, number, 9, 30, tzinfo=UTC),
+            "read_by_user": number == 1,
+            "sender_type": "user",
+        }
+        for number, body in enumerate(BODIES, start=1)
+    ]
+    mirror = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], messages, swept="snapshot")).sync_into(mirror.folder)
+    return mirror.folder
+
+
+QUERY = "SELECT id, body, created_at, read_by_user FROM messages ORDER BY id DESC"
+
+
+def test_a_table_has_what_people_read(backread, folder):
+    done = backread("sql", folder, QUERY)
+    assert (done.code, done.error) == (0, "")
+    head, third, second, first = done.out.splitlines()
+    assert head.split() == ["id", "body", "created_at", "(UTC)", "read_by_user"]
+    assert third.split() == ["3", "two", "lines", "2024-03-03", "09:30:00", "no"]
+    assert first.split() == ["1", "=1+1", "2024-03-01", "09:30:00", "yes"]
+    assert "owned" in second
+    assert not {*done.out} & {*"\x1b\x07\x9b\u202e"}
+
+
+def test_a_query_may_come_from_stdin(backread, folder, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT count(*) AS n\nFROM messages;\n"))
+    assert backread("sql", folder, "-").out.split() == ["n", "3"]
+
+
+def test_machine_formats(backread, folder, tmp_path):
+    for shape in ("json", "jsonl"):
+        rows = [
+            json.loads(line)
+            for line in backread("sql", folder, QUERY, "--format", shape).out.splitlines()
+        ]
+        assert [row["body"] for row in rows] == [*reversed(BODIES)]
+        assert rows[0]["created_at"] == "2024-03-03T09:30:00.000000Z"
+        assert rows[0]["read_by_user"] is False
+    done = backread("sql", folder, QUERY, "--format", "csv")
+    [_, _, first] = csv.DictReader(io.StringIO(done.out))
+    assert first == {
+        "id": "1",
+        "body": "'=1+1",
+        "created_at": "2024-03-01T09:30:00.000000Z",
+        "read_by_user": "true",
+    }
+    assert "1 cell begins with an apostrophe" in done.error
+    raw = backread("sql", folder, QUERY, "--format", "csv", "--raw-csv")
+    assert '\n1,"=1+1",' in raw.out
+    file = tmp_path / "rows.parquet"
+    assert backread("sql", folder, QUERY, "--output", file).code == 0
+    assert pq.read_table(file).column("id").to_pylist() == [3, 2, 1]
+    table = tmp_path / "rows.txt"
+    assert backread("sql", folder, QUERY, "--format", "table", "--output", table).code == 0
+    assert table.read_text().splitlines()[0].startswith("id  body")
+
+
+def test_numbers_that_json_lacks_are_null(backread, folder):
+    """RFC 8259, section 6; in DuckDB a division by zero is infinite."""
+    query = "SELECT 1 / 0 AS a, 0.0 / 0 AS b, 0.5::FLOAT AS c"
+    done = backread("sql", folder, query, "--format", "json")
+    row = json.loads(done.out, parse_constant=pytest.fail)
+    assert row == {"a": None, "b": None, "c": 0.5}
+
+
+@pytest.mark.parametrize("shape", ["csv", "json"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT {'a': 1, 'b': 'x'} AS found", {"a": 1, "b": "x"}),
+        (
+            "SELECT [{'name': 'n', 'value': id, 'extra': '1', 'more': 'm'}] AS found FROM users",
+            [{"name": "n", "value": 1, "extra": "1", "more": "m"}],
+        ),
+        ("SELECT list({'at': id} ORDER BY id) AS found FROM users", [{"at": 1}]),
+    ],
+)
+def test_structs_of_a_query_are_written_with_all_their_fields(
+    backread, folder, query, expected, shape
+):
+    done = backread("sql", folder, query, "--format", shape)
+    assert done.code == 0, done.error
+    if shape == "json":
+        assert json.loads(done.out)["found"] == expected
+    else:
+        [row] = csv.DictReader(io.StringIO(done.out))
+        assert json.loads(row["found"]) == expected
+
+
+LARGE = str(2**128 - 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (f"{LARGE}::UHUGEINT", LARGE),
+        ("'12:00:01.5+02'::TIMETZ", "12:00:01.5+02"),
+        ("'101'::BIT", "101"),
+        ("['101'::BIT]", "[101]"),
+        ("['101'::BIT]::BIT[1]", "[101]"),
+        (f"{{'a': MAP {{1: {LARGE}::UHUGEINT}}}}", f"{{'a': {{1={LARGE}}}}}"),
+        ("union_value(a := '12:00:01+02'::TIMETZ)", "12:00:01+02"),
+        # These keep their value without a cast.
+        (f"{2**127 - 1}::HUGEINT", str(2**127 - 1)),
+        ("'b'::ENUM('a', 'b')", "b"),
+        ("UUID '6f9619ff-8b86-d011-b42d-00c04fc964ff'", "6f9619ff-8b86-d011-b42d-00c04fc964ff"),
+        ("INTERVAL '1 year 3 days 4.000005 seconds'", "1 year 3 days 00:00:04.000005"),
+        (f"{10**60}::BIGNUM", str(10**60)),
+    ],
+)
+def test_values_of_every_type_are_those_of_the_query(backread, folder, tmp_path, value, text):
+    query = f'SELECT 7 AS n, {value} AS "a ""b" -- the last'
+    done = backread("sql", folder, query)
+    assert (done.code, done.error) == (0, "")
+    heading, line = done.out.splitlines()
+    assert heading.split(maxsplit=1) == ["n", 'a "b']
+    assert line.split(maxsplit=1) == ["7", text]
+    [row] = csv.DictReader(io.StringIO(backread("sql", folder, query, "--format", "csv").out))
+    assert row == {"n": "7", 'a "b': text}
+    file = tmp_path / "rows.parquet"
+    assert backread("sql", folder, query, "--output", file).code == 0
+    assert pq.read_table(file).column("n").to_pylist() == [7]
+
+
+def test_formulas_are_guarded_in_columns_of_every_type(backread, folder):
+    query = (
+        "SELECT union_value(a := '=1+1') AS a, '@x'::VARIANT AS b, ['=x'::VARIANT] AS c, "
+        "INTERVAL '-3 days' AS d, -5 AS e, NULL::VARIANT AS f, -1::DECIMAL(3, 1) AS g"
+    )
+    done = backread("sql", folder, query, "--format", "csv")
+    assert next(csv.reader(io.StringIO(done.out.splitlines()[1]))) == [
+        "'=1+1", "'@x", '["=x"]', "-3 days", "-5", "", "-1.0"
+    ]  # fmt: skip
+    assert "2 cells begin with an apostrophe" in done.error
+    raw = backread("sql", folder, query, "--format", "csv", "--raw-csv").out
+    assert next(csv.reader(io.StringIO(raw.splitlines()[1])))[:2] == ["=1+1", "@x"]
+
+
+def test_a_query_that_is_no_text_is_refused(backread, folder):
+    done = backread("sql", folder, "SELECT '\udcff'")
+    assert (done.code, done.error) == (2, "backread: the query has bytes that are not UTF-8 text\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such paths")
+def test_a_temporary_folder_that_is_not_utf_8_is_named(folder, tmp_path):
+    odd = os.fsencode(tmp_path) + b"/tmp\xe9"
+    Path(os.fsdecode(odd)).mkdir()
+    done = subprocess.run(
+        [*COMMAND, "sql", str(folder), "SELECT 1"],
+        env=os.environ | {"TMPDIR": os.fsdecode(odd)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "/tmp\\xe9 has a path that is not UTF-8" in done.stderr
+    assert done.stderr.endswith("set TMPDIR to another folder\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_result_without_rows(backread, folder):
+    done = backread("sql", folder, "SELECT 1 AS one WHERE false")
+    assert (done.code, done.out, done.error) == (0, "one\n", "the result has no rows\n")
+    assert backread("sql", folder, "SELECT 1 AS one WHERE false", "--format", "json").out == ""
+
+
+def test_explain_shows_the_plan(backread, folder):
+    assert "Projection" in backread("sql", folder, "EXPLAIN FROM users").out
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("SELECT * FROM usrs", 'Did you mean "users"?; the tables are users, messages,'),
+        ("SELECT nam FROM users", "TABLE` lists the columns"),
+        ("SELEC 1", 'cannot be run: syntax error at or near "SELEC"'),
+        ("SELECT 1\nFROM users\nWHERE (", "in line 3"),
+        ("SELECT CAST(body AS INTEGER) FROM messages", "cannot be run: Could not convert string"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "reads the mirror's tables and nothing else"),
+        ("COPY users TO 'users.csv'", "runs SELECT and EXPLAIN, not COPY"),
+        ("SELECT 1; SELECT 2", "takes one statement, not 2"),
+        (" ", "takes one statement, and the query is empty"),
+    ],
+)
+def test_a_query_that_cannot_be_run_is_one_line(backread, folder, query, says):
+    done = backread("sql", folder, query)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.line
+    for internal in ("Error:", "unrestricted", "Mirror.sql", "LINE"):
+        assert internal not in done.line
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("query", ["a.range * b.range % 7 = 3", "a.range < b.range"])
+def test_ctrl_c_ends_a_long_query(folder, query):
+    long = f"SELECT count(*) FROM range(100000000000) a, range(10) b WHERE {query}"
+    with subprocess.Popen(
+        [*COMMAND, "sql", str(folder), "-"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdin is not None
+            process.stdin.write(long)
+            process.stdin.close()
+            # The imports take a second of the processor: by then the query is running.
+            wait_for(lambda: seconds_used(process.pid) > 3, process)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 130
+            assert process.stderr is not None
+            assert process.stderr.read() == "backread: stopped by Ctrl-C\n"
+        finally:
+            process.kill()
+
+
+def seconds_used(pid: int) -> float:
+    """The time of the processor that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_options_that_do_not_go_together(backread, folder, tmp_path):
+    assert "needs CSV" in backread("sql", folder, "SELECT 1", "--raw-csv").line
+    file = tmp_path / "x.parquet"
+    assert (
+        "do not agree"
+        in backread("sql", folder, "FROM users", "--format", "csv", "--output", file).line
+    )
+    assert backread("sql", tmp_path / "none", "SELECT 1").code == 7
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+def test_tables_have_rows_sizes_and_what_they_are(backread, folder):
+    head, *lines = backread("tables", folder).out.splitlines()
+    assert head.split() == ["table", "rows", "size", "about"]
+    names = [line.split()[0] for line in lines]
+    assert names == ["users", "messages", "conversations", "lists", "rejects", "runs"]
+    assert lines[1].split()[1] == "3"
+    assert lines[2].endswith("one row per user: counts, times, first response")
+
+
+def test_the_columns_of_a_table(backread, folder):
+    lines = backread("tables", folder, "messages").out.splitlines()
+    assert lines[1].split() == ["user_id", "BIGINT"]
+    assert lines[3].split() == ["body", "VARCHAR"]
+    assert "messages" in backread("tables", folder, "chats").line
+
+
+def test_tables_as_json(backread, folder):
+    rows = [
+        json.loads(line) for line in backread("tables", folder, "--format", "json").out.splitlines()
+    ]
+    by_name = {row["table"]: row for row in rows}
+    files = (folder / "published" / "current" / "messages").glob("*.parquet")
+    assert 0 < by_name["messages"]["size"] <= sum(file.stat().st_size for file in files)
+    assert by_name["messages"]["columns"][:3] == ["user_id", "id", "body"]
+    assert by_name["conversations"]["size"] is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_query_from_a_file_is_utf_8_whatever_the_locale(folder, encoding):
+    done = asked(folder, "SELECT 'Müller → 你好' AS name".encode(encoding))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout) == {"name": "Müller → 你好"}
+
+
+def test_a_query_from_a_file_of_another_encoding_is_refused(folder):
+    done = asked(folder, "SELECT 'Müller'".encode("iso-8859-1"))
+    assert done.returncode == 2
+    assert done.stderr == b"backread: the query has bytes that are not UTF-8 text\n"
+
+
+def asked(folder: Path, query: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, "sql", str(folder), "-", "--format", "json"],
+        input=query,
+        env=os.environ | {"PYTHONIOENCODING": "iso-8859-1"},
+        capture_output=True,
+        timeout=SECONDS,
+    )

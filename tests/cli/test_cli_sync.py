@@ -1,0 +1,390 @@
+"""``sync``, ``runs`` and ``demo`` as a shell sees them."""
+
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread.testing import MockServer, World
+from helpers.command_line import COMMAND, SECONDS, posix_only, settings_of, wait_for
+
+pytest.importorskip("duckdb")
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+import duckdb
+
+from backread.cli.sync import progress, runs
+from backread.cli.table_output import print_records
+from backread.mirror import Mirror, SyncProgress
+
+
+def test_sync_says_how_it_goes_and_what_it_did(backread, server, tmp_path):
+    folder = tmp_path / "chats"
+    done = backread("sync", folder)
+    assert done.code == 0
+    assert done.error.splitlines()[0].startswith("reading: 0 users")
+    assert done.error.splitlines()[-1].startswith("finished: 120 of 120 users")
+    assert f"{server.world.total_messages:,} messages added" in done.out
+    assert "120 users" in backread("sync", folder, "--full").out
+    lines = backread("runs", folder).out.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["run", "mode"],
+        ["2", "full"],
+        ["1", "incremental"],
+    ]
+    assert len(backread("runs", folder, "--limit", 1).out.splitlines()) == 2
+
+
+def test_budget_ends_a_sync_without_an_error(backread, tmp_path):
+    folder = tmp_path / "chats"
+    done = backread("sync", folder, "--max-requests", 30, "--json")
+    report = json.loads(done.out)
+    assert (done.code, done.out.count("\n"), report["state"]) == (0, 1, "partial")
+    assert done.error == ""
+    assert report["lists_done"] + report["lists_left"] == 120
+    done = backread("sync", folder, "--max-requests", 20)
+    assert f"{report['lists_left'] - 20} left" in done.out
+    assert "never read" in done.out
+    _, run = backread("runs", folder).out.splitlines()
+    assert run.split()[:4] == ["1", "incremental", "partial", str(report["lists_left"] - 20)]
+    assert "finished" in backread("sync", folder, "--no-publish").error
+    assert "partial" in backread("runs", folder).out
+
+
+def test_a_service_that_refuses_a_sync_with_a_budget_is_told(backread, tmp_path, monkeypatch):
+    folder = tmp_path / "chats"
+    with MockServer(World(seed=3, users=30, messages_per_user=2)) as refusing:
+        for name, value in settings_of(refusing).items():
+            monkeypatch.setenv(name, value)
+        refusing.fault("messages: status(429, retry_after=3600)")
+        done = backread("sync", folder, "--max-seconds", 60)
+        assert done.code == 0
+        assert "stopped by RateLimitError: GET /external/users/" in done.out
+        refusing.fault("any: status(429, retry_after=3600)")
+        done = backread("sync", folder, "--max-seconds", 60)
+    assert done.code == 5
+    assert "429" in done.error
+
+
+def test_given_users_are_read_alone(backread, server, tmp_path):
+    known, missing = server.world.user_ids()[7], max(server.world.user_ids()) + 1
+    done = backread("sync", tmp_path / "chats", "--user", known, "--user", missing)
+    assert "1 user and" in done.out
+    assert "users uncertified (only the given users were read)" in done.out
+    assert f"not known to the service: user {missing}" in done.out
+    assert backread("sync", tmp_path / "chats", "--user", 3, "--full").code == 2
+    assert backread("sync", tmp_path / "chats", "--max-seconds", 0).code == 2
+    little = backread("sync", tmp_path / "chats", "--memory-limit", "little")
+    assert little.code == 2
+    assert "--memory-limit must be bytes" in little.line
+    stale = backread("sync", tmp_path / "chats", "--max-staleness-days", 1e300)
+    assert (stale.code, "--max-staleness-days: it must be a number" in stale.line) == (2, True)
+
+
+def test_a_first_run_that_fails_at_once_is_shown_as_unfinished(backread, tmp_path, monkeypatch):
+    """Its file is else written every two seconds only."""
+    folder = tmp_path / "chats"
+    monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
+    assert backread("sync", folder).code == 4
+    shown = backread("runs", folder)
+    assert (shown.code, shown.error) == (0, "")
+    assert shown.out.startswith("run 1 (incremental) is unfinished, begun ")
+    assert "; stopped while reading: AuthenticationError: " in shown.out
+
+
+def test_a_later_run_that_fails_says_why_until_one_goes_on(backread, tmp_path):
+    folder = tmp_path / "chats"
+    with MockServer(World(seed=11, users=30, messages_per_user=(1, 5))) as server:
+        address = ("--base-url", server.url, "--vendor", server.vendor)
+        secret = tmp_path / "secret"
+        secret.write_text(server.secret, encoding="utf-8")
+        command = ("sync", folder, *address, "--secret-file", secret)
+        assert backread(*command).code == 0
+        server.on("users").fail("status(500)")
+        assert backread(*command, "--max-retries", 0).code == 5
+        assert "run 2 (incremental) is unfinished" in backread("runs", folder).out
+        assert "; stopped while reading: ServerError: " in backread("runs", folder).out
+        doctor = " ".join(backread("doctor", folder).out.split())
+        assert "before its end, while reading: ServerError: " in doctor
+        server.clear_faults()
+        assert backread(*command).code == 0
+    assert "stopped" not in backread("runs", folder).out
+
+
+def test_a_publication_that_fails_says_why(backread, tmp_path, monkeypatch):
+    folder = tmp_path / "chats"
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "backread.mirror.publish.point_current", partial(fail, OSError(28, "No space left"))
+        )
+        assert backread("sync", folder).code == 7
+    assert "; stopped while publishing: MirrorError: " in backread("runs", folder).out
+    assert backread("sync", folder).code == 0
+    assert "stopped" not in backread("runs", folder).out
+
+
+def fail(error: Exception, *_: object) -> None:
+    raise error
+
+
+def test_forgetting_a_user_removes_the_error_too(backread, server, tmp_path, monkeypatch):
+    folder = tmp_path / "chats"
+    assert backread("sync", folder).code == 0
+    with monkeypatch.context() as patched:
+        patched.setenv("BACKREAD_API_SECRET", "mock_wrong")
+        assert backread("sync", folder).code == 4
+    assert "AuthenticationError" in (folder / "progress.json").read_text()
+    assert backread("forget", folder, server.world.user_ids()[0]).code == 0
+    assert "AuthenticationError" not in (folder / "progress.json").read_text()
+    said = "stopped while reading: the text was removed when a user was forgotten"
+    assert said in backread("runs", folder).out
+
+
+def test_a_run_of_given_users_that_fails_is_not(backread, server, tmp_path, monkeypatch):
+    folder = tmp_path / "chats"
+    assert backread("sync", folder).code == 0
+    monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
+    assert backread("sync", folder, "--user", server.world.user_ids()[0]).code == 4
+    assert "unfinished" not in backread("runs", folder).out
+
+
+@pytest.mark.slow
+def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
+    folder = tmp_path / "chats"
+    with MockServer(World(seed=11, users=300, messages_per_user=(1, 5))) as server:
+        server.on("messages").fail("latency(250)")
+        environment = os.environ | settings_of(server)
+        with subprocess.Popen([*COMMAND, "sync", str(folder)], env=environment) as running:
+            wait_for(lambda: (folder / "progress.json").exists(), running)
+            shown = backread("runs", folder).out
+            running.kill()
+        assert shown.startswith("run 1 (incremental) is unfinished, begun ")
+        server.clear_faults()
+        with server.client() as client:
+            Mirror(folder).sync(client)
+    assert "unfinished" not in backread("runs", folder).out
+
+
+def test_runs_say_how_the_lists_were_read_and_what_stopped_a_run(backread, tmp_path):
+    folder = tmp_path / "chats"
+    with MockServer(World(seed=11, users=30, messages_per_user=(50, 150))) as server:
+        address = ("--base-url", server.url, "--vendor", server.vendor)
+        secret = tmp_path / "secret"
+        secret.write_text(server.secret, encoding="utf-8")
+        command = ("sync", folder, *address, "--secret-file", secret)
+        server.on("messages").fail("status(500)")
+        assert backread(*command, "--max-retries", 0).code == 5
+        server.clear_faults()
+        assert backread(*command).out.startswith("run 1 (resumed): ")
+        assert "read at their end alone" in backread(*command).out
+        assert "read at their end alone" not in backread(*command, "--max-staleness-days", 0).out
+    heading, *runs = backread("runs", folder).out.splitlines()
+    assert heading.split()[-3:] == ["lists_read", "resumed", "error"]
+    assert "whole 30" in runs[0]
+    assert "end " in runs[1]
+    assert "ServerError" in runs[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "0 users, 0 messages, 0 requests"),
+        ({"requests": 1}, "0 users, 0 messages, 1 request"),
+        (
+            {"users": 7, "users_total": 1200, "lists": 3, "lists_total": 1200, "requests": 12},
+            "7 of 1,200 users, 3 of 1,200 lists, 0 messages, 12 requests",
+        ),
+        (
+            {"messages": 12345, "rate": 1234.5, "pace": 9.87, "seconds_left": 3725.4},
+            "0 users, 12,345 messages, 0 requests, 1,234 rows/s, 9.9 requests/s, 1:02:05 left",
+        ),
+        ({"users": 9, "users_total": 5}, "9 users, 0 messages, 0 requests"),
+        ({"seconds_left": 0.0}, "0 users, 0 messages, 0 requests, 0:00:00 left"),
+        ({"phase": "publishing", "rate": 5.0}, "0 users, 0 messages, 0 requests"),
+    ],
+)
+def test_progress_is_told_in_a_line(given, expected):
+    from backread._progress.text import describe
+
+    nothing: dict[str, Any] = {
+        "users": 0,
+        "users_total": None,
+        "messages": 0,
+        "requests": 0,
+        "seconds": 0.0,
+        "phase": "reading",
+    }
+    assert describe(SyncProgress(**nothing | given)) == expected
+
+
+NOW = SyncProgress(1_500, 1_500, 4_763, 445, 11.0, "reading", 416, 1_500, 210.0, 38.2, 28.4)
+
+
+@pytest.mark.parametrize(
+    ("width", "now", "said", "bar"),
+    [
+        (120, NOW, "416/1,500 lists · 4,763 msgs · 445 req · 38 req/s · 0:28 left", True),
+        (80, NOW, "28%  416/1,500 lists · 38 req/s · 0:28 left", True),
+        (58, NOW, "416/1,500 lists · 38 req/s · 0:28 left", False),
+        (120, replace(NOW, seconds_left=3725.0), "38 req/s · 1:02:05 left", True),
+        (80, replace(NOW, lists_total=None, pace=0.0), "1,500/1,500 users · 4,763 msgs", False),
+        (80, replace(NOW, phase="publishing"), "416/1,500 lists · 4,763 msgs", False),
+    ],
+)
+def test_terminal_of_any_width_is_shown_the_phase_and_whole_numbers(
+    monkeypatch, width, now, said, bar
+):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    with progress() as tell:
+        tell(now)
+    [line] = [
+        line for line in re.split(r"[\r\n]", terminal.getvalue()) if line.startswith(now.phase)
+    ]
+    assert said in line
+    assert len(line) <= width
+    assert "…" not in line
+    assert ("█" in line) is bar
+
+
+def test_runs_on_a_narrow_terminal_has_every_field_with_a_value(backread, tmp_path, monkeypatch):
+    folder = tmp_path / "chats"
+    for _ in range(2):
+        assert backread("sync", folder).code == 0
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout", terminal)
+    runs(folder)
+    blocks = [block.splitlines() for block in terminal.getvalue().split("\n\n")]
+    assert [block[0] for block in blocks] == ["run: 2", "run: 1"]
+    names = [line.partition(":")[0] for line in blocks[0]]
+    assert names[-3:] == ["lists_proved", "lists_read", "resumed"]
+    [ended] = [line for line in blocks[0] if line.startswith("ended (UTC): ")]
+    assert re.fullmatch(r"ended \(UTC\): \d{4}-\d\d-\d\d \d\d:\d\d", ended)
+    assert "lists_proved: snapshot 120" in blocks[1]
+
+
+def test_long_error_of_one_run_leaves_the_lines_of_the_others_short():
+    out = io.StringIO()
+    print_records(["run", "error"], [[2, None], [1, "x" * 300]], out)
+    assert [len(line) for line in out.getvalue().splitlines()] == [10, 3, 305]
+
+
+class Terminal(io.StringIO):
+    """Claims to be a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_each_command_refuses_a_mirror_of_another_format(backread, tmp_path):
+    folder = tmp_path / "chats"
+    backread("sync", folder, "--user", 42)
+    manifest = folder / "published" / "current" / "snapshot.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_bytes()) | {"format": 4}))
+    with duckdb.connect(folder / "mirror.duckdb") as connection:
+        connection.execute("UPDATE meta SET value = '4' WHERE key = 'schema_version'")
+    for name, *arguments in (
+        ["sync"], ["runs"], ["tables"], ["sql", "FROM users"], ["show", 42], ["search", "hello"],
+        ["changes"], ["export", tmp_path / "out.xlsx"], ["report"], ["browse", "--no-open"],
+        ["forget", 42], ["mcp"],
+    ):  # fmt: skip
+        done = backread(name, folder, *arguments)
+        assert done.code == 7, name
+        assert "has format 4, and this backread reads only" in done.line
+        assert "sync into a new folder" in done.line
+    done = backread("doctor", folder)
+    assert done.code == 7
+    assert "sync into a new folder" in " ".join(done.out.split())
+
+
+def test_sync_keeps_off_the_folder_of_the_demo(backread, tmp_path):
+    (tmp_path / ".backread-demo").touch()
+    done = backread("sync", tmp_path)
+    assert done.code == 7
+    assert "demo" in done.line
+
+
+@posix_only
+@pytest.mark.slow
+def test_ctrl_c_during_a_sync_says_that_it_can_go_on(backread, tmp_path):
+    folder = tmp_path / "chats"
+    world = World(seed=1, users=2_000, messages_per_user=(100, 300))
+    with (
+        MockServer(world) as server,
+        subprocess.Popen(
+            [*COMMAND, "sync", str(folder)],
+            env=os.environ | settings_of(server),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        wait_for(lambda: server.counts()["messages"] > 200, process)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (130, "")
+    assert error.splitlines()[-1].startswith("backread: stopped; committed rows are kept")
+    assert "Traceback" not in error
+
+
+@pytest.mark.slow
+def test_the_commands_that_the_demo_names_can_be_typed(backread, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    opened: list[Path] = []
+    monkeypatch.setattr("backread.cli.browse.browse", opened.append)
+    done = backread("demo", "my chats", "--until", "2026-11-23", "--open")
+    assert opened == [Path("my chats")]
+    lines = [each.strip() for each in done.out.splitlines() if each.startswith("  backread ")]
+    assert [shlex.split(each)[1:3] for each in lines] == [
+        ["browse", "my chats"],
+        ["search", "my chats"],
+        ["report", "my chats"],
+    ]
+    hits = backread(*shlex.split(lines[1])[1:])
+    assert (hits.code, hits.out.splitlines()[0][:7]) == (0, "2026-11")
+    [(last,)] = Mirror("my chats").sql("SELECT max(created_at) FROM messages").fetchall()
+    assert timedelta(0) < datetime(2026, 11, 23, tzinfo=UTC) - last < timedelta(days=2)
+
+
+@pytest.mark.slow
+def test_demo_shows_two_runs_and_three_answers(backread, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        # Once more over what the first one left.
+        done = backread("demo")
+        assert done.code == 0
+        assert "First sync into chats: 2,000 users, 99,866 messages (" in done.out
+        assert "Second sync, after changes: 368 rows added, 20 updated (" in done.out
+        assert "Both are proved to be complete.\n" in done.out
+        assert done.out.count("?\n") == 3
+        assert max(map(len, done.out.splitlines())) <= 84
+        assert len(done.out.splitlines()) <= 24
+    newest = """
+        SELECT (SELECT max(created_at) FROM messages), max(greatest(online_at, updated_at))
+        FROM users
+    """
+    [(written, seen)] = Mirror("chats").sql(newest).fetchall()
+    now = datetime.now(UTC)
+    assert now - timedelta(days=2) < written < seen <= now
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").touch()
+    refused = backread("demo", "mine")
+    assert refused.code == 2
+    assert "mine" in refused.line
+    assert (tmp_path / "mine" / "notes.txt").exists()

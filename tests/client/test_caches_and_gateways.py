@@ -1,0 +1,222 @@
+"""What is between a client and its service: caches, gateways that forget it, logins, proxies."""
+
+import json
+from typing import Any
+
+import pytest
+
+from backread import (
+    BackreadError,
+    BadRequestError,
+    ConfigurationError,
+    DecodeError,
+    PermissionDeniedError,
+    ServerError,
+    TransportError,
+)
+from helpers.api_rows import envelope, ids, message, paged, user, users
+from helpers.scripted_server import Request, answer
+
+HTML = b"<html><head><title>404</title></head><body>404 page not found</body></html>"
+
+
+def get(face: Any, server: Any, **options: Any) -> Any:
+    return face.call(face.client(server, **options).users.get, 42)
+
+
+@pytest.mark.parametrize(("age", "certificate"), [("0", "linked"), ("30", "uncertified")])
+def test_users_list_is_uncertified_over_cached_pages(face, scripted, age, certificate):
+    plain = paged(users(150))
+
+    def service(request: Request) -> bytes:
+        body = json.loads(plain(request).partition(b"\r\n\r\n")[2])
+        return answer(200, body, {"Age": age if body["offset"] else "0"})
+
+    listing = face.client(scripted(service)).users.list()
+    assert ids(face.collect(listing)) == list(range(1, 151))
+    assert listing.report.certificate == certificate
+    if certificate == "uncertified":
+        assert "cache" in listing.report.reason
+
+
+class Gateway:
+    """A gateway before users 1 to 9 with a message each, which at times forgets the service."""
+
+    def __init__(self, *forgets: str) -> None:
+        self.forgets = [*forgets]
+        self.gone: set[int] = set()
+
+    def __call__(self, request: Request) -> bytes:
+        if self.forgets and request.path == self.forgets[0]:
+            self.forgets.pop(0)
+            return answer(404, HTML, content_type="text/html")
+        rows = [row for row in users(9) if row["id"] not in self.gone]
+        if request.path.endswith("/messages"):
+            number = int(request.path.split("/")[-2])
+            if number in self.gone:
+                return answer(404, HTML, content_type="text/html")
+            return answer(200, envelope([message(10 * number)], key="messages"))
+        return paged(rows)(request)
+
+
+def test_messages_all_counts_users_lost_by_a_gateway_as_unread(face, scripted):
+    forgets = ("/external/users/3/messages", "/external/users/3")
+    listing = face.client(scripted(Gateway(*forgets))).messages.all()
+    with pytest.warns(match="user 3"):
+        face.collect(listing)
+    assert listing.report.unread_users == (3,)
+    assert "gone" not in listing.report.reason
+
+
+def test_messages_all_tells_deleted_users_from_gateway_404s(face, scripted):
+    service = Gateway()
+
+    def respond(request: Request) -> bytes:
+        shown = service(request)
+        # Gone once they were listed.
+        service.gone = {3}
+        return shown
+
+    listing = face.client(scripted(respond)).messages.all()
+    assert len(face.collect(listing)) == 8
+    assert listing.report.unread_users == ()
+    assert "1 users were gone" in listing.report.reason
+
+
+def test_sync_of_given_users_does_not_delete_on_a_gateway_404(scripted, mirror):
+    pytest.importorskip("duckdb")
+    service = Gateway()
+    server = scripted(service)
+    client = server.client()
+    mirror.sync(client)
+    service.forgets = ["/external/users/3"]
+    mirror.sync(client, users=[3])
+    live = "SELECT count(*) FROM {} WHERE deleted_at IS NULL"
+    assert mirror.sql(live.format("users")).fetchall() == [(9,)]
+    service.forgets = ["/external/users/3", "/external/users"]
+    assert mirror.sync(client, users=[3]).unread_users == (3,)
+    assert mirror.sql(live.format("messages")).fetchall() == [(9,)]
+    service.gone = {3}
+    report = mirror.sync(client, users=[3])
+    assert report.unknown_users == (3,)
+    assert mirror.sql(live.format("messages")).fetchall() == [(8,)]
+
+
+def test_sync_counts_a_404_list_of_a_known_user_as_unread(scripted, mirror):
+    pytest.importorskip("duckdb")
+
+    def service(request: Request) -> bytes:
+        if request.path.endswith("/messages"):
+            return answer(404, b"no such route")
+        return paged(users(3))(request)
+
+    report = mirror.sync(scripted(service).client())
+    assert report.unread_users == (1, 2, 3)
+
+
+def test_redirect_to_a_login_page_is_an_error_and_not_retried(face, scripted):
+    def service(request: Request) -> bytes:
+        if request.path.startswith("/accounts"):
+            return answer(200, b"<!doctype html><title>Log in</title>", content_type="text/html")
+        return answer(302, b"", {"location": "/accounts/login/?next=" + request.path})
+
+    server = scripted(service)
+    with pytest.raises(DecodeError, match="redirect to /accounts/login/") as caught:
+        get(face, server)
+    assert len(caught.value.attempts) == len(server.requests) == 2
+
+
+def test_status_511_is_an_error_and_not_retried(face, scripted):
+    server = scripted(lambda request: answer(511, HTML, content_type="text/html"))
+    with pytest.raises(ServerError, match="this network wants a login"):
+        get(face, server)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "words"),
+    [
+        (403, PermissionDeniedError, {"detail": "Invalid token."}, '"Invalid token."'),
+        (422, BadRequestError, {"message": "limit\n\u0007must be < 50"}, "must be < 50"),
+        (422, BadRequestError, {"detail": [{"msg": "x"}]}, None),
+        (400, BadRequestError, {"error": "x" * 500}, '"' + "x" * 120 + '"'),
+        (403, PermissionDeniedError, "<html>", None),
+    ],
+)
+def test_error_quotes_what_the_service_rejected(face, scripted, status, kind, body, words):
+    with pytest.raises(kind) as caught:
+        get(face, scripted(answer(status, body)))
+    text = str(caught.value)
+    assert "\u0007" not in text
+    assert "\n" not in text
+    if words is None:
+        assert "it says" not in text
+    else:
+        assert "it says" in text
+        assert words in text
+
+
+def test_refused_tunnel_is_an_error_naming_the_proxy(scripted, no_settings):
+    pytest.importorskip("trustme")
+    from backread import Client
+    from helpers.proxy_server import ProxyServer
+
+    refusal = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
+    with ProxyServer(1, refusal=refusal) as proxy:
+        client = Client("https://chat.example.com", "s", "acme", proxy=proxy.url, max_retries=0)
+        with pytest.raises(BackreadError, match="the proxy did not connect"):
+            client.users.get(42)
+
+
+def test_secret_given_as_vendor_is_not_shown(no_settings):
+    from backread import Client
+
+    with pytest.raises(ConfigurationError) as caught:
+        Client("https://chat.example.com", "acme", "c2VjcmV0K2tleS9iYXNlNjQ=")
+    assert "vendor" in str(caught.value)
+    assert "c2Vj" not in str(caught.value)
+
+
+def test_redirect_to_http_of_the_same_host_stays_on_https(face, authority):
+    from helpers.keepalive_server import Handler
+    from helpers.tls_server import SecureServer
+
+    class Forgets(Handler):
+        def do_GET(self) -> None:  # noqa: N802
+            if not self.path.endswith("/"):
+                self.server.requests.append(self.path)
+                self.send_response(307)
+                host = self.headers["host"]
+                self.send_header("location", f"http://{host}{self.path}/")
+                self.send_header("content-length", "0")
+                self.end_headers()
+                return
+            self.path = self.path.rstrip("/")
+            super().do_GET()
+
+    with SecureServer(authority.context("localhost")) as server:
+        server.RequestHandlerClass = Forgets
+        client = face.client(server, ca_bundle=authority.file)
+        assert face.call(client.users.get, 42).id == 42
+        assert server.requests == ["/external/users/42", "/external/users/42"]
+        assert None not in server.versions
+
+
+def test_redirect_to_http_on_another_port_is_refused(face, authority, scripted):
+    other = scripted(lambda request: answer(200, user(42)))
+    from helpers.keepalive_server import Handler
+    from helpers.tls_server import SecureServer
+
+    class Away(Handler):
+        def do_GET(self) -> None:  # noqa: N802
+            self.send_response(307)
+            self.send_header("location", f"http://localhost:{other.port}/external/users/42")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+    with SecureServer(authority.context("localhost")) as server:
+        server.RequestHandlerClass = Away
+        client = face.client(server, ca_bundle=authority.file)
+        with pytest.raises(TransportError, match="another origin"):
+            face.call(client.users.get, 42)
+    assert other.requests == []

@@ -1,0 +1,336 @@
+"""What is logged: each request under the logger ``backread``, and nothing of what is secret."""
+
+import asyncio
+import contextvars
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from typing import Any
+
+import pytest
+
+from backread import AsyncClient, BackreadError, Client, Mirror
+from backread.testing import Fault, MockServer, World
+from helpers.api_rows import paged, user, users
+from helpers.scripted_server import HANG_UP, answer
+from helpers.waiting import AT_ONCE, PATIENCE
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.DEBUG, "backread")
+    return caplog
+
+
+def told(log: pytest.LogCaptureFixture) -> list[str]:
+    """The messages of backread's records, without the times."""
+    return [
+        " ".join("#" if part.replace(".", "").isdigit() and "." in part else part for part in parts)
+        for record in log.records
+        if record.name.startswith("backread") and (parts := record.getMessage().split())
+    ]
+
+
+def test_each_request_is_logged_with_status_and_attempt(face, scripted, log):
+    client = face.client(scripted(answer(503), answer(200, user(42)), answer(404)))
+    face.call(client.users.get, 42)
+    with pytest.raises(BackreadError):
+        face.call(client.users.get, 43)
+    assert told(log) == [
+        "GET /external/users/42: 503 in # s (attempt 1), retry in # s",
+        "GET /external/users/42: 200 in # s (attempt 2)",
+        "GET /external/users/43: 404 in # s (attempt 1)",
+    ]
+    assert [record.levelname for record in log.records if record.name == "backread.http"] == [
+        "INFO",
+        "DEBUG",
+        "DEBUG",
+    ]
+
+
+def test_a_record_has_the_request_in_its_fields(face, scripted, log):
+    server = scripted(answer(429, b"", {"retry-after": "1"}), answer(200, user(42)))
+    before = time.time()
+    face.call(face.client(server).users.get, 42)
+    first, second = (record for record in log.records if record.name == "backread.http")
+    assert (first.base_url, first.method, first.request) == (
+        server.url,
+        "GET",
+        "/external/users/42",
+    )
+    assert (first.status, first.attempt, first.again_in, first.error) == (429, 1, 1.0, None)
+    assert (second.status, second.attempt, second.again_in) == (200, 2, None)
+    assert second.seconds_waited >= 0.9
+    assert 0 < second.seconds_taken < AT_ONCE
+    assert before <= first.created <= second.created - 0.9 <= time.time()
+
+
+def test_a_record_is_of_when_its_request_ended(log):
+    from backread._client.telemetry import Operation
+
+    began = time.time() - 100
+    attempt = ("/external/users", 1, 200, None, began, 2.5, 0.0, None, [])
+    Operation("http://127.0.0.1:1").tell([attempt], 0)
+    (record,) = (record for record in log.records if record.name == "backread.http")
+    assert record.created == pytest.approx(began + 2.5)
+    assert record.msecs == int(record.created % 1 * 1000)
+
+
+def test_what_failed_without_an_answer_says_why(face, scripted, log):
+    client = face.client(scripted(HANG_UP), max_retries=0)
+    with pytest.raises(BackreadError):
+        face.call(client.users.get, 42)
+    (record,) = (record for record in log.records if record.name == "backread.http")
+    assert (record.status, record.error) == (None, "ConnectError")
+    assert "no answer" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        answer(200, "sentinel of a body"),
+        answer(200, {"id": "sentinel"}),
+        answer(200, {"id": 42, "created_at": "sentinel"}),
+        answer(200, {"id": 42, "sentinel": [{}], "user_attributes": {"sentinel": 1}}),
+        answer(500, "sentinel"),
+        answer(400, "sentinel", {"x-request-id": "sentinel"}),
+    ],
+)
+def test_no_record_holds_a_part_of_a_body_or_the_secret(face, scripted, log, said):
+    server = scripted(said)
+    client = face.client(server, max_retries=0)
+    # A log that shows the error itself is the program's own doing.
+    with suppress(BackreadError):
+        face.call(client.users.get, 42)
+    records = [vars(record) for record in log.records if record.name.startswith("backread")]
+    assert records
+    assert "sentinel" not in str(records)
+    assert server.secret not in str(records)
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "a page": lambda face, client: face.call(client.users.page),
+    "a walk": lambda face, client: face.collect(client.users.list()),
+    "a walk by pages": lambda face, client: face.pages(client.users.list()),
+    "every message": lambda face, client: face.collect(client.messages.all()),
+    "an Arrow stream": lambda face, client: face.call(client.messages.all().to_arrow),
+    "a probe": lambda face, client: face.call(client.probe),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_each_request_of_every_kind_of_call_is_logged(each_face, log, name):
+    if "Arrow" in name:
+        pytest.importorskip("pyarrow")
+    with MockServer(World(seed=7, users=120, messages_per_user=(0, 5))) as server:
+        CALLS[name](each_face, each_face.client(server))
+        records = [record for record in log.records if record.name == "backread.http"]
+        assert len(records) == server.calls().count > 0
+
+
+def test_each_request_of_a_sync_is_logged(scripted, tmp_path, log):
+    world = World(seed=7, users=120, messages_per_user=(0, 5))
+    with MockServer(world) as server, server.client() as client:
+        report = Mirror(tmp_path / "chats").sync(client)
+    records = [record for record in log.records if record.name == "backread.http"]
+    assert len(records) == report.requests > 120
+
+
+def test_a_wait_is_told_of_while_it_lasts(each_face, scripted, log):
+    server = scripted(answer(503, b"", {"retry-after": "2"}), answer(200, user(42)))
+    seen: list[tuple[int, float]] = []
+
+    class Onlooker(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            seen.append((len(server.requests), time.monotonic()))
+
+    onlooker = Onlooker()
+    logging.getLogger("backread").addHandler(onlooker)
+    try:
+        each_face.call(each_face.client(server).users.get, 42)
+    finally:
+        logging.getLogger("backread").removeHandler(onlooker)
+    (requests, first), (_, last) = seen
+    assert requests == 1
+    assert last - first > 1
+
+
+def test_a_handler_may_read_and_is_not_told_of_that(face, scripted, log):
+    server = scripted(*[answer(200, user(42))] * 2)
+    other = Client(server.url, server.secret, server.vendor)
+    read: list[int] = []
+
+    class Reader(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            read.append(other.users.get(42).id)
+
+    reader = Reader()
+    logging.getLogger("backread").addHandler(reader)
+    try:
+        face.call(face.client(server).users.get, 42)
+    finally:
+        logging.getLogger("backread").removeHandler(reader)
+        other.close()
+    assert read == [42]
+
+
+def test_requests_that_nobody_looked_at_are_counted(log):
+    from backread._client.telemetry import Operation
+
+    Operation("http://127.0.0.1:1").tell([], 3)
+    assert told(log) == ["3 requests are not logged: too many ended between two log flushes"]
+
+
+def test_what_a_handler_raises_fails_no_read(each_face, scripted, log):
+    raised: list[Any] = []
+
+    class Broken(logging.Filter):
+        def filter(self, record: logging.LogRecord) -> bool:
+            raise RuntimeError("a broken filter")
+
+    broken = Broken()
+    logging.getLogger("backread.http").addFilter(broken)
+    hook, sys.unraisablehook = sys.unraisablehook, raised.append
+    try:
+        assert (
+            each_face.call(each_face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
+        )
+    finally:
+        sys.unraisablehook = hook
+        logging.getLogger("backread.http").removeFilter(broken)
+    assert [str(one.exc_value) for one in raised] == ["a broken filter"]
+
+
+def test_no_request_waits_for_a_thread_that_has_the_interpreter(backread_mock, log):
+    # One message is given, and lists are read ahead while this thread lets no other run.
+    backread_mock.on("messages").fail(Fault.latency(20))
+    switch_interval = sys.getswitchinterval()
+    with backread_mock.client() as client, closing(iter(client.messages.all())) as messages:
+        next(messages)
+        sys.setswitchinterval(1000)
+        try:
+            seen, until = backread_mock.calls("messages").count, time.monotonic() + PATIENCE
+            while backread_mock.calls("messages").count < seen + 5 and time.monotonic() < until:
+                sum(range(100_000))
+            fetched = backread_mock.calls("messages").count - seen
+        finally:
+            sys.setswitchinterval(switch_interval)
+    assert fetched >= 5
+
+
+def test_a_program_without_logs_does_not_import_logging(scripted):
+    server = scripted(answer(200, user(42)))
+    program = (
+        "import sys; from backread import Client\n"
+        f"client = Client({server.url!r}, {server.secret!r}, {server.vendor!r})\n"
+        "client.users.get(42)\n"
+        "assert 'logging' not in sys.modules, 'logging was imported'\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_record_is_made_in_the_context_of_its_call(scripted):
+    """Log filters read context variables: the id of a web request, for example."""
+    request_id = contextvars.ContextVar("request_id", default="none")
+    seen: dict[str, set[str]] = {}
+
+    def note(record: logging.LogRecord) -> bool:
+        user = record.request.rpartition("/")[2]  # type: ignore[attr-defined]
+        seen.setdefault(user, set()).add(request_id.get())
+        return True
+
+    failed: set[str] = set()
+
+    def service(request: Any) -> bytes:
+        first = request.path not in failed
+        failed.add(request.path)
+        wait = {"Retry-After": "1"}
+        return answer(429, b"", wait) if first else answer(200, user(42))
+
+    async def main() -> None:
+        async with AsyncClient(server.url, server.secret, server.vendor) as client:
+
+            async def get(user_id: int) -> None:
+                request_id.set(f"of {user_id}")
+                await client.users.get(user_id)
+
+            await asyncio.create_task(get(1))
+            await asyncio.gather(*map(asyncio.create_task, map(get, range(2, 6))))
+
+    server = scripted(service)
+    logger = logging.getLogger("backread.http")
+    level = logger.level
+    logger.addFilter(note)
+    logger.setLevel(logging.INFO)
+    try:
+        asyncio.run(main())
+    finally:
+        logger.removeFilter(note)
+        logger.setLevel(level)
+    assert seen == {str(each): {f"of {each}"} for each in range(1, 6)}
+
+
+def test_threads_that_log_and_read_do_not_lock_each_other_out(scripted, log):
+    server = scripted(lambda request: answer(200, user(42)))
+    with Client(server.url, server.secret, server.vendor) as client:
+        done: list[int] = []
+
+        def work() -> None:
+            for _ in range(20):
+                logging.getLogger("backread.elsewhere").debug("at work")
+                done.append(client.users.get(42).id)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert len(done) == 160
+    assert len([1 for record in log.records if record.name == "backread.http"]) == 160
+
+
+def test_a_programs_own_fields_of_records_are_no_matter(face, scripted, log, monkeypatch):
+    made = logging.getLogRecordFactory()
+
+    def with_request(*arguments: Any, **named: Any) -> logging.LogRecord:
+        record = made(*arguments, **named)
+        record.request = "theirs"
+        return record
+
+    logging.setLogRecordFactory(with_request)
+    try:
+        face.call(face.client(scripted(answer(200, user(42)))).users.get, 42)
+    finally:
+        logging.setLogRecordFactory(made)
+    (record,) = (record for record in log.records if record.name == "backread.http")
+    assert record.request == "/external/users/42"
+
+
+def test_a_record_that_fails_takes_no_other_with_it(face, scripted, log, monkeypatch):
+    tried: list[str] = []
+
+    def once(record: logging.LogRecord) -> bool:
+        tried.append(record.getMessage())
+        if len(tried) == 1:
+            raise RuntimeError("a broken filter")
+        return True
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    logging.getLogger("backread.http").addFilter(once)
+    server = scripted(paged(users(300)))
+    try:
+        face.call(face.client(server).users.list().to_list)
+    finally:
+        logging.getLogger("backread.http").removeFilter(once)
+    assert len(tried) == len(server.requests) > 3

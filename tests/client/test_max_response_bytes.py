@@ -1,0 +1,101 @@
+"""Answers without an end, and small ones that unpack to gigabytes: the memory that they get."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from backread import DecodeError, ResponseTooLargeError, TruncatedBodyError
+from helpers import CHILDREN, python_process
+from helpers.api_rows import user
+from helpers.decompression_bombs import BOMBS, UNASKED
+from helpers.scripted_server import answer
+
+MEGABYTES = 1_000_000
+ABOVE_THE_LIMIT = 32
+"""How many MB a read may take besides the limit."""
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc says what memory was taken")
+
+
+def refused(scripted: Any, bomb: Any, read: str, limit: int, face: str = "sync") -> str:
+    """The error of a read in a process of its own; its memory is checked."""
+
+    def service(request: Any) -> Any:
+        first = request.path == "/external/users/1"
+        return answer(200, user(1)) if first else bomb()
+
+    done = subprocess.run(
+        [sys.executable, CHILDREN / "read_bomb.py", face, read, str(limit)],
+        env=python_process.environment(scripted(service)),
+        capture_output=True,
+        text=True,
+        timeout=python_process.SECONDS,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    error, taken = json.loads(done.stdout)
+    assert taken < limit / MEGABYTES + ABOVE_THE_LIMIT
+    return error
+
+
+@needs_linux
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [100_000, 64 * 2**20])
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_decompression_bomb_takes_at_most_max_response_bytes(scripted, bomb, limit):
+    assert refused(scripted, BOMBS[bomb], "get", limit) == "ResponseTooLargeError"
+
+
+@needs_linux
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "read"), [("sync", "dicts"), ("sync", "arrow"), ("async", "all")])
+def test_each_read_takes_at_most_max_response_bytes(scripted, kind, read):
+    bomb = BOMBS["gzip"]
+    assert refused(scripted, bomb, read, 16 * MEGABYTES, kind) == "ResponseTooLargeError"
+
+
+@needs_linux
+@pytest.mark.slow
+def test_repaired_lone_surrogates_take_at_most_max_response_bytes(scripted):
+    """Each is a few bytes, and a list of them all would be larger than what they stand in."""
+    body = b'{"id": "x", "name": "' + rb"\ud800" * 5_000_000 + b'"}'
+    limit = len(body)
+    assert refused(scripted, lambda: answer(200, body), "get", limit) == "DecodeError"
+
+
+@pytest.mark.parametrize("bomb", ["plain", "zstd"])
+def test_a_bomb_is_an_error_that_is_tried_again_in_smaller_pages_alone(face, scripted, bomb):
+    server = scripted(lambda request: BOMBS[bomb]())
+    client = face.client(server, max_response_bytes=300_000, timeout=30)
+    listing = client.users.list()
+    with pytest.raises(ResponseTooLargeError, match="max_response_bytes="):
+        face.call(client.users.get, 42)
+    with pytest.raises(ResponseTooLargeError, match="300000"):
+        face.collect(listing)
+    assert listing.report.rows == 0
+    limits = [one.query["limit"] for one in server.requests[1:]]
+    assert limits == ["99", "49", "24", "12", "6", "3", "1", "1", "1", "1"]
+
+
+@pytest.mark.parametrize("bomb", UNASKED)
+def test_unrequested_content_encoding_is_an_error_that_says_so(face, scripted, bomb):
+    face.failure(
+        scripted(lambda request: UNASKED[bomb]()),
+        (TruncatedBodyError, DecodeError),
+        r"incomplete|not requested",
+        max_retries=0,
+        timeout=30,
+    )
+
+
+def test_millions_of_elements_that_are_no_rows_are_an_error(face, scripted):
+    """Each would take some hundred bytes of memory."""
+    body = b'{"users": [' + b"1," * 1_000_000 + b"1]}"
+    client = face.client(scripted(lambda request: answer(200, body)), max_retries=0)
+    for call in (lambda: face.call(client.users.page), lambda: face.collect(client.users.list())):
+        with pytest.raises(DecodeError, match="more rows than their size allows for"):
+            call()

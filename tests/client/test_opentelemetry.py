@@ -1,0 +1,252 @@
+"""Spans of OpenTelemetry: one for each operation and each request, where the program traces."""
+
+import asyncio
+import gc
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.sdk")
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from backread import AsyncClient, BackreadError, Client, ConfigurationError
+from helpers.api_rows import paged, user, users
+from helpers.scripted_server import HANG_UP, answer
+
+
+class Traced:
+    """A provider of this test alone, and the spans that have ended."""
+
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.provider = TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+
+    @property
+    def spans(self) -> list[ReadableSpan]:
+        return list(self.exporter.get_finished_spans())
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [span for span in self.spans if span.name == name]
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traced]:
+    traced = Traced()
+    monkeypatch.setattr(trace, "get_tracer", traced.provider.get_tracer)
+    yield traced
+    traced.provider.shutdown()
+
+
+def place(span: ReadableSpan) -> tuple[int, int]:
+    context = span.get_span_context()
+    assert context is not None
+    return context.trace_id, context.span_id
+
+
+def test_an_operation_is_a_span_with_one_for_each_request(each_face, scripted, traced):
+    server = scripted(answer(503), answer(200, user(42)))
+    each_face.call(each_face.client(server).users.get, 42)
+    first, second, operation = traced.spans
+    assert operation.name == "backread users.get"
+    assert (first.name, first.kind) == ("GET", trace.SpanKind.CLIENT)
+    host, port = server.url.removeprefix("http://").split("/")[0].split(":")
+    assert dict(first.attributes or {}) == {
+        "http.request.method": "GET",
+        "url.full": f"{server.url}/external/users/42",
+        "server.address": host,
+        "server.port": int(port),
+        "http.response.status_code": 503,
+        "error.type": "503",
+    }
+    assert first.status.status_code is trace.StatusCode.ERROR
+    assert dict(second.attributes or {})["http.request.resend_count"] == 1
+    assert second.status.status_code is trace.StatusCode.UNSET
+    for request in (first, second):
+        assert request.parent is not None
+        assert (request.parent.trace_id, request.parent.span_id) == place(operation)
+        assert operation.start_time <= request.start_time <= request.end_time
+        # By the machine's clock, to the microsecond of a float.
+        assert request.end_time <= operation.end_time + 1000
+
+
+def test_an_operation_belongs_to_the_span_of_its_caller(each_face, scripted, traced):
+    client = each_face.client(scripted(answer(200, user(42)), answer(200, user(43))))
+
+    def get(user_id: int) -> Any:
+        with traced.provider.get_tracer("caller").start_as_current_span("caller"):
+            return client.users.get(user_id)
+
+    async def awaited(user_id: int) -> Any:
+        with traced.provider.get_tracer("caller").start_as_current_span("caller"):
+            return await client.users.get(user_id)
+
+    each_face.call(awaited if each_face.name == "async" else get, 42)
+    (caller,) = traced.named("caller")
+    (operation,) = traced.named("backread users.get")
+    assert operation.parent is not None
+    assert operation.parent.span_id == place(caller)[1]
+
+
+def test_a_walk_is_one_span_with_all_of_its_requests(face, scripted, traced):
+    server = scripted(paged(users(300)))
+    face.collect(face.client(server).users.list())
+    (operation,) = traced.named("backread users.list")
+    requests = traced.named("GET")
+    assert len(requests) == len(server.requests)
+    assert {request.parent.span_id for request in requests if request.parent} == {
+        place(operation)[1]
+    }
+
+
+def test_an_arrow_stream_and_a_walk_that_is_broken_off_end_their_spans(each_face, scripted, traced):
+    client = each_face.client(scripted(paged(users(300))))
+    each_face.call(client.users.list().to_arrow)
+    assert len(traced.named("backread users.list")) == 1
+    each_face.take(client.users.list(), 3)
+    assert len(traced.named("backread users.list")) == 2
+
+
+def test_what_failed_says_so(face, scripted, traced):
+    client = face.client(scripted(HANG_UP, answer(404, b"sentinel")), max_retries=0)
+    for expected in ("ConnectError", "NotFoundError"):
+        with pytest.raises(BackreadError):
+            face.call(client.users.get, 42)
+        operation = traced.named("backread users.get")[-1]
+        assert dict(operation.attributes or {})["error.type"] == expected
+        assert operation.status.status_code is trace.StatusCode.ERROR
+    assert [dict(one.attributes or {})["error.type"] for one in traced.named("GET")] == [
+        "ConnectError",
+        "404",
+    ]
+    assert "sentinel" not in "".join(span.to_json() for span in traced.spans)
+
+
+def test_a_cancelled_call_ends_its_span(scripted, traced):
+    server = scripted(lambda request: server.stall())
+
+    async def main() -> None:
+        async with AsyncClient(server.url, server.secret, server.vendor) as client:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(client.users.get(42), 0.1)
+            gc.collect()
+
+    asyncio.run(main())
+    assert len(traced.named("backread users.get")) == 1
+
+
+def test_no_span_holds_the_secret(face, scripted, traced):
+    server = scripted(answer(401), answer(200, user(42)))
+    client = face.client(server)
+    with pytest.raises(BackreadError):
+        face.call(client.users.get, 42)
+    face.call(client.users.get, 42)
+    shown = "".join(span.to_json() for span in traced.spans)
+    assert "backread users.get" in shown
+    assert server.secret not in shown
+
+
+def test_the_trace_is_told_to_the_service_only_if_asked_for(face, scripted, traced):
+    server = scripted(*[answer(200, user(42))] * 2)
+    client = face.client(server)
+    face.call(client.users.get, 42)
+    assert "traceparent" not in server.requests[0].headers
+    face.call(client.with_options(traceparent=True).users.get, 42)
+    operation = traced.named("backread users.get")[1]
+    trace_id, span_id = place(operation)
+    assert server.requests[1].headers["traceparent"][:-2] == f"00-{trace_id:032x}-{span_id:016x}-"
+    # Its copies tell too, until one is told not to.
+    assert client.with_options(traceparent=True)._traceparent
+    assert client.with_options(traceparent=True).with_options(timeout=5)._traceparent
+    assert not client.with_options(traceparent=True).with_options(traceparent=False)._traceparent
+
+
+def test_a_client_that_tells_its_trace_pickles(scripted, traced, monkeypatch):
+    server = scripted(answer(200, user(42)))
+    monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
+    with Client(server.url, vendor=server.vendor) as client:
+        told = pickle.loads(pickle.dumps(client.with_options(traceparent=True)))
+    with told:
+        told.users.get(42)
+    assert "traceparent" in server.requests[0].headers
+
+
+def test_without_opentelemetry_a_trace_cannot_be_told(scripted, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
+    server = scripted()
+    with (
+        Client(server.url, server.secret, server.vendor) as client,
+        pytest.raises(ConfigurationError, match="pip install opentelemetry-api"),
+    ):
+        client.with_options(traceparent=True)
+
+
+def test_where_nothing_is_recorded_nothing_is_kept(scripted, traced, monkeypatch):
+    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+    from backread._client import telemetry as _telemetry
+
+    traced.provider.sampler = ALWAYS_OFF
+    begun: list[object] = []
+    begin = _telemetry.begin
+    monkeypatch.setattr(_telemetry, "begin", lambda *each: begun.append(begin(*each)) or begun[-1])
+    server = scripted(answer(200, user(42)))
+    with Client(server.url, server.secret, server.vendor) as client:
+        assert client.users.get(42).id == 42
+    assert begun == [None]
+
+
+class Hindering(SpanProcessor):
+    """Does something at the start of each span of an operation."""
+
+    def __init__(self, hinder: Callable[[], object]) -> None:
+        self.hinder = hinder
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        self.hinder()
+
+
+def test_a_trace_that_fails_fails_no_read(face, scripted, traced, monkeypatch):
+    raised: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    traced.provider.add_span_processor(Hindering(lambda: 1 // 0))
+    assert face.call(face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
+    assert {type(one.exc_value) for one in raised} == {ZeroDivisionError}
+
+
+def test_a_processor_of_spans_may_read(face, scripted, traced):
+    server = scripted(*[answer(200, user(42))] * 9)
+    with Client(server.url, server.secret, server.vendor) as other:
+        traced.provider.add_span_processor(Hindering(lambda: other.users.get(42)))
+        face.call(face.client(server).users.get, 42)
+    assert len(traced.named("backread users.get")) == 1
+
+
+def test_a_program_may_block_opentelemetry(face, scripted, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
+    assert face.call(face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_span_is_ended_where_it_began(scripted, traced):
+    server = scripted(paged(users(300)))
+    with Client(server.url, server.secret, server.vendor) as client:
+        rows = iter(client.users.list())
+        next(rows)
+        if (child := os.fork()) == 0:
+            with suppress(BackreadError):
+                list(rows)
+            del rows
+            os._exit(len(traced.named("backread users.list")))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        list(rows)
+    assert len(traced.named("backread users.list")) == 1

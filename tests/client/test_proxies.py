@@ -1,0 +1,386 @@
+"""Proxies: who is told which credential, and where a proxy's password does not show."""
+
+import base64
+import contextlib
+import gc
+import logging
+import pickle
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from backread import BackreadError, Client, ConfigurationError, ConnectError, StatusError
+from helpers.api_rows import user
+from helpers.scripted_server import Place, answer
+
+# The authority of the tests; the wheel is checked without it.
+pytest.importorskip("trustme")
+
+
+from helpers.debug_output import (
+    error_output,
+    everything_public,
+    traceback_with_locals,
+    without_the_callers_frame,
+)
+from helpers.proxy_server import ProxyServer
+from helpers.tls_server import SecureServer
+
+HOST = "chat.example.com"
+PASSWORD = "hunter2-and-more"
+BASIC = "Basic " + base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
+SHOWN = (PASSWORD, BASIC.removeprefix("Basic "))
+SECRET = SecureServer.secret
+NEEDS_PASSWORD = b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n"
+
+
+pytestmark = pytest.mark.usefixtures("no_settings")
+
+
+@pytest.fixture
+def secure(authority: Any) -> Iterator[SecureServer]:
+    """A service that is known by a name which is not this machine's."""
+    with SecureServer(authority.context(HOST), host=HOST) as server:
+        yield server
+
+
+Propose = Callable[..., ProxyServer]
+
+
+@pytest.fixture
+def propose() -> Iterator[Propose]:
+    with contextlib.ExitStack() as cleanup:
+
+        def start(*arguments: Any, **options: Any) -> ProxyServer:
+            return cleanup.enter_context(ProxyServer(*arguments, **options))
+
+        yield start
+
+
+def check_told_apart(proxy: ProxyServer, service: SecureServer) -> None:
+    """The proxy was told its password, the service its secret, and neither the other's."""
+    (connect,) = proxy.requests
+    (request,) = service.headers
+    assert (connect.method, connect.target) == ("CONNECT", f"{HOST}:{service.server_port}")
+    assert connect.headers["proxy-authorization"] == BASIC
+    assert "authorization" not in connect.headers
+    assert SECRET not in str(connect)
+    assert request["authorization"] == f"Bearer {SECRET}"
+    assert "proxy-authorization" not in request
+    assert not [shown for shown in SHOWN if shown in str(request)]
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
+@pytest.mark.parametrize("value", ["http://user:pa55word@[::", "garbage pa55word", "http://"])
+def test_an_address_of_the_environment_that_cannot_be_read_is_not_passed_over(
+    monkeypatch, name, value
+):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=name) as caught:
+        Client("https://chat.example.com", "s3cretOfOurs", "example")
+    assert "pa55word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY", "all_proxy"])
+@pytest.mark.parametrize("scheme", ["socks", "socks5h", "quic"])
+def test_a_proxy_of_another_scheme_is_not_passed_over(monkeypatch, name, scheme):
+    address = ("https://chat.example.com", "s3cretOfOurs", "example")
+    monkeypatch.setenv(name, f"{scheme}://127.0.0.1:1080/")
+    with pytest.raises(ConfigurationError, match=f"{name} .* scheme {scheme}"):
+        Client(*address)
+    monkeypatch.setenv("NO_PROXY", "example.com")
+    Client(*address).close()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"HTTPS_PROXY": "", "https_proxy": "http://127.0.0.1:3128"},
+        {"ALL_PROXY": "", "all_proxy": "http://127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http://127.0.0.1:3128\n"},
+        {"HTTPS_PROXY": " http://127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http:/127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http://ada:pa55w\u00f6rd@127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http://ada:pa55w|rd@127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http://127.0.0.1:3128", "REQUEST_METHOD": "GET"},
+    ],
+)
+def test_no_proxy_of_the_environment_is_passed_over_in_silence(monkeypatch, settings):
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=r"(?i)(https|all)_proxy of the") as caught:
+        Client("https://chat.example.com", "s3cretOfOurs", "example")
+    assert "pa55w" not in str(caught.value)
+
+
+def test_all_proxy_may_have_another_scheme_where_it_is_not_used(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:1080/")
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
+    Client("https://chat.example.com", "s3cretOfOurs", "example").close()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_proxy_and_service_are_each_told_their_own_credential(
+    face, secure, authority, propose, scheme
+):
+    context = authority.context("127.0.0.1") if scheme == "https" else None
+    proxy = propose(secure.server_port, context=context)
+    address = f"{scheme}://ada:{PASSWORD}@{proxy.address}"
+    assert face.get(secure, proxy=address, ca_bundle=authority.file).id == 42
+    check_told_apart(proxy, secure)
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
+def test_a_proxy_of_the_environment_is_told_no_more(
+    face, secure, authority, propose, monkeypatch, variable
+):
+    proxy = propose(secure.server_port)
+    monkeypatch.setenv(variable, f"http://ada:{PASSWORD}@{proxy.address}")
+    client = face.client(secure, ca_bundle=authority.file)
+    assert face.call(client.users.get, 42).id == 42
+    check_told_apart(proxy, secure)
+    assert PASSWORD not in everything_public(client)
+
+
+@pytest.mark.parametrize("by", ["argument", "environment"])
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("ada:p@ss", "ada:p@ss"),
+        ("ada@example.com:pw", "ada@example.com:pw"),
+        ("ada:p@ss:99", "ada:p@ss:99"),
+        ("ada:p%40s%23s", "ada:p@s#s"),
+        ("ada:50%", "ada:50%"),
+    ],
+)
+def test_a_password_is_sent_to_a_proxy_whole(
+    face, secure, authority, propose, monkeypatch, by, given, sent
+):
+    proxy = propose(secure.server_port)
+    text = f"http://{given}@{proxy.address}"
+    if by == "environment":
+        monkeypatch.setenv("HTTPS_PROXY", text)
+    options = {"proxy": text} if by == "argument" else {}
+    assert face.get(secure, ca_bundle=authority.file, **options).id == 42
+    (connect,) = proxy.requests
+    _, _, credential = connect.headers["proxy-authorization"].partition(" ")
+    assert base64.b64decode(credential).decode() == sent
+
+
+@pytest.mark.parametrize("by", ["argument", "environment"])
+@pytest.mark.parametrize(
+    "password", ["pa55/w", "pa55?w", "pa55#w", "pa55\\w", "123/pa55", "1?pa55"]
+)
+def test_a_password_that_must_be_encoded_is_refused_with_how_and_not_shown(
+    monkeypatch, by, password
+):
+    text = f"http://ada:{password}@127.0.0.1:3128"
+    if by == "environment":
+        monkeypatch.setenv("HTTPS_PROXY", text)
+    options = {"proxy": text} if by == "argument" else {}
+    with pytest.raises(ConfigurationError, match=r"/ as %2F, \? as %3F, # as %23") as caught:
+        Client("https://chat.example.com", "s3cretOfOurs", "example", **options)
+    assert "pa55" not in str(caught.value)
+    assert "3128" not in str(caught.value).replace("proxy.example.com:3128", "")
+
+
+def test_the_argument_rules_over_the_environment(face, secure, authority, propose, monkeypatch):
+    given, environment = propose(secure.server_port), propose(secure.server_port)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{environment.address}")
+    proxy = f"http://{given.address}"
+    assert face.get(secure, proxy=proxy, ca_bundle=authority.file).id == 42
+    assert (len(given.requests), len(environment.requests)) == (1, 0)
+
+
+class Plain(Place):
+    """A service that is reached over plain HTTP, by a proxy."""
+
+    url = f"http://{HOST}"
+
+
+@pytest.mark.parametrize("variable", ["NO_PROXY", "no_proxy"])
+@pytest.mark.parametrize("exempt", ["192.0.2.1", "*", "example.com, 192.0.2.1:443", "192.0.2.0/24"])
+def test_a_host_of_no_proxy_is_asked_without_one(face, propose, monkeypatch, variable, exempt):
+    proxy = propose()
+    monkeypatch.setenv("HTTPS_PROXY", f"http://ada:{PASSWORD}@{proxy.address}")
+    # An address that is kept for documents: nothing answers there.
+    monkeypatch.setenv(variable, exempt)
+    client = face.kind("https://192.0.2.1", SECRET, "example", timeout=0.5, max_retries=0)
+    with pytest.raises(BackreadError):
+        face.call(client.users.get, 42)
+    face.close(client)
+    assert proxy.requests == []
+
+
+@pytest.mark.parametrize("exempt", ["*.example.com", "other.example chat.example.com", "a b,*.com"])
+def test_names_of_no_proxy_are_read_as_they_are_written(monkeypatch, exempt):
+    # It would be refused if it were used.
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1080")
+    monkeypatch.setenv("NO_PROXY", exempt)
+    Client("https://chat.example.com", "s3cretOfOurs", "example").close()
+    with pytest.raises(ConfigurationError, match="socks5"):
+        Client("https://chat.example.org", "s3cretOfOurs", "example")
+
+
+def test_plain_http_by_a_proxy_shows_it_the_secret_so_it_must_be_allowed(face, propose):
+    for base_url in ("http://127.0.0.1:9", "http://localhost:9"):
+        with pytest.raises(ConfigurationError, match="allow_http") as caught:
+            face.kind(base_url, SECRET, "example", proxy="http://ada:pw@proxy.example.com:3128")
+        assert "proxy" in str(caught.value)
+    proxy = propose(plain=lambda request: answer(200, user(42)))
+    address = f"http://ada:{PASSWORD}@{proxy.address}"
+    assert face.get(Plain(), allow_http=True, proxy=address).id == 42
+    (request,) = proxy.requests
+    assert request.target == f"http://{HOST}/external/users/42"
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
+    assert request.headers["proxy-authorization"] == BASIC
+
+
+def failures(face: Any, client: Any) -> Iterator[BackreadError]:
+    for call in (
+        lambda: face.call(client.users.get, 42),
+        lambda: face.collect(client.messages.all(users=[1])),
+    ):
+        with pytest.raises(BackreadError) as caught:
+            call()
+        yield caught.value
+
+
+@pytest.mark.parametrize("by", ["argument", "environment"])
+@pytest.mark.parametrize("trouble", ["407", "403", "garbage", "hang up", "unreachable", "TLS"])
+def test_no_failure_shows_the_password(
+    each_face, secure, authority, propose, caplog, monkeypatch, trouble, by
+):
+    caplog.set_level(logging.DEBUG)
+    refusal = {
+        "407": NEEDS_PASSWORD,
+        "403": b"HTTP/1.1 403 Forbidden\r\n\r\n",
+        "garbage": b"\x00\xff\r\n\r\n",
+        "hang up": b"",
+    }.get(trouble)
+    # Nobody vouches for its certificate.
+    context = authority.context("127.0.0.1") if trouble == "TLS" else None
+    proxy = propose(secure.server_port, refusal=refusal, context=context)
+    address = "127.0.0.1:9" if trouble == "unreachable" else proxy.address
+    scheme = "https" if trouble == "TLS" else "http"
+    text = f"{scheme}://ada:{PASSWORD}@{address}"
+    if by == "environment":
+        monkeypatch.setenv("HTTPS_PROXY", text)
+    options = {"proxy": text} if by == "argument" else {}
+    client = each_face.client(secure, max_retries=1, deadline=5, **options)
+    for error in failures(each_face, client):
+        assert isinstance(error, ConnectError)
+        told = error_output(error) + traceback_with_locals(without_the_callers_frame(error))
+        told += str(pickle.dumps(error)) + caplog.text
+        assert not [shown for shown in (*SHOWN, SECRET) if shown in told]
+    assert secure.requests == []
+
+
+def test_a_refused_password_is_sent_to_a_proxy_once(face, secure, propose):
+    """More attempts might lock the account."""
+    proxy = propose(secure.server_port, refusal=NEEDS_PASSWORD)
+    hint = r"407: the proxy requires .*Negotiate, name a relay.* proxy= or HTTPS_PROXY"
+    address = f"http://ada:{PASSWORD}@{proxy.address}"
+    error = face.failure(secure, ConnectError, hint, proxy=address)
+    assert len(error.attempts) == len(proxy.requests) == 1
+
+
+def test_a_proxy_that_refuses_the_connection_is_named(face, secure):
+    with socket.socket() as taken:
+        # Bound, but not listening.
+        taken.bind(("127.0.0.1", 0))
+        proxy = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        says = r"no answer: the proxy cannot be connected to: .*refused"
+        face.failure(secure, ConnectError, says, proxy=proxy, max_retries=0, outage_patience=0)
+
+
+@pytest.mark.parametrize("scheme", ["https", "http"])
+def test_a_proxy_that_speaks_no_tls_is_not_taken_for_the_service(face, secure, propose, scheme):
+    server = secure if scheme == "https" else Plain()
+    proxy = f"https://{propose().address}"
+    says = "no secure connection to the proxy: .*does not speak TLS; .* scheme of .* the proxy"
+    face.failure(server, ConnectError, says, proxy=proxy, allow_http=True)
+
+
+def test_a_proxy_that_ends_the_connection_may_speak_tls(face, secure, propose, authority):
+    proxy = f"http://{propose(context=authority.context('127.0.0.1')).address}"
+    says = "the proxy ended the connection .*its address begins with https"
+    face.failure(secure, ConnectError, says, proxy=proxy, max_retries=0, outage_patience=0)
+
+
+def test_a_proxy_with_the_certificate_of_another_host_is_named(face, secure, authority, propose):
+    proxy = f"https://{propose(context=authority.context('other.example')).address}"
+    says = "no secure connection to the proxy: .*: check the host in the proxy's address"
+    face.failure(secure, ConnectError, says, proxy=proxy, ca_bundle=authority.file)
+
+
+def test_a_proxy_that_requires_a_certificate_is_named(face, secure, authority, propose):
+    context = authority.context("127.0.0.1")
+    authority.trusted_by(context)
+    proxy = f"https://{propose(secure.server_port, context=context).address}"
+    says = "no secure connection to the proxy: .*client certificate.*; check the proxy's address"
+    face.failure(secure, ConnectError, says, proxy=proxy, ca_bundle=authority.file)
+
+
+def test_a_plain_proxy_that_wants_a_password_is_an_error_that_says_where_it_goes(face, propose):
+    proxy = f"http://{propose(plain=lambda request: NEEDS_PASSWORD).address}"
+    says = "proxy= or HTTP_PROXY"
+    error = face.failure(Plain(), StatusError, says, allow_http=True, proxy=proxy)
+    assert error.status_code == 407
+
+
+def test_nothing_that_hangs_on_a_client_holds_the_password(face, secure, authority, propose):
+    proxy = propose(secure.server_port)
+    client = face.client(
+        secure, proxy=f"http://ada:{PASSWORD}@{proxy.address}", ca_bundle=authority.file
+    )
+    assert face.call(client.users.get, 42).id == 42
+    listing = client.users.list()
+    changed = client.with_options(timeout=3)
+    for thing in (client, changed, client.users, client.messages, listing):
+        assert PASSWORD not in everything_public(thing)
+        with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
+            pickle.dumps(thing)
+        assert PASSWORD not in error_output(caught.value)
+    known: list[Any] = [client, changed, listing]
+    for _ in range(3):
+        known = [*known, *gc.get_referents(*known)]
+    texts = {one for one in known if isinstance(one, str)}
+    assert "wait" in texts
+    assert not [one for one in texts if PASSWORD in one]
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        f"ftp://ada:{PASSWORD}@proxy.example.com",
+        f"http://ada:{PASSWORD}@",
+        f"http://ada:{PASSWORD}@proxy.example.com:99999",
+        f"http://ada:{PASSWORD}@proxy .example.com",
+        f"http://ada:{PASSWORD}\r\nX-Header: 1@proxy.example.com",
+        f"http://ada:{PASSWORD}@proxy.example.com\x00",
+        f"http://ada:{PASSWORD}é@proxy.example.com",
+        f"http://ada:{PASSWORD}\ud800@proxy.example.com",
+        f"ada:{PASSWORD}@proxy.example.com:3128",
+        "localhost:3128",
+        f"{PASSWORD}",
+    ],
+)
+def test_a_proxy_that_is_refused_is_not_shown(face, proxy):
+    with pytest.raises(ConfigurationError, match="proxy") as caught:
+        face.kind("https://chat.example.com", SECRET, "example", proxy=proxy)
+    error = without_the_callers_frame(caught.value)
+    assert PASSWORD not in error_output(error) + traceback_with_locals(error) + str(
+        pickle.dumps(caught.value)
+    )
+    assert "\n" not in str(caught.value)
+
+
+def test_the_options_of_the_command_do_not_show_it():
+    pytest.importorskip("typer")
+    from backread.cli.connection import Connection
+
+    connection = Connection(proxy=f"http://ada:{PASSWORD}@proxy.example.com")
+    assert PASSWORD not in repr(connection)

@@ -1,0 +1,239 @@
+"""Statuses and broken answers: what error each is, and what it carries.
+
+What is retried is in test_mock_faults.py and src/core/retry.
+"""
+
+import gzip
+import re
+import socket
+from typing import Any
+
+import pytest
+
+from backread import (
+    AuthenticationError,
+    BadRequestError,
+    ConnectError,
+    DecodeError,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitError,
+    ServerError,
+    StatusError,
+)
+from helpers.api_rows import envelope, user
+from helpers.scripted_server import HANG_UP, RESET, Place, answer
+
+FINE = answer(200, user(42))
+HALF = b'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"id": 42, '
+
+
+def failure(face: Any, server: Any, kind: type[Exception] = Exception, **options: Any) -> Any:
+    """The error of getting user 42, which is of exactly this class."""
+    client = face.client(server, **{"max_retries": 0, "timeout": 10, **options})
+    with pytest.raises(kind) as caught:
+        face.call(client.users.get, 42)
+    assert type(caught.value) is kind
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "advice"),
+    [
+        (301, StatusError, "redirect"),
+        (400, BadRequestError, "arguments"),
+        (401, AuthenticationError, "BACKREAD_API_SECRET"),
+        (402, StatusError, "body"),
+        (403, PermissionDeniedError, "may not read"),
+        (404, NotFoundError, "no such user"),
+        (405, StatusError, "body"),
+        (406, StatusError, "BACKREAD_VENDOR"),
+        (408, StatusError, "body"),
+        (418, StatusError, "body"),
+        (422, BadRequestError, "arguments"),
+        (429, RateLimitError, "rate_limit="),
+        (500, ServerError, "later"),
+        (503, ServerError, "later"),
+        (599, ServerError, "later"),
+    ],
+)
+def test_each_status_is_its_error_and_carries_the_answer(face, scripted, status, kind, advice):
+    body = b'{"why": "\xff\x00 <b>"}'
+    headers = {"X-Request-Id": "r-17", "X-Twice": "a\r\nx-twice: b"}
+    error = failure(face, scripted(answer(status, body, headers)), kind)
+    assert error.status_code == status
+    assert error.body == body
+    assert error.headers["x-request-id"] == "r-17"
+    assert error.headers["x-twice"] == "a, b"
+    assert error.request_id == "r-17"
+    assert [one.status for one in error.attempts] == [status]
+    assert error.attempts[0].seconds_taken > 0
+    message = str(error)
+    for part in ("GET /external/users/42", str(status), "1 attempt", "r-17", advice):
+        assert part in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "says"),
+    [
+        (
+            400,
+            BadRequestError,
+            "rejected the arguments; .* web page, so something in front of the service",
+        ),
+        (
+            401,
+            AuthenticationError,
+            "rejected the secret; .* web page, so something in front of the service",
+        ),
+        (
+            403,
+            PermissionDeniedError,
+            "web page: something in front .* too many requests: see rate_limit.* may not read",
+        ),
+        (404, NotFoundError, "no such user .* web page, so something in front of the service"),
+    ],
+)
+def test_a_web_page_may_be_of_something_in_front_of_the_service(face, scripted, status, kind, says):
+    page = answer(status, b"<html><title>No</title>", {"content-type": "Text/HTML; charset=utf-8"})
+    error = failure(face, scripted(page), kind)
+    assert re.search(says, str(error))
+    # PHP names this type for whatever a program does not.
+    text = answer(status, b'{"error": "<html>"}', {"content-type": "text/html"})
+    assert "web page" not in str(failure(face, scripted(text), kind))
+
+
+def test_a_list_of_users_that_is_not_there_is_a_wrong_address(face, scripted):
+    client = face.client(scripted(answer(404, b'{"detail": "no route"}')))
+    with pytest.raises(NotFoundError, match="no list of users there; check base_url") as caught:
+        face.collect(client.users.list())
+    assert "no such user" not in str(caught.value)
+    # Past the end, some services say the same.
+    with pytest.raises(NotFoundError, match="no such user"):
+        face.call(client.users.page, 99)
+    face.close(client)
+
+
+def test_an_error_body_is_decompressed_and_else_as_it_came(face, scripted):
+    body = b"plain \xfe words"
+    packed = answer(404, gzip.compress(body), {"content-encoding": "gzip"})
+    error = failure(face, scripted(packed), NotFoundError)
+    assert error.body == body
+    assert error.request_id is None
+
+
+def test_an_error_whose_body_breaks_off_is_still_that_status(face, scripted):
+    server = scripted(b"HTTP/1.1 404 Not Found\r\ncontent-length: 500\r\n\r\nno such")
+    assert failure(face, server, NotFoundError).body == b"no such"
+
+
+def test_the_answers_of_the_mock_become_errors_too(face, backread_server):
+    client = face.client(backread_server)
+    with pytest.raises(NotFoundError) as caught:
+        face.call(client.users.get, 2)
+    assert b"unknown_user" in caught.value.body
+    with pytest.raises(NotFoundError):
+        face.call(client.messages.get, 42, 1)
+    with pytest.raises(NotFoundError, match="/external/users/2/messages"):
+        face.collect(client.messages.list(2))
+    stranger = face.kind(backread_server.url, "mock_of_another", backread_server.vendor)
+    with pytest.raises(AuthenticationError):
+        face.call(stranger.users.get, 42)
+    face.close(stranger)
+    other = face.kind(backread_server.url, backread_server.secret, "another")
+    with pytest.raises(StatusError, match="BACKREAD_VENDOR"):
+        face.call(other.users.page)
+    face.close(other)
+
+
+def test_a_walk_tries_again_and_its_report_counts_it(face, scripted):
+    page = answer(200, envelope([user(1), user(2)]))
+    listing = face.client(scripted(answer(503), HALF, page), max_retries=2).users.list()
+    assert [one.id for one in face.collect(listing)] == [1, 2]
+    assert listing.report.requests == 3
+    assert listing.report.pages == 1
+    assert listing.report.certificate == "snapshot"
+
+
+def test_the_last_failure_is_raised_and_carries_every_attempt(each_face, scripted):
+    server = scripted(answer(503, b"first"), HANG_UP, HALF, answer(500, b"last"))
+    error = failure(each_face, server, ServerError, max_retries=3)
+    assert (error.status_code, error.body) == (500, b"last")
+    assert [one.status for one in error.attempts] == [503, None, None, 500]
+    assert all(one.error for one in error.attempts)
+    assert all(one.seconds_taken >= 0 for one in error.attempts)
+    assert error.attempts[0].seconds_waited < 1
+    assert "4 attempts" in str(error)
+    assert len(server.requests) == 4
+
+
+def test_the_attempts_of_a_walk_s_error_are_those_of_the_request_that_failed(face, scripted):
+    page = answer(200, envelope([user(1)], total=200))
+    server = scripted(answer(503), page, answer(503), answer(403))
+    with pytest.raises(PermissionDeniedError) as caught:
+        face.collect(face.client(server, max_retries=2, max_concurrency=1).users.list())
+    assert len(server.requests) == 4
+    assert [one.status for one in caught.value.attempts] == [503, 403]
+
+
+@pytest.mark.parametrize("broken", [HANG_UP, RESET, b"\x16\x03\x01 no HTTP\r\n\r\n"])
+def test_a_connection_that_breaks_before_the_answer(face, scripted, broken):
+    error = failure(face, scripted(broken), ConnectError)
+    assert isinstance(error, ConnectionError)
+    assert [one.status for one in error.attempts] == [None]
+    assert "base_url" in str(error)
+
+
+def test_nobody_listens(face):
+    # Bound and not listening: no other process can take the port meanwhile.
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+
+        nowhere = Place()
+        nowhere.url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        error = failure(face, nowhere, ConnectError, max_retries=2)
+    assert len(error.attempts) == 3
+    assert "refused" in str(error).lower()
+
+
+def test_json_of_the_wrong_shape_is_not_tried_again(face, scripted):
+    server = scripted(answer(200, {"id": "42"}), FINE)
+    error = failure(face, server, DecodeError, max_retries=3)
+    assert len(server.requests) == 1
+    assert len(error.attempts) == 1
+
+
+def test_the_content_type_plays_no_part(face, scripted):
+    server = scripted(answer(200, user(42), content_type="text/html"))
+    assert face.get(server).id == 42
+
+
+@pytest.mark.parametrize("status", [201, 203, 206])
+def test_any_success_with_a_user_in_it_is_a_success(face, scripted, status):
+    server = scripted(answer(status, user(42)))
+    assert face.get(server).id == 42
+
+
+def test_an_error_in_the_middle_of_a_walk_comes_after_the_rows_before_it(each_face, scripted):
+    first = envelope([user(one) for one in range(1, 100)], total=150)
+    server = scripted(answer(200, first), answer(403))
+    listing = each_face.client(server).users.list()
+    seen: list[int] = []
+
+    async def read_async() -> None:
+        async for one in listing:
+            seen.append(one.id)
+
+    def read() -> None:
+        for one in listing:
+            seen.append(one.id)
+
+    with pytest.raises(PermissionDeniedError, match="offset=96"):
+        each_face.call(read if each_face.name == "sync" else read_async)
+    assert seen == list(range(1, 100))
+    report = listing.report
+    assert (report.requests, report.pages, report.rows) == (2, 1, 99)
+    assert report.certificate == "uncertified"
+    assert report.reason
+    assert report.ended_at is not None

@@ -1,0 +1,306 @@
+"""What is drawn in a notebook: text of strangers stays text, and what matters is seen first."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+pytest.importorskip("hypothesis")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backread import Mirror
+from backread._display.bubbles import conversation_html
+from backread._display.progress_bar import progress_html
+from backread._display.words import ago, duration
+from backread.mirror.conversation import Conversation
+from backread.mirror.report import SyncReport
+from backread.mirror.search import SearchHit, SearchResults
+from backread.models import Message, OtherSender, Page, WalkReport
+from helpers.hostile_text import ADDRESSES, HOSTILE, check, stranger, written
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+REPORT = WalkReport(
+    14, 12, 1_203, 1_200, 3, 1_190, 1_200, 1, 0, "linked", NOW, NOW + timedelta(seconds=75), None
+)
+SYNCED = SyncReport(
+    7, "full", True, 1_234, 20, 5_000, 3, 2, 400, 1, 12, 4, "snapshot", None,
+    {"snapshot": 19, "uncertified": 1}, (42,), NOW, NOW, 3_725.0, {"whole": 20}, 9, 1, "it broke",
+)  # fmt: skip
+
+texts = st.text(max_size=60) | st.sampled_from(HOSTILE)
+addresses = st.sampled_from(ADDRESSES) | st.text(max_size=40) | st.from_regex(r"https?://.{1,30}")
+
+
+def drawings(text: str, address: str | None) -> list[Any]:
+    user = stranger(text, address)
+    messages = tuple(written(number, text, address) for number in range(8))
+    return [
+        user,
+        *messages,
+        Page(9, 0, 1, (user,)),
+        Page(9, 0, 8, messages),
+        Page(9, 0, 1, ({text: text, "sender": {text: text}},)),
+        replace(REPORT, certificate="uncertified", reason=text),
+        replace(SYNCED, certificate="uncertified", certificate_reason=text, error=text),
+        Conversation(user, messages),
+    ]
+
+
+@settings(deadline=None)
+@given(texts, st.none() | addresses)
+def test_what_strangers_write_is_no_markup(text, address):
+    for thing in drawings(text, address):
+        drawn = check(thing._repr_html_())
+        assert drawn.links <= {address}
+
+
+def test_no_notebook_typesets_formulas_that_strangers_write(tmp_path, backread_mock):
+    """MathJax leaves out elements of these classes; version 2 of it, those of the second."""
+    formula = "$\\href{javascript:window.hit=1}{x}$"
+    hit = SearchHit(42, 1, NOW, "user", formula, formula, formula, ())
+    with backread_mock.client() as client:
+        shown = [
+            *drawings(formula, None),
+            SearchResults(formula, (hit,)),
+            client.users.list(),
+            Mirror(tmp_path / "chats"),
+        ]
+        drawn = [each._repr_html_() for each in shown]
+    for html in (*drawn, progress_html(formula, 0.5, [formula], live=True)):
+        [classes] = re.findall(r'^<div class="([^"]*)"', html)
+        assert {"mathjax_ignore", "tex2jax_ignore"} <= set(classes.split())
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_strangers_write_is_seen(text):
+    for thing in drawings(text, None):
+        if isinstance(thing, WalkReport | SyncReport | Conversation | Message) and len(text) < 100:
+            words = re.findall(r"\w+", re.sub(r"\x9b|[\x00-\x1f]", " ", text))
+            assert [word for word in words if word not in check(thing._repr_html_()).text] == []
+
+
+@settings(deadline=None)
+@given(texts)
+def test_no_drawing_holds_control_characters(text):
+    for thing in drawings(text, None):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", thing._repr_html_())
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_addresses_are_links_where_they_are_plain(address):
+    plain = {ADDRESSES[0], ADDRESSES[1], "https://files.example.com/%E2%80%AEgpj.exe"}
+    conversation = Conversation(stranger("Ada"), (written(1, "see here", address),))
+    drawn = check(conversation._repr_html_())
+    assert drawn.links == ({address} if address in plain else set())
+    assert "\u202e" not in drawn.text or address not in plain
+    message = check(conversation[0]._repr_html_())
+    assert message.links == drawn.links
+
+
+def test_a_link_says_its_host_and_tells_it_nothing():
+    drawn = check(Conversation(stranger("Ada"), (written(1, "a", ADDRESSES[0]),))._repr_html_())
+    assert "a b.pdf (files.example.com)" in drawn.text
+    assert drawn.attributes["rel"] == {"noopener noreferrer nofollow"}
+
+
+def test_nothing_is_fetched():
+    for thing in drawings("Ada", "https://files.example.com/x.png"):
+        html = thing._repr_html_()
+        assert not re.search(r"\bsrc\b|url\(|@import|<link|<img", html)
+
+
+# --- conversations --------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_drawn_as_a_chat():
+    talk = Conversation(
+        stranger("Ada"),
+        (
+            written(0, "Hello?", read_by_operator=False),
+            written(1, "Good morning", created_at=datetime(2024, 3, 2, 8, 5, tzinfo=UTC)),
+            written(5, "May I help?", auto_invitation=True, created_at=None),
+        ),
+    )
+    html = talk._repr_html_()
+    sides = re.findall(r'"br-message br-(\w+)"', html)
+    assert sides == ["user", "operator", "automatic"]
+    text = check(html).text
+    for said in ("3 messages", "2024-03-01 to 2024-03-02", "times in UTC", "Friday, 2024-03-01"):
+        assert said in text
+    assert "09:00 · not read by an operator" in text
+    assert "Saturday, 2024-03-02" in text
+    assert "automatic invitation" in text
+    assert "no time" in text
+
+
+def test_a_name_stands_once_over_messages_in_a_row():
+    talk = Conversation(stranger("Ada"), tuple(written(n, "x") for n in (0, 8, 12, 1, 16)))
+    assert conversation_html(talk).count('class="br-who"') == 3
+
+
+def test_times_are_in_utc():
+    east = datetime.fromisoformat("2024-03-02T01:30:00+05:00")
+    html = Conversation(stranger("Ada"), (written(0, "x", created_at=east),))._repr_html_()
+    assert 'datetime="2024-03-01T20:30:00Z">20:30<' in html
+
+
+def test_a_long_conversation_is_cut_and_says_so():
+    talk = Conversation(stranger("Ada"), tuple(written(n, f"number {n}") for n in range(1_500)))
+    text = check(talk._repr_html_()).text
+    assert "1,300 earlier messages not drawn" in text
+    assert "number 1299" not in text
+    assert "number 1300" in text
+    assert "number 1499" in text
+    rest = check(talk[:200]._repr_html_()).text
+    assert "not drawn" not in rest
+    assert "number 199" in rest
+
+
+def test_a_long_message_is_cut_and_says_so():
+    html = Conversation(stranger("Ada"), (written(0, "x"), written(0, "y" * 10**6)))._repr_html_()
+    assert len(html) < 20_000
+    assert "996,000 more characters in conversation[1].body" in html
+
+
+@pytest.mark.parametrize("character", ["y", "<", "\n", "\u202e"])
+def test_a_row_shows_the_begin_of_a_long_value_and_counts_the_rest(character):
+    long = character * 120_000
+    address = f"https://files.example.com/{long}"
+    sender = OtherSender("bot", None, {"deep": {"er": [long]}})
+    extra = {"own": [long], "name": {long: 1}}
+    for thing, values in (
+        (replace(stranger(long), extra=extra), 6),
+        (replace(written(0, long, address), sender=sender, extra=extra), 5),
+    ):
+        html = thing._repr_html_()
+        drawn = check(html).text
+        assert drawn.count(" more characters") >= values
+        assert "… 100,000 more characters" in drawn
+        assert max(map(len, re.split(" more characters", drawn))) < 25_000
+        assert address not in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u200b\u2060\ufeff",
+        " \n\t ",
+        "\u3164\u115f",
+        "\u202e\u2067",
+        "\ufff0\ufff9",
+        "\U0001bca0\U0001d173",
+    ],
+)
+def test_text_that_cannot_be_seen_says_so(text):
+    html = Conversation(stranger(text), (written(0, text), written(1, f"{text}.")))._repr_html_()
+    drawn = check(html).text
+    assert f"{len(text)} characters, none to be seen" in drawn
+    assert drawn.count("none to be seen") == 1
+    # The name of the sender is of the same kind.
+    assert "<bdi>user</bdi>" in html
+
+
+def test_control_characters_can_be_seen():
+    html = Conversation(stranger("Ada"), (written(0, "\x1c\x1f\x85"),))._repr_html_()
+    assert "none to be seen" not in html
+    assert "␜␟\ufffd" in html
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+def test_a_report_says_first_what_was_proved():
+    text = check(REPORT._repr_html_()).text
+    assert text.startswith("WalkReport ✓ linked")
+    for said in ("1,200 of 1,200, 3 repeats left out", "requests14", "1 min 15 s"):
+        assert said in text
+    unproved = replace(REPORT, certificate="uncertified", reason="2 rows short")
+    assert check(unproved._repr_html_()).text.startswith("WalkReport ! uncertified")
+    assert "2 rows short" in unproved._repr_html_()
+    for changes, said in (({"ended_at": None}, "not read to its end"),
+                          ({"started_at": None}, "not read yet")):  # fmt: skip
+        assert said in replace(REPORT, **changes)._repr_html_()
+
+
+def test_a_report_of_many_lists_names_a_few_users():
+    many = replace(
+        REPORT,
+        certificate="uncertified",
+        lists_by_certificate={"snapshot": 3_000, "uncertified": 25},
+        uncertified_users=tuple(range(25)),
+    )
+    text = check(many._repr_html_()).text
+    assert "3,000 snapshot, 25 uncertified" in text
+    assert "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 15 more" in text
+
+
+def test_a_sync_says_what_changed_and_what_was_not_proved():
+    text = check(SYNCED._repr_html_()).text
+    for said in ("users2032", "messages5,0004001", "✓ snapshot", "! uncertified 42", "gone12",
+                 "1 h 02 min, 1,234 requests", "it broke", "full, resumed"):  # fmt: skip
+        assert said in text
+
+
+def test_fields_are_there_by_their_names():
+    for thing in (REPORT, SYNCED):
+        html = thing._repr_html_()
+        for name in thing.__dataclass_fields__:
+            assert f">{name}</th>" in html
+
+
+def test_a_listing_says_how_it_is_read_and_asks_nothing(backread_mock):
+    client = backread_mock.client()
+    user_id = next(each for each in backread_mock.world.user_ids()
+                   if len(backread_mock.world.message_ids(each)) > 1)  # fmt: skip
+    listing = client.messages.list(user_id)
+    unread = check(listing._repr_html_()).text
+    assert unread.startswith(f"Listing of messages of user {user_id} not read yet")
+    assert "for message in listing" in unread
+    assert backread_mock.calls().count == 0
+    assert "await listing.to_polars()" in backread_mock.async_client().users.list()._repr_html_()
+    rows = listing.to_list()
+    read = check(listing._repr_html_()).text
+    assert "✓ snapshot" in read
+    assert f"rows{len(rows)} of {len(rows)}" in read
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 ms"),
+        (0.0814, "81 ms"),
+        (0.9996, "1.00 s"),
+        (12.34, "12.3 s"),
+        (59.96, "1 min 00 s"),
+        (125, "2 min 05 s"),
+        (3_600, "1 h 00 min"),
+        (86_399, "23 h 59 min"),
+        (93_600, "1 d 02 h"),
+    ],
+)
+def test_durations_are_readable(seconds, said):
+    assert duration(seconds) == said
+
+
+@settings(deadline=None)
+@given(texts, st.none() | st.floats(0, 1))
+def test_a_bar_is_markup_of_ours(text, fraction):
+    drawn = check(progress_html(text, fraction, [text], live=True))
+    assert ("value" in drawn.attributes) is (fraction is not None)
+    assert "progress" not in check(progress_html(text, fraction, [text], live=False)).tags
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (7_200, "2 hours ago"),
+        (-200, "just now"),
+        (-7_500, "2 h 05 min in the future, so a clock was wrong"),
+    ],
+)
+def test_what_is_still_to_come_is_not_taken_for_now(seconds, said):
+    assert ago(seconds) == said

@@ -1,0 +1,260 @@
+"""Who may read and write the files that are made: of mirrors, landings and outputs."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+import duckdb
+
+from backread import LandingError, Mirror, MirrorError, landing
+from backread.testing import MockServer
+from helpers.command_line import Done
+from helpers.file_modes import mode, modes_below, posix_only, umask
+from helpers.landed_run import land
+from helpers.mirrors import rows, sync
+
+pytestmark = posix_only
+
+Backread = Callable[..., Done]
+
+
+def make_mirror(folder: Path, server: MockServer) -> None:
+    sync(Mirror(folder), server)
+
+
+FOLDERS = {"mirror": make_mirror, "landing": land}
+each_folder = pytest.mark.parametrize("make", FOLDERS.values(), ids=FOLDERS)
+
+
+# --- modes ----------------------------------------------------------------------------------------
+
+
+def replace_definition(mirror: Mirror) -> None:
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+        connection.execute("UPDATE meta SET value = 'other' WHERE key = 'views_database'")
+
+
+@each_folder
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_a_folder_that_we_make_is_for_its_user_alone(make, server, tmp_path, mask):
+    folder = tmp_path / "above" / "folder"
+    with umask(mask):
+        make(folder, server)
+    assert mode(folder.parent) == 0o700
+    for name, found in modes_below(folder).items():
+        assert found == (0o700 if (folder / name).is_dir() else 0o600), name
+
+
+class Seen(dict[str, set[int]]):
+    """The modes below a mirror's folder, each time that a sync tells its progress."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        super().__init__()
+        self.mirror = mirror
+
+    def __call__(self, _: object) -> None:
+        for name, found in modes_below(self.mirror.folder).items():
+            self.setdefault(name, set()).add(found)
+
+
+def test_so_is_what_duckdb_writes_while_a_sync_runs(server, tmp_path):
+    """Its log, and where it puts what exceeds its memory."""
+    mirror = Mirror(tmp_path / "chats")
+    seen = Seen(mirror)
+
+    with umask(0o000):
+        for _ in range(2):
+            sync(mirror, server, on_progress=seen, mode="full")
+    assert {"mirror.duckdb.wal", "mirror.duckdb.tmp", "mirror.duckdb"} <= seen.keys()
+    assert set.union(*seen.values()) == {0o700, 0o600}
+
+
+@each_folder
+@pytest.mark.parametrize(("given", "files"), [(0o2770, 0o660), (0o750, 0o640), (0o711, 0o600)])
+def test_in_a_folder_that_was_there_files_take_its_mode(make, server, tmp_path, given, files):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    folder.chmod(given)
+    with umask(0o022):
+        make(folder, server)
+    for name, found in modes_below(folder).items():
+        assert found == (given if (folder / name).is_dir() else files), name
+
+
+def test_the_log_of_a_sync_takes_the_mode_of_the_folder(server, tmp_path):
+    """Someone else of the group must be able to go on where a killed sync was."""
+    (tmp_path / "chats").mkdir()
+    (tmp_path / "chats").chmod(0o2775)
+    mirror = Mirror(tmp_path / "chats")
+    seen = Seen(mirror)
+
+    sync(mirror, server, on_progress=seen)
+    assert seen["mirror.duckdb.wal"] == {0o664}
+    # What does not fit into memory is for nobody but those who may write.
+    assert seen["mirror.duckdb.tmp"] == {0o2770}
+
+
+def test_an_output_takes_the_mode_of_its_folder(backread, tmp_path):
+    for given, expected in ((0o700, 0o600), (0o755, 0o644), (0o2770, 0o660), (0o1777, 0o600)):
+        folder = tmp_path / f"{given:o}"
+        folder.mkdir()
+        folder.chmod(given)
+        outputs = [folder / name for name in ("a.json", "b.csv", "c.parquet", "d.json")]
+        for file, shape in zip(outputs[:3], ("json", "csv", "parquet"), strict=True):
+            assert backread("users", "--format", shape, "--output", file).code == 0
+        assert backread("probe", "--save", outputs[3], "--max-requests", 3).code == 0
+        assert [mode(file) for file in outputs] == [expected] * 4
+        assert sorted(folder.iterdir()) == outputs
+
+
+def test_a_replaced_file_keeps_its_mode(backread, server, tmp_path):
+    output = tmp_path / "users.json"
+    output.touch()
+    output.chmod(0o444)
+    assert backread("users", "--output", output).code == 0
+    assert output.stat().st_size
+    assert mode(output) == 0o444
+
+    mirror = Mirror(tmp_path / "chats")
+    sync(mirror, server)
+    views = mirror.folder / "chats.duckdb"
+    views.chmod(0o640)
+    # What a program of another version left there is no database of today's views.
+    replace_definition(mirror)
+    before = views.stat().st_ino
+    sync(mirror, server, mode="full")
+    assert (mode(views), views.stat().st_ino != before) == (0o640, True)
+
+
+def test_a_query_too_large_for_memory_writes_for_its_user_alone(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mirror = Mirror(tmp_path / "chats")
+    sync(mirror, server)
+    [(place,)] = rows(mirror, "SELECT current_setting('temp_directory')")
+    assert Path(place).is_absolute()
+    assert mode(Path(place)) == 0o700
+    assert [each.name for each in tmp_path.iterdir()] == ["chats"]
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@each_folder
+@pytest.mark.parametrize("given", [0o755, 0o777])
+def test_a_new_folder_that_its_file_system_opens_to_others_is_refused(
+    make, server, tmp_path, monkeypatch, given
+):
+    """As FAT, NTFS and SMB mounts do, which ignore the mode."""
+    real = Path.mkdir
+    monkeypatch.setattr(Path, "mkdir", lambda self, *_, **__: real(self) or self.chmod(given))
+    folder = tmp_path / "folder"
+    with pytest.raises(
+        (MirrorError, LandingError, OSError),
+        match=rf"{given:04o}.* read its files; mount .* umask=077",
+    ) as caught:
+        make(folder, server)
+    assert len(str(caught.value).splitlines()) == 1
+    assert not folder.exists()
+
+
+@each_folder
+@pytest.mark.parametrize("given", [0o777, 0o1777, 0o702])
+def test_a_folder_that_everyone_may_write_to_is_refused(make, server, tmp_path, given):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    folder.chmod(given)
+    before = sum(server.counts().values())
+    with pytest.raises(
+        (MirrorError, LandingError, OSError),
+        match=r"every user .* may write .*chmod o-w.*new folder",
+    ) as caught:
+        make(folder, server)
+    assert len(str(caught.value).splitlines()) == 1
+    assert list(folder.iterdir()) == []
+    if make is not land:  # which was given a plan, and that is what was read
+        assert sum(server.counts().values()) == before
+    # As the error says, a new folder in it will do.
+    make(folder / "new", server)
+    assert mode(folder / "new") == 0o700
+
+
+def test_an_output_where_everyone_may_replace_it_is_refused(backread, server, tmp_path):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    before = sum(server.counts().values())
+    done = backread("users", "--output", folder / "out.json")
+    assert done.code == 2
+    assert "every user of this machine may write to" in done.line
+    assert sum(server.counts().values()) == before
+    done = backread("probe", "--max-requests", 3, "--save", folder / "out.json")
+    assert done.code == 2
+    assert "every user of this machine may write to" in done.error
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["sync.lock", "mirror.duckdb", "published", "mirror.duckdb.tmp"])
+def test_a_link_in_the_place_of_a_file_of_the_mirror_is_refused(server, tmp_path, name):
+    target = tmp_path / "target"
+    folder = tmp_path / "chats"
+    folder.mkdir()
+    (folder / name).symlink_to(target)
+    with pytest.raises(MirrorError, match=rf"{name} is a symbolic link.*remove it"):
+        sync(Mirror(folder), server)
+    assert not target.exists()
+    target.mkdir()
+    with pytest.raises(MirrorError, match=rf"{name} is a symbolic link.*remove it"):
+        sync(Mirror(folder), server)
+    assert list(target.iterdir()) == []
+
+
+def test_a_manifest_that_is_a_link_is_refused(server, tmp_path):
+    mirror = Mirror(tmp_path / "chats")
+    sync(mirror, server)
+    manifest = mirror.folder / "published" / "current" / "snapshot.json"
+    moved = manifest.rename(tmp_path / "elsewhere.json")
+    before = moved.read_bytes()
+    manifest.symlink_to(moved)
+    for use in (lambda: mirror.sql("SELECT 1"), lambda: sync(mirror, server)):
+        with pytest.raises(MirrorError, match=r"snapshot\.json is a symbolic link"):
+            use()
+    assert moved.read_bytes() == before
+
+    committed = land(tmp_path / "landing", server)
+    manifest = tmp_path / "landing" / "manifests" / f"{committed.number:08}.json"
+    manifest.symlink_to(manifest.rename(tmp_path / "landed.json"))
+    with pytest.raises(LandingError, match=r"json is a symbolic link"):
+        landing.runs(tmp_path / "landing")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "device", "folder"])
+def test_an_output_that_is_no_plain_file_is_refused(backread, server, tmp_path, kind):
+    output, target = tmp_path / "users.json", tmp_path / "target"
+    if kind == "link":
+        target.write_text("before")
+        output.symlink_to(target)
+    elif kind == "dangling link":
+        output.symlink_to(target)
+    elif kind == "pipe":
+        os.mkfifo(output)
+    elif kind == "device":
+        if os.geteuid() != 0 or not Path("/dev/null").is_char_device():
+            pytest.skip("root can write there, and only root")
+        output = Path("/dev/null")
+    else:
+        output.mkdir()
+    before, kept = sum(server.counts().values()), output.lstat().st_ino
+    done = backread("users", "--output", output)
+    assert done.code == 2
+    word = {"link": "symbolic link", "dangling link": "symbolic link", "folder": "directory"}
+    assert word.get(kind, "not a regular file") in done.line
+    assert sum(server.counts().values()) == before
+    assert output.lstat().st_ino == kept
+    assert not target.exists() or target.read_text() == "before"

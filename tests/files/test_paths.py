@@ -1,0 +1,267 @@
+"""Paths as people write them: they work wherever one is given, or give one clear error."""
+
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from backread import Client, ConfigurationError, LandingError, Mirror, MirrorError, landing, plan
+from backread.testing import MockServer
+from helpers.command_line import Done, posix_only
+from helpers.mirrors import rows, sync
+
+Backread = Callable[..., Done]
+
+NOT_UTF8 = os.fsdecode(b"n\xffme")
+NAMES = [
+    "with space",
+    "it's",
+    'a"b',
+    "a*b",
+    "[1]",
+    "{a,b}",
+    "a;b",
+    "$HOME",
+    "-x",
+    "a%20b",
+    "a#b",
+    "line\nbreak",
+    "Ünïcødé 多",
+]
+"""Names that work everywhere."""
+WILD = ["a?b", "a\\b", NOT_UTF8]
+"""Names that DuckDB takes for other ones, or not at all."""
+
+odd_names = pytest.mark.parametrize("name", NAMES, ids=ascii)
+wild_names = pytest.mark.parametrize("name", WILD, ids=ascii)
+
+
+def client_of(server: MockServer, **options: Any) -> Client:
+    return server.client(**options)
+
+
+def land(folder: Any, server: MockServer) -> int:
+    with client_of(server) as client:
+        planned = plan(client, shards=1)
+        landing.begin(folder, planned)
+        landed = [landing.land(folder, shard, client=client) for shard in planned]
+        run = landing.commit(folder, planned.plan_id, landed)
+        assert landing.runs(folder) == [run]
+        found: int = landing.dataset(folder, run).count_rows()
+        assert found == run.rows
+        return found
+
+
+def one_line(error: BaseException) -> str:
+    """The message, which is one line that any terminal can show."""
+    text = str(error)
+    assert text.isprintable(), text
+    text.encode()
+    return text
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@posix_only
+@odd_names
+def test_a_mirror_and_a_landing_may_have_any_name(server, tmp_path, name):
+    mirror = Mirror(tmp_path / name / "chats")
+    for _ in range(2):
+        sync(mirror, server)
+        assert rows(mirror, "SELECT count(*) FROM users") == [(120,)]
+        assert rows(mirror, "SELECT count(*) > 0 FROM messages") == [(True,)]
+    assert land(tmp_path / name / "landing", server)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+@posix_only
+@wild_names
+def test_a_mirror_below_a_name_that_duckdb_reads_otherwise_is_refused(server, tmp_path, name):
+    before = sum(server.counts().values())
+    with pytest.raises(MirrorError, match=r"DuckDB cannot use a path .*; rename") as caught:
+        sync(Mirror(tmp_path / name / "chats"), server)
+    one_line(caught.value)
+    assert list(tmp_path.iterdir()) == []
+    assert sum(server.counts().values()) == before
+
+
+@posix_only
+def test_a_landing_needs_a_name_that_is_utf_8(server, tmp_path):
+    assert land(tmp_path / "a?b", server)
+    assert land(tmp_path / "a\\b", server)
+    with pytest.raises(LandingError, match=r"n\\xffme: pyarrow only supports UTF-8 names") as e:
+        landing.runs(tmp_path / NOT_UTF8)
+    one_line(e.value)
+
+
+@posix_only
+@pytest.mark.parametrize("name", NAMES + WILD, ids=ascii)
+def test_files_may_have_any_name(backread, server, tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    for shape in ("json", "csv", "parquet"):
+        output = folder / f"{name}.{shape}"
+        assert backread("users", "--format", shape, f"--output={output}").code == 0
+        assert output.stat().st_size
+    profile = folder / f"{name}.profile"
+    assert backread("probe", "--max-requests", 3, f"--save={profile}").code == 0
+    assert backread("probe", "--max-requests", 3, f"--against={profile}").code in (0, 8)
+    secret = folder / f"{name}.secret"
+    secret.write_text(server.secret)
+    assert backread("user", 42, f"--secret-file={secret}").code in (0, 3)
+    done = backread("users", f"--output={folder / name / 'missing'}")
+    assert done.code == 2
+    assert done.line.isprintable()
+    assert "cannot be written: No such file" in done.line
+
+
+@posix_only
+@odd_names
+def test_a_mirror_of_any_name_on_the_command_line(backread, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert backread("sync", "--", name).code == 0
+    assert backread("runs", "--", name).code == 0
+
+
+# --- home, and the working directory --------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home folder, and another one that is the working directory."""
+    for name in ("home", "work"):
+        (tmp_path / name).mkdir()
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "home"
+
+
+def test_a_tilde_is_the_home_folder(backread, server, home):
+    mirror = Mirror("~/chats")
+    assert mirror.folder == home / "chats"
+    sync(mirror, server)
+    assert rows(Mirror(Path("~/chats")), "SELECT count(*) FROM users") == [(120,)]
+    assert backread("runs", "~/chats").code == 0
+    assert land("~/landing", server)
+    assert backread("users", "--output=~/users.json").code == 0
+    assert backread("probe", "--max-requests", 3, "--save=~/profile.json").code == 0
+    assert backread("probe", "--max-requests", 3, "--against=~/profile.json").code in (0, 8)
+    (home / "secret").write_text(server.secret)
+    assert backread("users", "--limit", 1, "--secret-file=~/secret").code == 0
+    with client_of(server) as client:
+        [shard] = plan(client, shards=1)
+    assert shard.read(secret_file="~/secret").to_list()
+    missing = str(home / "ca.pem").replace("\\", ".")
+    with pytest.raises(ConfigurationError, match=missing):
+        client_of(server, ca_bundle="~/ca.pem")
+    found = {"chats", "landing", "users.json", "profile.json", "secret"}
+    assert {each.name for each in home.iterdir()} == found
+    assert list(Path.cwd().iterdir()) == []
+
+
+@posix_only
+def test_a_home_that_is_not_known_is_an_error(backread, home):
+    for make in (Mirror, landing.runs):
+        with pytest.raises(
+            (MirrorError, LandingError), match=r"home folder .* unknown.*whole path"
+        ):
+            make("~no-such-user/chats")
+    done = backread("users", "--output", "~no-such-user/x")
+    assert (done.code, "is unknown" in done.line) == (2, True)
+    # A name may begin so, after all.
+    assert backread("users", "--output", "./~no-such-user").code == 0
+    assert [each.name for each in Path.cwd().iterdir()] == ["~no-such-user"]
+
+
+def test_a_dot_before_a_tilde_is_this_folder(backread, server, home):
+    here = Path.cwd()
+    assert backread("sync", "./~/chats").code == 0
+    assert backread("export", "./~/chats", "./~/out.csv", "--table", "users").code == 0
+    (here / "~" / "secret").write_text(server.secret)
+    assert backread("users", "--limit", 1, "--secret-file", "./~/secret").code == 0
+    assert {each.name for each in (here / "~").iterdir()} == {"chats", "out.csv", "secret"}
+    assert backread("sync", "./~no-such-user").code == 0
+    assert {each.name for each in here.iterdir()} == {"~", "~no-such-user"}
+    assert list(home.iterdir()) == []
+
+
+def test_a_relative_mirror_stays_where_it_was(server, tmp_path, home, monkeypatch):
+    mirror = Mirror("chats")
+    assert mirror == Mirror(tmp_path / "work" / "chats")
+    monkeypatch.chdir(home)
+    sync(mirror, server, on_progress=lambda _: os.chdir(tmp_path))
+    assert rows(mirror, "SELECT count(*) FROM users") == [(120,)]
+    assert rows(pickle.loads(pickle.dumps(mirror)), "SELECT 1") == [(1,)]
+    assert [each.name for each in (tmp_path / "work").iterdir()] == ["chats"]
+    assert list(home.iterdir()) == []
+
+
+# --- what is no path here -------------------------------------------------------------------------
+
+URIS = ["s3://bucket/chats", "S3:/bucket/chats", "gs://bucket", "https://host/chats"]
+
+
+@pytest.mark.parametrize("uri", URIS)
+def test_a_uri_says_what_is_not_supported_and_what_to_do(backread, server, home, uri):
+    before = sum(server.counts().values())
+    with pytest.raises(MirrorError, match=r"not a local path.*backread\.landing") as caught:
+        Mirror(uri)
+    assert uri in one_line(caught.value)
+    with client_of(server) as client:
+        planned = plan(client, shards=1)
+    with pytest.raises(LandingError, match="pass the URI as a str: a Path drops"):
+        landing.begin(Path(uri), planned)
+    before = sum(server.counts().values())
+    for option in ("ca_bundle",):
+        with pytest.raises(ConfigurationError, match=rf"{option}: .*copy it to this machine"):
+            client_of(server, **{option: uri})
+    for arguments, advice in (
+        (("sync", uri), "name a folder here, and copy it there afterwards"),
+        (("demo", uri), "name a folder here"),
+        (("users", "--output", uri), "write to stdout and pipe it there"),
+        (("probe", "--save", uri), "write to stdout and pipe it there"),
+        (("probe", "--against", uri), "copy it to this machine"),
+        (("users", "--secret-file", uri), "copy it to this machine"),
+        (("users", "--ca-bundle", uri), "copy it to this machine"),
+        (("sync", "chats", "--profile", uri), "copy it to this machine"),
+        (("mock", "--world", uri), "copy it to this machine"),
+    ):
+        done = backread(*arguments)
+        assert done.code == 2, arguments
+        assert f"{uri} is not a local path; {advice}" in done.line
+    assert sum(server.counts().values()) == before
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_the_uri_of_a_file_is_told_apart(home):
+    with pytest.raises(MirrorError, match="file:///data/chats is a URI; pass only its path"):
+        Mirror("file:///data/chats")
+
+
+def test_a_name_with_a_colon_is_no_uri(backread, home):
+    if os.name != "nt":
+        assert backread("users", "--output", "notes:today.json").code == 0
+        assert [each.name for each in Path.cwd().iterdir()] == ["notes:today.json"]
+
+
+@pytest.mark.parametrize(("path", "problem"), [("", "empty"), ("a\0b", r"a\\x00b: .*NUL")])
+def test_an_empty_path_and_nul_are_errors(server, home, path, problem):
+    with pytest.raises(MirrorError, match=problem) as caught:
+        Mirror(path)
+    one_line(caught.value)
+    with pytest.raises(ConfigurationError, match=problem):
+        client_of(server, ca_bundle=path)
+    with client_of(server) as client:
+        [shard] = plan(client, shards=1)
+    with pytest.raises(ConfigurationError, match=problem):
+        shard.read(secret_file=path)

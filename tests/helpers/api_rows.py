@@ -1,0 +1,127 @@
+"""Rows as the interface shows them, and services over such rows that page in odd ways."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from backread.models import WalkReport
+from backread.testing import Audit, Lane
+from helpers.scripted_server import Request, answer
+
+Row = dict[str, Any]
+Service = Callable[[Request], bytes]
+
+
+def user(identifier: Any, **changes: Any) -> Row:
+    """A user with all fields of interface 2.1."""
+    return {
+        "id": identifier,
+        "name": f"User {identifier}",
+        "email": f"user{identifier}@example.com",
+        "reference": "r-1",
+        "created_at": "2024-03-05T09:31:07.042Z",
+        "updated_at": "2024-03-06T10:00:00.000Z",
+        "online_at": "2024-03-07T11:00:00.000Z",
+        "last_url": "https://example.com/",
+        "user_attributes": [{"name": "plan", "value": "pro"}],
+        **changes,
+    }
+
+
+def message(identifier: Any, **changes: Any) -> Row:
+    """A message of an operator with all fields of interface 2.2."""
+    return {
+        "id": identifier,
+        "body": f"Message {identifier}",
+        "read_by_user": True,
+        "read_by_operator": False,
+        "created_at": "2024-03-05T09:31:07.042Z",
+        "file_url": None,
+        "auto_invitation": False,
+        "sender_type": "operator",
+        "sender": {
+            "id": 3,
+            "forename": "Grace",
+            "surname": "Hopper",
+            "email": "grace@example.com",
+            "picture_thumb_url": None,
+        },
+        **changes,
+    }
+
+
+def users(count: int) -> list[Row]:
+    """Users with the ids 1 to ``count``."""
+    return [user(identifier) for identifier in range(1, count + 1)]
+
+
+def envelope(
+    rows: Sequence[Any],
+    *,
+    key: str = "users",
+    limit: Any = 99,
+    offset: Any = 0,
+    total: Any = ...,
+) -> Row:
+    """A list response (interface 2.3); ``total`` is the number of rows unless it is given."""
+    return {
+        "limit": limit,
+        "offset": offset,
+        "total": len(rows) if total is ... else total,
+        key: list(rows),
+    }
+
+
+def paged(
+    rows: Sequence[Any],
+    *,
+    key: str = "users",
+    at_most: int = 99,
+    sent: int | None = None,
+    total: Any = ...,
+) -> Service:
+    """A service over one list, and over each row by its id.
+
+    ``at_most`` is the largest limit it applies, which it says; ``sent`` the most rows it sends,
+    which it does not say; ``total`` what it claims, instead of the truth.
+    """
+
+    def service(request: Request) -> bytes:
+        *_, last = request.path.split("/")
+        if last != key:
+            named = [row for row in rows if str(row["id"]) == last]
+            return answer(200, named[0]) if named else answer(404, b"no such row")
+        offset, limit = int(request.query["offset"]), min(int(request.query["limit"]), at_most)
+        page = rows[offset : offset + min(limit, sent or limit)]
+        claimed = len(rows) if total is ... else total
+        return answer(200, envelope(page, key=key, limit=limit, offset=offset, total=claimed))
+
+    return service
+
+
+def ids(rows: Sequence[Any]) -> list[Any]:
+    """The ids of models or of dicts."""
+    return [row["id"] if isinstance(row, dict) else row.id for row in rows]
+
+
+def walk(face: Any, server: Any, **options: Any) -> tuple[list[int], WalkReport]:
+    """The ids that a walk over the users gives, and its report."""
+    listing = face.client(server, max_retries=0).users.list(**options)
+    return ids(face.collect(listing)), listing.report
+
+
+def offsets(server: Any) -> list[int]:
+    return [int(request.query["offset"]) for request in server.requests]
+
+
+def audited(face: Any, lane: Lane, user_id: int | None = None, **options: Any) -> tuple[Audit, Any]:
+    """The audit and the report of a walk over users, or a user's messages, as they change.
+
+    No row may be missing, and all changes must have come.
+    """
+    client = face.client(lane)
+    whose = () if user_id is None else (user_id,)
+    listing = (client.messages if whose else client.users).list(*whose, **options)
+    audit = lane.audit(ids(face.collect(listing)), messages_of=user_id)
+    assert audit.ok
+    assert lane.waiting == 0
+    return audit, listing.report

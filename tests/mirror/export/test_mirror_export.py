@@ -1,0 +1,566 @@
+"""`Mirror.export`: each format read back by another tool, and which rows it has."""
+
+import csv
+import json
+import sqlite3
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import MirrorError
+from backread.mirror import ExportReport, Mirror
+from helpers.export_rows import (
+    ALICE,
+    BOB,
+    EXTRA,
+    FIRST,
+    GONE,
+    GUARDED,
+    SECOND,
+    SILENT,
+    TEXTS,
+    fill,
+    keys,
+)
+from helpers.mirrors import BatchSource, batch
+
+duckdb = pytest.importorskip("duckdb")
+pyarrow = pytest.importorskip("pyarrow")
+
+TABLES = ("users", "messages", "conversations")
+EVERY = (*TABLES, "lists", "rejects", "runs")
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    return fill(tmp_path_factory.mktemp("it's [a] {folder}") / "chats")
+
+
+def column(mirror: Mirror, name: str, table: str = "messages") -> list[Any]:
+    """A column as the mirror has it, without deleted rows, in the order of the key."""
+    key = "user_id, id" if table == "messages" else "id"
+    query = f"SELECT {name} FROM {table} WHERE deleted_at IS NULL ORDER BY {key}"
+    return [each for (each,) in mirror.sql(query).fetchall()]
+
+
+def sqlite_rows(path: Path, query: str) -> list[Any]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+# --- formats --------------------------------------------------------------------------------------
+
+
+def test_parquet_has_the_rows_and_types_of_the_mirror(mirror, tmp_path):
+    import pyarrow.parquet
+
+    report = mirror.export(tmp_path / "out", format="parquet", tables=EVERY, deleted=True)
+    assert {file.name for file in report.files} == {f"{name}.parquet" for name in EVERY}
+    for name in EVERY:
+        read = pyarrow.parquet.read_table(tmp_path / "out" / f"{name}.parquet")
+        expected = mirror.table(name).to_arrow()
+        assert read.schema.names == expected.schema.names
+        assert read.num_rows == expected.num_rows == report.rows[name]
+        assert duckdb.sql("FROM read EXCEPT FROM expected").fetchall() == []
+        assert [str(kind) for kind in duckdb.sql("FROM read").types] == [
+            str(kind) for kind in mirror.sql(f"FROM {name}").types
+        ]
+
+
+def test_parquet_has_the_same_schema_whatever_the_rows_are(mirror, tmp_path):
+    import pyarrow.parquet
+
+    def schemas(of: Mirror, name: str) -> dict[str, Any]:
+        of.export(tmp_path / name, format="parquet", tables=EVERY)
+        return {
+            table: pyarrow.parquet.read_schema(tmp_path / name / f"{table}.parquet")
+            for table in EVERY
+        }
+
+    empty = Mirror(tmp_path / "empty")
+    BatchSource(batch(swept="snapshot")).sync_into(empty.folder)
+    full = Mirror(tmp_path / "full")
+    BatchSource(batch([{"id": 1, "name": "Ada"}], swept="snapshot")).sync_into(full.folder)
+    expected = schemas(mirror, "usual")
+    assert schemas(empty, "none") == schemas(full, "one") == expected
+    assert all(field.nullable for schema in expected.values() for field in schema)
+
+
+def test_csv_texts_stay_whole_where_semicolons_and_tabs_split_too(tmp_path):
+    mirror, text = Mirror(tmp_path / "chats"), "hi;=1+1\t=2+2"
+    users = batch([{"id": 1, "name": text}], swept="snapshot")
+    BatchSource(users).sync_into(mirror.folder)
+    mirror.export(tmp_path / "users.csv", tables=["users"])
+    content = (tmp_path / "users.csv").read_text(encoding="utf-8")
+    assert f',"{text}",' in content
+
+
+def test_csv_has_each_text_and_no_formula(mirror, tmp_path):
+    report = mirror.export(tmp_path / "out", format="csv")
+    with (tmp_path / "out" / "messages.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows.sort(key=lambda row: (int(row["user_id"]), int(row["id"])))
+    bodies = [row["body"] for row in rows]
+    expected = [f"'{text}" if text in GUARDED else text for text in TEXTS]
+    assert bodies == [*expected, "hello", ""]
+    assert report.guarded_cells == len(GUARDED) + 1 + 1  # Alice's name, in two tables
+    assert {row["created_at"] for row in rows} == {
+        "2024-01-01T12:00:00.000000Z",
+        "2024-02-01T00:00:00.123456Z",
+        "",
+    }
+    assert {row["read_by_user"] for row in rows} == {"true", ""}
+    with (tmp_path / "out" / "users.csv").open(encoding="utf-8", newline="") as file:
+        users = {int(row["id"]): row for row in csv.DictReader(file)}
+    assert users[ALICE]["name"] == "'=Alice"
+    assert json.loads(users[ALICE]["user_attributes"])[0]["extra"] == {"a": 1}
+    assert json.loads(users[ALICE]["extra"]) == json.loads(EXTRA)
+    # A null is an empty cell, an empty text a quoted one.
+    assert ',"",' in (tmp_path / "out" / "messages.csv").read_text(encoding="utf-8")
+
+
+def test_pandas_reads_times_with_and_without_a_fraction(mirror, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    mirror.export(tmp_path / "messages.csv", tables=["messages"])
+    mirror.export(tmp_path / "messages.jsonl", tables=["messages"])
+    frame = pandas.read_csv(tmp_path / "messages.csv", parse_dates=["created_at"])
+    assert isinstance(frame["created_at"].dtype, pandas.DatetimeTZDtype)
+    assert set(frame["created_at"].dropna()) == {FIRST, SECOND}
+    lines = (tmp_path / "messages.jsonl").read_bytes().splitlines()
+    texts = {json.loads(line)["created_at"] for line in lines} - {None}
+    assert set(pandas.to_datetime(sorted(texts))) == {FIRST, SECOND}
+
+
+def test_raw_csv_has_texts_as_they_are_and_excel_a_mark(mirror, tmp_path):
+    path = tmp_path / "users.csv"
+    report = mirror.export(path, tables=["users"], raw_csv=True, excel=True)
+    assert report.guarded_cells == 0
+    assert path.read_bytes().startswith(b'\xef\xbb\xbfid,"name",')
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        names = {int(row["id"]): row["name"] for row in csv.DictReader(file)}
+    assert names == {ALICE: "=Alice", BOB: "", SILENT: ""}
+
+
+def test_json_lines_have_nested_values_and_null(mirror, tmp_path):
+    mirror.export(tmp_path / "out", format="jsonl", tables=EVERY)
+    read = {
+        name: [
+            json.loads(line)
+            for line in (tmp_path / "out" / f"{name}.jsonl").read_bytes().split(b"\n")[:-1]
+        ]
+        for name in EVERY
+    }
+    users = {row["id"]: row for row in read["users"]}
+    assert users[ALICE]["user_attributes"] == [
+        {"name": "plan", "value": "=2+2", "extra": {"a": 1}},
+        {"name": "x", "value": None, "extra": None},
+    ]
+    assert users[ALICE]["extra"] == json.loads(EXTRA)
+    assert users[BOB]["user_attributes"] == []
+    assert users[SILENT]["user_attributes"] is None
+    bodies = {(row["user_id"], row["id"]): row["body"] for row in read["messages"]}
+    assert bodies == {
+        **{(ALICE, place): text for place, text in enumerate(TEXTS)},
+        (BOB, 1): "hello",
+        (BOB, 2): None,
+    }
+    assert read["rejects"][0]["json"] == {"id": "?"}
+    assert read["runs"][0]["lists_by_certificate"] == {"snapshot": 4}
+
+
+def test_sqlite_has_typed_rows_and_keys(mirror, tmp_path):
+    path = tmp_path / "chats.db"
+    report = mirror.export(path, tables=EVERY)
+    assert report.format == "sqlite"
+    rows = sqlite_rows(path, "SELECT body FROM messages ORDER BY user_id, id")
+    assert rows == [(each,) for each in column(mirror, "body")]
+    kinds = "SELECT typeof(id), typeof(created_at), name, extra FROM users WHERE id = 1"
+    assert sqlite_rows(path, kinds) == [("integer", "text", "=Alice", EXTRA)]
+    moments = "SELECT strftime('%s', created_at) FROM messages WHERE user_id = 2 AND id = 1"
+    assert sqlite_rows(path, moments) == [(str(int(SECOND.timestamp())),)]
+    plan = sqlite_rows(path, "EXPLAIN QUERY PLAN SELECT * FROM messages WHERE user_id = 1")
+    assert "messages_key" in plan[0][3]
+    held = sqlite_rows(path, "SELECT user_attributes ->> '$[0].extra.a' FROM users WHERE id = 1")
+    assert held == [(1,)]
+
+
+def test_times_in_sqlite_sort_and_compare_as_times(tmp_path):
+    at = datetime(2024, 3, 5, 10, tzinfo=UTC)
+    times = [at, at + timedelta(milliseconds=237), at + timedelta(seconds=1), None]
+    said = [{"user_id": 1, "id": 7 - each, "created_at": time} for each, time in enumerate(times)]
+    small = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], said, swept="snapshot")).sync_into(small.folder)
+    path = tmp_path / "chats.db"
+    small.export(path)
+    assert sqlite_rows(path, "SELECT id, created_at FROM messages ORDER BY created_at") == [
+        (4, None),
+        (7, "2024-03-05T10:00:00.000000Z"),
+        (6, "2024-03-05T10:00:00.237000Z"),
+        (5, "2024-03-05T10:00:01.000000Z"),
+    ]
+    between = "created_at >= '2024-03-05T10:00:00' AND created_at < '2024-03-05T10:00:01'"
+    assert len(sqlite_rows(path, f"SELECT 1 FROM messages WHERE {between}")) == 2
+
+
+def test_duckdb_has_the_tables_in_a_version_that_others_open(mirror, tmp_path):
+    path = tmp_path / "chats.duckdb"
+    mirror.export(path, tables=EVERY, deleted=True)
+    # Bytes 12 to 20 of a DuckDB file are its storage version; DuckDB 1.0 wrote and reads 64.
+    assert int.from_bytes(path.read_bytes()[12:20], "little") == 64
+    with duckdb.connect(path, read_only=True) as connection:
+        for name in EVERY:
+            expected = mirror.table(name).to_arrow()  # noqa: F841
+            assert connection.sql(f"FROM {name} EXCEPT FROM expected").fetchall() == []
+            [(count,)] = connection.sql(f"SELECT count(*) FROM {name}").fetchall()
+            assert count == mirror.table(name).num_rows
+    # The reader is as before.
+    assert mirror.sql("SHOW DATABASES").fetchall() == [("memory",)]
+
+
+def test_xlsx_has_typed_cells(mirror, tmp_path):
+    pytest.importorskip("xlsxwriter")
+    openpyxl = pytest.importorskip("openpyxl")
+    report = mirror.export(tmp_path / "chats.xlsx", tables=EVERY)
+    book = openpyxl.load_workbook(tmp_path / "chats.xlsx")
+    assert book.sheetnames == list(EVERY)
+    head, *rows = book["messages"].iter_rows()
+    names = [cell.value for cell in head]
+    assert names == mirror.table("messages").columns
+    found = {
+        (row[names.index("user_id")].value, row[names.index("id")].value): dict(
+            zip(names, row, strict=True)
+        )
+        for row in rows
+    }
+    assert not [cell for row in rows for cell in row if cell.data_type == "f" or cell.hyperlink]
+    for place, text in enumerate(TEXTS):
+        cell = found[ALICE, place]["body"]
+        lines = text.replace("\r\n", "\n").replace("\r", "\n")
+        legal = "".join("\ufffd" if c in "\x00\x1b\uffff" else c for c in lines)
+        shown = openpyxl.utils.escape.unescape(cell.value or "")
+        assert shown == legal, text
+        assert not isinstance(cell.value, (int, float))
+    assert report.replaced_cells == sum(any(c in "\x00\x1b\uffff" for c in text) for text in TEXTS)
+    assert found[BOB, 1]["created_at"].value == SECOND.replace(tzinfo=None, microsecond=123000)
+    assert found[ALICE, 0]["read_by_user"].value is True
+    [_, *users] = book["users"].iter_rows(values_only=True)
+    # Excel would show 4611686018427387904 with 15 digits.
+    assert {row[0] for row in users} == {ALICE, BOB, str(SILENT)}
+
+
+def test_xlsx_line_ends_are_line_ends_to_pandas(mirror, tmp_path):
+    pytest.importorskip("xlsxwriter")
+    pytest.importorskip("openpyxl")
+    pandas = pytest.importorskip("pandas")
+    mirror.export(tmp_path / "chats.xlsx", tables=["messages"])
+    bodies = pandas.read_excel(tmp_path / "chats.xlsx")["body"]
+    assert "first\nsecond\nthird" in set(bodies)
+
+
+def test_xlsx_columns_are_wide_enough_and_have_filters(mirror, tmp_path):
+    pytest.importorskip("xlsxwriter")
+    openpyxl = pytest.importorskip("openpyxl")
+    mirror.export(tmp_path / "chats.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "chats.xlsx")
+    for sheet in book:
+        header = [cell.value for cell in sheet[1]]
+        # openpyxl keeps neighbours of the same width as one group.
+        groups = sheet.column_dimensions.values()
+        widths = [each.width for each in groups for _ in range(each.min, each.max + 1)]
+        assert all(width > len(name) for name, width in zip(header, widths, strict=True))
+        times = [width for name, width in zip(header, widths, strict=True) if name.endswith("_at")]
+        assert times
+        assert min(times) >= len("2026-11-30 12:34:56")
+        assert sheet.auto_filter.ref == sheet.dimensions
+
+
+def test_xlsx_has_times_that_excel_lacks_as_text(tmp_path):
+    pytest.importorskip("xlsxwriter")
+    openpyxl = pytest.importorskip("openpyxl")
+    last = datetime(9999, 12, 31, 23, 59, 59, 999_499, UTC)
+    times = [datetime(1899, 12, 31, tzinfo=UTC), last, last.replace(microsecond=999_500)]
+    said = [{"user_id": 1, "id": n, "created_at": time} for n, time in enumerate(times)]
+    mirror = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], said, swept="snapshot")).sync_into(mirror.folder)
+    mirror.export(tmp_path / "m.xlsx", tables=["messages"])
+    head, *rows = openpyxl.load_workbook(tmp_path / "m.xlsx")["messages"].values
+    read = {row[1]: row[head.index("created_at")] for row in rows}
+    assert read == {
+        0: "1899-12-31T00:00:00.000000Z",
+        1: last.replace(tzinfo=None, microsecond=999_000),
+        2: "9999-12-31T23:59:59.999500Z",
+    }
+
+
+def test_xlsx_cuts_long_cells_and_says_so(tmp_path):
+    pytest.importorskip("xlsxwriter")
+    openpyxl = pytest.importorskip("openpyxl")
+    from helpers.mirrors import BatchSource, batch
+
+    bodies = ["x" * 32_767, "x" * 32_768, "😀" * 16_383, "x" + "😀" * 16_383, "😀" * 16_384]
+    said = [{"user_id": 1, "id": n, "body": body} for n, body in enumerate(bodies)]
+    BatchSource(batch([{"id": 1}], said, swept="snapshot", lists={1: "snapshot"})).sync_into(
+        tmp_path / "chats"
+    )
+    report = Mirror(tmp_path / "chats").export(tmp_path / "m.xlsx", tables=["messages"])
+    sheet = openpyxl.load_workbook(tmp_path / "m.xlsx")["messages"]
+    read = {row[1]: row[2] for row in sheet.iter_rows(min_row=2, values_only=True)}
+    assert [read[n] for n in range(5)] == [
+        "x" * 32_767,
+        "x" * 32_767,
+        "😀" * 16_383,
+        "x" + "😀" * 16_383,
+        "😀" * 16_383,
+    ]
+    assert report.cut_cells == 2
+
+
+def test_too_many_rows_for_xlsx_are_refused_before_anything_is_written(
+    mirror, tmp_path, monkeypatch
+):
+    pytest.importorskip("xlsxwriter")
+    monkeypatch.setattr("backread.mirror.export.xlsx.MOST_ROWS", 5)
+    with pytest.raises(MirrorError, match=r"messages has 30 rows.* CSV or Parquet"):
+        mirror.export(tmp_path / "chats.xlsx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_library_is_named(mirror, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "xlsxwriter", None)
+    with pytest.raises(ImportError, match=r'pip install "backread\['):
+        mirror.export(tmp_path / "out", format="xlsx")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def exported(mirror: Mirror, folder: Path, **selection: Any) -> tuple[set[Any], set[Any], set[Any]]:
+    """The keys of the users, messages and conversations of an export."""
+    path = folder / "chats.duckdb"
+    report: ExportReport = mirror.export(path, **selection)
+    with duckdb.connect(path) as connection:
+        found = [
+            {row for (row,) in connection.sql(query).fetchall()}
+            for query in (
+                "SELECT id FROM users",
+                "SELECT (user_id, id) FROM messages",
+                "SELECT user_id FROM conversations",
+            )
+        ]
+    path.unlink()
+    assert list(report.rows.values()) == [len(each) for each in found]
+    return found[0], found[1], found[2]
+
+
+def test_deleted_rows_are_left_out_unless_wanted(mirror, tmp_path):
+    users, messages, conversations = exported(mirror, tmp_path)
+    assert users == keys(mirror, "users") == conversations == {ALICE, BOB, SILENT}
+    assert messages == keys(mirror, "messages")
+    users, messages, conversations = exported(mirror, tmp_path, deleted=True)
+    assert users == {ALICE, BOB, SILENT, GONE}
+    assert (GONE, 1) in messages
+    assert conversations == {ALICE, BOB, SILENT}
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "expected"),
+    [
+        (None, "2024-01-02", {ALICE}),
+        (None, date(2024, 2, 1), {ALICE}),
+        ("2024-02-01", None, {BOB}),
+        (SECOND, None, {BOB}),
+        (SECOND + timedelta(microseconds=1), None, set()),
+        (FIRST, SECOND, {ALICE}),
+        ("2024-01-01T13:00:00+01:00", "2024-01-01T12:00:01Z", {ALICE}),
+        (datetime(2024, 1, 1, 14, tzinfo=timezone(timedelta(hours=1))), "2024-01-31", set()),
+        (datetime(2024, 1, 1, 12), SECOND + timedelta(seconds=1), {ALICE, BOB}),  # noqa: DTZ001
+    ],
+)
+def test_a_period_has_its_messages_and_their_users(mirror, tmp_path, since, until, expected):
+    users, messages, conversations = exported(mirror, tmp_path, since=since, until=until)
+    assert users == conversations == {user_id for user_id, _ in messages} == expected
+
+
+def test_the_rows_of_given_users_are_sorted_in_duckdb(tmp_path):
+    # Enough rows for several threads to write them.
+    count = 400_000
+    said = batch(messages=[{"user_id": 1, "id": 1}], lists={1: "snapshot"})
+    one = said.messages
+    assert one is not None
+    ids = pyarrow.array(range(count), pyarrow.int64())
+    columns = {
+        name: ids if name == "id" else pyarrow.repeat(one[name][0], count)
+        for name in one.column_names
+    }
+    large = replace(said, messages=pyarrow.table(columns, one.schema))
+    mirror = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], swept="snapshot"), large).sync_into(mirror.folder)
+    path = tmp_path / "chats.duckdb"
+    mirror.export(path, users=1, tables=["messages"])
+    with duckdb.connect(str(path), read_only=True) as opened:
+        found = opened.sql("SELECT id FROM messages").fetchnumpy()["id"]
+    assert (found == range(count)).all()
+
+
+def test_users_are_those_named_in_order(mirror, tmp_path):
+    users, messages, _ = exported(mirror, tmp_path, users=[BOB, SILENT])
+    assert users == {BOB, SILENT}
+    assert messages == {(BOB, 1), (BOB, 2)}
+
+    class NumpyId:
+        """An integer of another type, as of a column of ids."""
+
+        def __index__(self) -> int:
+            return ALICE
+
+    assert exported(mirror, tmp_path, users=[NumpyId()])[0] == {ALICE}
+    mirror.export(tmp_path / "m.csv", tables=["messages"], users=ALICE)
+    with (tmp_path / "m.csv").open(encoding="utf-8", newline="") as file:
+        assert [int(row["id"]) for row in csv.DictReader(file)] == list(range(len(TEXTS)))
+
+
+@pytest.mark.parametrize(
+    ("users", "deleted", "message"),
+    [
+        ([ALICE, 99], False, "has no user 99"),
+        (GONE, False, "user 3 is marked as deleted"),
+        (99, True, "has no user 99"),
+    ],
+)
+def test_a_user_without_rows_is_refused(mirror, tmp_path, users, deleted, message):
+    with pytest.raises(MirrorError, match=message):
+        mirror.export(tmp_path / "out", format="csv", users=users, deleted=deleted)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "name the format"),
+        ({"format": "ods"}, "must be one of parquet, csv"),
+        ({"format": "csv", "tables": ["cursors"]}, "a mirror has the tables"),
+        ({"format": "csv", "tables": ["forgotten"]}, "forgotten and profile: only in SQL"),
+        ({"format": "csv", "tables": []}, "at least one table"),
+        ({"format": "csv", "users": []}, "at least one user"),
+        ({"format": "csv", "users": [True]}, "ids of users"),
+        ({"format": "csv", "users": [-1]}, "ids of users"),
+        ({"format": "csv", "users": 2**63}, "ids of users"),
+        ({"format": "csv", "since": "yesterday"}, "since must be a date or time"),
+        ({"format": "csv", "since": "2024-02-01", "until": "2024-02-01"}, "earlier than until"),
+        ({"format": "csv", "since": "0001-01-01T00:00+14:00"}, "outside the years"),
+        ({"format": "csv", "tables": ["runs"], "since": "2024-01-01"}, "select no rows"),
+        ({"format": "csv", "tables": ["runs"], "users": 1}, "select no rows"),
+        ({"format": "jsonl", "raw_csv": True}, "raw_csv needs the format csv"),
+        ({"format": "jsonl", "excel": True}, "excel needs the format csv"),
+        ({"everything": True}, "exactly one user"),
+        ({"everything": True, "users": [1, 2]}, "exactly one user"),
+        ({"everything": True, "users": 1, "since": "2024-01-01"}, "neither dates nor tables"),
+        ({"everything": True, "users": 1, "format": "csv"}, "leave the format out"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(mirror, tmp_path, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        mirror.export(tmp_path / "out", **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("out.csv", {}, "holds one table"),
+        ("out.xlsx", {"format": "csv"}, "do not agree"),
+        ("out.parquet", {"format": "delta"}, "with deltalake: write_deltalake"),
+        ("out.delta", {}, r'write_deltalake\(uri, mirror\.table\("messages"\)\)'),
+        ("out.json", {}, "holds one table"),
+        ("out.csv", {"everything": True, "users": 1}, r"without \.csv, or with \.json"),
+    ],
+)
+def test_a_name_that_says_otherwise_is_refused(mirror, tmp_path, name, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        mirror.export(tmp_path / name, **arguments)
+
+
+# --- one person -----------------------------------------------------------------------------------
+
+
+def test_everything_about_a_person_as_one_document(mirror, tmp_path):
+    report = mirror.export(tmp_path / "alice.json", users=ALICE, everything=True)
+    held = json.loads((tmp_path / "alice.json").read_bytes())
+    assert held["user_id"] == ALICE
+    [user] = held["users"]
+    assert user["extra"] == json.loads(EXTRA)
+    assert [message["body"] for message in held["messages"]] == TEXTS
+    assert len(held["lists"]) == len(held["conversations"]) == 1
+    assert held["rejects"][0]["json"] == {"id": "?"}
+    assert report.rows["messages"] == len(TEXTS)
+
+
+@pytest.mark.parametrize("text", ['"%d"', '" %d "', "%d.0", "%d"])
+def test_everything_has_records_that_were_rejected_for_their_id(tmp_path, text):
+    """As many as `forget` removes."""
+    theirs = f'{{"id": {text % ALICE}, "name": "Jane"}}'
+    others = [theirs.replace(str(ALICE), str(BOB)), "{", "[]", "null", '{"id": null}']
+    rejects = [{"resource": "users", "user_id": None, "json": each} for each in [theirs, *others]]
+    mirror = fill(tmp_path / "chats")
+    BatchSource(batch(rejects=rejects)).sync_into(mirror.folder)
+    mirror.export(tmp_path / "alice.json", users=ALICE, everything=True)
+    held = json.loads((tmp_path / "alice.json").read_bytes())
+    assert [row["json"] for row in held["rejects"] if row["resource"] == "users"] == [
+        json.loads(theirs)
+    ]
+
+
+def test_everything_has_deleted_rows_and_a_text_to_read(mirror, tmp_path):
+    mirror.export(tmp_path / "gone", users=[GONE], everything=True)
+    held = json.loads((tmp_path / "gone" / "everything.json").read_bytes())
+    assert held["messages"][0]["body"] == "goodbye"
+    assert held["users"][0]["deleted_at"] is not None
+    said = (tmp_path / "gone" / "conversation.txt").read_text(encoding="utf-8")
+    assert said.startswith("2024-01-01T12:00:00Z  unknown: goodbye (deleted, as noticed at 2")
+
+
+def test_a_text_to_read_has_one_message_on_a_line_and_no_control_character(mirror, tmp_path):
+    mirror.export(tmp_path / "alice", users=[ALICE], everything=True)
+    said = (tmp_path / "alice" / "conversation.txt").read_text(encoding="utf-8")
+    lines = said.split("\n")
+    assert sum(line.startswith("2024-01-01T12:00:00Z  user: ") for line in lines) == len(TEXTS)
+    assert not [c for c in said if c in "\x00\x1b\x7f\x9b\u2028\x85"]
+
+
+def test_everything_about_a_forgotten_person_is_the_tombstone(tmp_path):
+    mirror = fill(tmp_path / "chats")
+    mirror.forget(ALICE)
+    mirror.export(tmp_path / "alice.json", users=ALICE, everything=True)
+    held = json.loads((tmp_path / "alice.json").read_bytes())
+    assert [row["user_id"] for row in held.pop("forgotten")] == [ALICE]
+    assert {name: rows for name, rows in held.items() if isinstance(rows, list) and rows} == {}
+
+
+def test_everything_about_nobody_is_refused(mirror, tmp_path):
+    with pytest.raises(MirrorError, match="holds nothing about a user 99"):
+        mirror.export(tmp_path / "nobody", users=99, everything=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_the_tables_of_a_mirror_are_listed(mirror, tmp_path):
+    tables = mirror.tables
+    assert list(tables) == list(EVERY)
+    assert len(tables) == len(EVERY)
+    assert tables["users"] == mirror.table("users")
+    with pytest.raises(KeyError):
+        tables["cursors"]
+    assert "messages" in tables
+    assert "cursors" not in tables
+    [users, *_] = repr(tables).splitlines()
+    assert users.split()[:3] == ["users", "4", "rows"]
+    assert "nothing is published" in repr(Mirror(tmp_path).tables)

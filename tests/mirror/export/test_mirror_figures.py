@@ -1,0 +1,532 @@
+"""`Mirror.figures` gives what a plain reading in Python gives, in any time zone."""
+
+import json
+import statistics
+import threading
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+from backread import Mirror
+from backread.errors import MirrorError
+from backread.mirror.figures import Figures
+from backread.mirror.figures.opening_hours import OpeningHours
+from backread.testing import MockServer, World
+from helpers.mirrors import BatchSource, Row, batch, sync
+
+BERLIN = "Europe/Berlin"
+QUARTER = timedelta(minutes=15)
+COLUMNS = (
+    "user_id", "id", "created_at", "sender_type", "sender_id", "auto_invitation", "read_by_user",
+    "read_by_operator", "file_url",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    """A mirror of the mock."""
+    mirror = Mirror(tmp_path_factory.mktemp("figures") / "chats")
+    with MockServer(World(seed=3, users=150, messages_per_user=(0, 60))) as server:
+        sync(mirror, server)
+    return mirror
+
+
+@pytest.fixture(scope="module")
+def messages(world: Mirror) -> list[Row]:
+    rows = world.sql(f"SELECT {', '.join(COLUMNS)} FROM messages").fetchall()
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+def kind(message: Row) -> str:
+    if message["sender_type"] == "user":
+        return "user"
+    return "invitation" if message["auto_invitation"] else "operator"
+
+
+def by_user(messages: list[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for message in sorted(messages, key=lambda each: (each["created_at"], each["id"])):
+        found.setdefault(message["user_id"], []).append(message)
+    return found
+
+
+def first_response(conversation: list[Row]) -> Row | None:
+    asked = next((each for each in conversation if kind(each) == "user"), None)
+    if asked is None:
+        return None
+    return next(
+        (
+            each | {"seconds": (each["created_at"] - asked["created_at"]).total_seconds()}
+            for each in conversation
+            if kind(each) == "operator" and each["created_at"] >= asked["created_at"]
+        ),
+        None,
+    )
+
+
+def message(user_id: int, number: int, moment: datetime | None, who: str, **more: Any) -> Row:
+    return {
+        "user_id": user_id,
+        "id": number,
+        "created_at": moment,
+        "sender_type": who,
+        "sender_id": user_id,
+        "read_by_user": True,
+        "read_by_operator": True,
+        "auto_invitation": False,
+    } | more
+
+
+def made(folder: Any, messages: list[Row], **options: Any) -> Mirror:
+    """A mirror of these messages, all of whose lists are read."""
+    users = sorted({each["user_id"] for each in messages})
+    lists: Any = dict.fromkeys(users, "snapshot")
+    given = {"swept": "snapshot", "lists": lists} | options
+    source = BatchSource(batch([{"id": each} for each in users], messages, **given))
+    source.sync_into(folder)
+    return Mirror(folder)
+
+
+def asked_and_answered(folder: Any, waits: list[tuple[datetime, datetime]]) -> Mirror:
+    """A conversation for each pair, of the user and operator of its number."""
+    rows = [
+        message(number, 2 * number + side, moment, who)
+        for number, pair in enumerate(waits)
+        for side, (moment, who) in enumerate(zip(pair, ("user", "operator"), strict=True))
+    ]
+    return made(folder, rows)
+
+
+# --- each figure, against Python ------------------------------------------------------------------
+
+
+def test_totals_volume_and_hours_are_those_of_the_messages(world, messages):
+    found = world.figures(timezone=BERLIN)
+    kinds = Counter(map(kind, messages))
+    assert found.totals.messages == len(messages)
+    assert found.totals.user_messages == kinds["user"]
+    assert found.totals.operator_messages == kinds["operator"]
+    assert found.totals.auto_invitations == kinds["invitation"]
+    assert found.totals.users == 150
+    assert found.totals.conversations == len({each["user_id"] for each in messages})
+    assert found.totals.first_message_at == min(each["created_at"] for each in messages)
+
+    zone = ZoneInfo(BERLIN)
+    hours: Counter[tuple[int, int, str]] = Counter()
+    weeks: Counter[tuple[date, str]] = Counter()
+    for each in messages:
+        local = each["created_at"].astimezone(zone)
+        hours[local.isoweekday(), local.hour, kind(each)] += 1
+        weeks[local.date() - timedelta(days=local.weekday()), kind(each)] += 1
+    for hour in found.hours:
+        assert hour.user_messages == hours[hour.weekday, hour.hour, "user"]
+        assert hour.operator_messages == hours[hour.weekday, hour.hour, "operator"]
+    assert sum(each.user_messages for each in found.hours) == kinds["user"]
+    assert found.unit == "week"
+    for week in found.volume:
+        assert week.user_messages == weeks[week.start, "user"]
+        assert week.auto_invitations == weeks[week.start, "invitation"]
+    starts = [each.start for each in found.volume]
+    assert starts == [starts[0] + timedelta(days=7 * place) for place in range(len(starts))]
+    assert sum(each.messages for each in found.volume) == len(messages)
+    assert sum(each.conversations for each in found.volume) == found.totals.conversations
+
+
+def test_first_responses_are_those_of_the_table_conversations(world, messages):
+    found = world.figures().responses
+    relation = world.sql(
+        "SELECT first_response_seconds, user_messages FROM conversations WHERE user_messages > 0"
+    )
+    rows = relation.fetchall()
+    seconds = sorted(row[0] for row in rows if row[0] is not None)
+    assert (found.asked, found.answered) == (len(rows), len(seconds))
+    assert found.unanswered == len(rows) - len(seconds) > 0
+    assert found.p50_seconds == pytest.approx(statistics.median(seconds))
+    assert found.mean_seconds == pytest.approx(statistics.fmean(seconds))
+    assert found.longest_seconds == seconds[-1]
+    deciles = statistics.quantiles(seconds, n=10, method="inclusive")
+    assert found.p90_seconds == pytest.approx(deciles[8])
+    assert [each.conversations for each in found.buckets] == [
+        sum(each.from_seconds <= second < (each.to_seconds or float("inf")) for second in seconds)
+        for each in found.buckets
+    ]
+    assert sum(each.conversations for each in found.buckets) == found.answered
+    assert found.asked_outside_hours is None
+
+
+def test_operators_have_their_messages_conversations_and_first_responses(world, messages):
+    written = [each for each in messages if kind(each) == "operator"]
+    answers = [first_response(each) for each in by_user(messages).values()]
+    found = world.figures()
+    assert found.operators_total == len(found.operators)
+    assert [each.messages for each in found.operators] == sorted(
+        Counter(each["sender_id"] for each in written).values(), reverse=True
+    )
+    for operator in found.operators:
+        theirs = [each for each in written if each["sender_id"] == operator.id]
+        seconds = [each["seconds"] for each in answers if each and each["sender_id"] == operator.id]
+        assert operator.messages == len(theirs)
+        assert operator.conversations == len({each["user_id"] for each in theirs})
+        assert operator.first_responses == len(seconds)
+        assert operator.p50_seconds == pytest.approx(statistics.median(seconds))
+
+
+def test_states_invitations_attachments_and_the_longest(world, messages):
+    found = world.figures()
+    talks = by_user(messages)
+    last = Counter(kind(each[-1]) for each in talks.values())
+    states = found.states
+    assert states.user_wrote_last == last["user"]
+    assert states.operator_wrote_last == last["operator"]
+    assert states.invitation_last == last["invitation"]
+    unread = [each for each in messages if kind(each) == "user" and not each["read_by_operator"]]
+    assert states.unread_by_operator_messages == len(unread)
+    assert states.unread_by_operator_conversations == len({each["user_id"] for each in unread})
+
+    invitations = [each for each in messages if kind(each) == "invitation"]
+    followed = [
+        each
+        for each in invitations
+        if any(
+            kind(other) == "user" and other["created_at"] > each["created_at"]
+            for other in talks[each["user_id"]]
+        )
+    ]
+    outcome = found.invitations
+    assert (outcome.sent, outcome.followed) == (len(invitations), len(followed))
+    assert outcome.followed + outcome.read + outcome.unread == outcome.sent > 0
+    assert outcome.users_followed == len({each["user_id"] for each in followed})
+
+    files = [each for each in messages if each["file_url"]]
+    assert found.attachments.messages == len(files) == sum(found.attachments.by_type.values())
+    assert found.attachments.conversations == len({each["user_id"] for each in files})
+    types = Counter(each["file_url"].rpartition(".")[2] for each in files)
+    assert found.attachments.by_type == dict(types)
+
+    sizes = sorted((-len(each), user_id) for user_id, each in talks.items())[:10]
+    assert [(-each.messages, each.user_id) for each in found.longest] == sizes
+
+
+def test_a_period_is_in_the_time_zone_and_selects_messages_and_questions(world, messages):
+    found = world.figures(timezone=BERLIN, since="2019-03-01", until=date(2019, 4, 1))
+    start = datetime(2019, 3, 1, tzinfo=ZoneInfo(BERLIN))
+    end = datetime(2019, 4, 1, tzinfo=ZoneInfo(BERLIN))
+    assert (found.since, found.until) == (start, end)
+    inside = [each for each in messages if start <= each["created_at"] < end]
+    assert 0 < found.totals.messages == len(inside) < len(messages)
+    assert found.totals.conversations == len({each["user_id"] for each in inside})
+    talks = by_user(messages)
+    openings = [
+        next((each for each in talk if kind(each) == "user"), None) for talk in talks.values()
+    ]
+    asked = [each for each in openings if each and start <= each["created_at"] < end]
+    assert found.responses.asked == len(asked)
+    assert found.unit == "day"
+    assert found.volume[0].start >= date(2019, 3, 1)
+    assert found.volume[-1].start <= date(2019, 3, 31)
+    # A time that names its zone is not moved.
+    assert world.figures(timezone=BERLIN, since=start.isoformat()).since == start
+
+
+# --- opening hours --------------------------------------------------------------------------------
+
+FRIDAY = datetime(2024, 3, 8, 16, 50, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "minutes"),
+    [
+        (FRIDAY, FRIDAY + timedelta(minutes=5), 5),
+        (FRIDAY, FRIDAY + timedelta(minutes=40), 10),
+        (FRIDAY, datetime(2024, 3, 11, 9, 10, tzinfo=UTC), 20),
+        (datetime(2024, 3, 9, 12, tzinfo=UTC), datetime(2024, 3, 9, 13, tzinfo=UTC), 0),
+        (datetime(2024, 3, 9, 12, tzinfo=UTC), datetime(2024, 3, 11, 8, 59, tzinfo=UTC), 0),
+        (datetime(2024, 3, 9, 12, tzinfo=UTC), datetime(2024, 3, 11, 9, 10, tzinfo=UTC), 10),
+        (datetime(2024, 3, 4, 9, tzinfo=UTC), datetime(2024, 3, 11, 9, tzinfo=UTC), 5 * 480),
+        (datetime(2024, 3, 4, 17, tzinfo=UTC), datetime(2024, 3, 5, 9, tzinfo=UTC), 0),
+    ],
+)
+def test_only_time_within_the_opening_hours_counts(tmp_path, asked, answered, minutes):
+    mirror = asked_and_answered(tmp_path / "chats", [(asked, answered)])
+    found = mirror.figures(opening_hours="mon-fri 9-17").responses
+    assert found.p50_seconds == minutes * 60
+    outside = asked.weekday() > 4 or asked.hour == 17
+    assert found.asked_outside_hours == outside
+    assert mirror.figures().responses.p50_seconds == (answered - asked).total_seconds()
+
+
+WEEKS = {
+    BERLIN: "mon-fri 9-17",
+    "America/New_York": "daily 8:30-12 13-18:15",
+    "Asia/Kathmandu": "sun-fri 10-17:45",
+    "Australia/Lord_Howe": "fri-mon 22-6",
+    "America/Santiago": "mon-sun 8-24",
+    "Africa/Cairo": "thu-sat 0-24",
+}
+"""Clock changes by an hour or half of it, in the night or at midnight, and none at all."""
+
+CHANGES = (
+    "2023-10-29", "2024-03-31", "2023-11-05", "2024-03-10", "2024-04-07", "2024-10-06",
+    "2024-09-08", "2024-04-26",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mirror, list[Any]]:
+    random = Random(20)
+    pairs = []
+    for number in range(190):
+        near = datetime.fromisoformat(f"{CHANGES[number % len(CHANGES)]}T00:00Z")
+        asked = near + QUARTER * random.randrange(-400, 300)
+        pairs.append((asked, asked + QUARTER * random.randrange(1, 400)))
+    return asked_and_answered(tmp_path_factory.mktemp("waits") / "chats", pairs), pairs
+
+
+@pytest.mark.parametrize("timezone", WEEKS)
+def test_opening_hours_follow_the_clock_on_the_wall(waits, timezone):
+    mirror, pairs = waits
+    zone = ZoneInfo(timezone)
+    hours = OpeningHours.parse(WEEKS[timezone])
+
+    def is_open(moment: datetime) -> bool:
+        local = moment.astimezone(zone)
+        minute = local.hour * 60 + local.minute
+        return any(
+            day == local.isoweekday() and first <= minute < last
+            for day, first, last in hours.intervals
+        )
+
+    found = mirror.figures(timezone=timezone, opening_hours=WEEKS[timezone])
+    seconds = {each.id: each.p50_seconds for each in found.operators}
+    assert len(seconds) == len(pairs)
+    for number, (asked, answered) in enumerate(pairs):
+        quarters = range((answered - asked) // QUARTER)
+        expected = sum(is_open(asked + QUARTER * each) for each in quarters) * 15 * 60
+        assert seconds[number] == expected, (asked, answered)
+    assert found.responses.asked_outside_hours == sum(not is_open(asked) for asked, _ in pairs)
+
+
+def test_hours_around_the_clock_are_no_hours(waits):
+    mirror, _ = waits
+    always = mirror.figures(timezone=BERLIN, opening_hours="daily 0-24")
+    assert always.operators == mirror.figures(timezone=BERLIN).operators
+
+
+@pytest.mark.parametrize(
+    ("text", "uniform"),
+    [
+        ("mon-fri 9-17", "mon-fri 9:00-17:00"),
+        ("Monday – Friday 9:00 - 17.30, sat 10-14", "mon-fri 9:00-17:30, sat 10:00-14:00"),
+        ("mon-fri 9-12 13-17", "mon-fri 9:00-12:00 13:00-17:00"),
+        ("mon-fri 9-12, 13-17; sun 1-2", "mon-fri 9:00-12:00 13:00-17:00, sun 1:00-2:00"),
+        ("mon, wed 9-12", "mon 9:00-12:00, wed 9:00-12:00"),
+        ("sat-mon 0-24", "mon 0:00-24:00, sat-sun 0:00-24:00"),
+        ("sun 22-6", "mon 0:00-6:00, sun 22:00-24:00"),
+        ("daily 9-12, mon 11-13", "mon 9:00-13:00, tue-sun 9:00-12:00"),
+    ],
+)
+def test_opening_hours_are_read_as_people_write_them(text, uniform):
+    assert str(OpeningHours.parse(text)) == uniform
+    assert OpeningHours.parse(uniform) == OpeningHours.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "mon-fri", "9-17", "nine to five", "mon-fri 9", "mon-fri 9-25", "mon 9:61-10",
+     "mon 9-9", "mo-xx 9-17", "mon 9-17 tue", "mon 24-3", "9-17 mon", "-", "mon ٣-٤", "x" * 5000],
+)  # fmt: skip
+def test_hours_that_make_no_sense_are_named_with_an_example(world, text):
+    with pytest.raises(ValueError, match=r"^opening_hours: .*for example 'mon-fri 9-17'") as failed:
+        world.figures(opening_hours=text)
+    assert len(str(failed.value)) < 400
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("Berlin", "did you mean Europe/Berlin"),
+        ("Europe/Berln", "did you mean Europe/Berlin"),
+        ("IST", "use an IANA name"),
+        ("'; DROP TABLE users; --", "use an IANA name"),
+        ("", "use an IANA name"),
+    ],
+)
+def test_unknown_time_zone_is_named_with_similar_ones(world, name, advice):
+    with pytest.raises(ValueError, match=f"timezone: .* is unknown; {advice}"):
+        world.figures(timezone=name)
+
+
+@pytest.mark.parametrize(
+    ("period", "timezone"),
+    [({"since": "0001-01-01"}, "Asia/Tokyo"), ({"until": "9999-12-31T23:00"}, "America/Lima")],
+)
+def test_a_period_that_has_no_time_in_utc_is_refused(world, period, timezone):
+    [name] = period
+    with pytest.raises(ValueError, match=f"^{name}: .* is outside the years 1 to 9999"):
+        world.figures(timezone=timezone, **period)
+
+
+def test_time_zone_is_spelled_as_usual(world):
+    assert world.figures(timezone="europe/berlin").timezone == BERLIN
+    assert world.figures(timezone="America/new york").timezone == "America/New_York"
+    assert world.figures().timezone == "UTC"
+
+
+def test_figures_refuses_wrong_arguments(world, tmp_path):
+    with pytest.raises(ValueError, match="since must be earlier than until"):
+        world.figures(since="2024-01-02", until="2024-01-01")
+    with pytest.raises(ValueError, match="since must be a date or time"):
+        world.figures(since="yesterday")
+    with pytest.raises(TypeError, match="timezone must be a name"):
+        world.figures(timezone=2)
+    with pytest.raises(TypeError, match="opening_hours must be text"):
+        world.figures(opening_hours=9)
+    with pytest.raises(MirrorError, match="does not exist"):
+        Mirror(tmp_path / "none").figures()
+
+
+def test_mirror_without_rows_has_figures_of_nothing(tmp_path):
+    BatchSource(batch(swept="snapshot")).sync_into(tmp_path / "empty")
+    found = Mirror(tmp_path / "empty").figures(timezone=BERLIN, opening_hours="mon-fri 9-17")
+    assert (found.totals.users, found.totals.messages, found.volume) == (0, 0, ())
+    assert found.responses.p50_seconds is None
+    assert found.coverage.proved
+    json.dumps(found.to_dict())
+
+    quiet = Mirror(tmp_path / "quiet")
+    source = BatchSource(batch([{"id": 1}], swept="snapshot", lists={1: "snapshot"}))
+    source.sync_into(quiet.folder)
+    found = quiet.figures()
+    assert (found.totals.users, found.totals.conversations) == (1, 0)
+    assert found.responses.asked == 0
+
+
+def test_figures_name_uncertified_lists(tmp_path):
+    lists: Any = {1: "snapshot", 2: "uncertified"}
+    rows = [message(1, 1, FRIDAY, "user"), message(2, 2, FRIDAY, "user")]
+    made(tmp_path, [*rows, message(3, 3, FRIDAY, "user")], lists=lists, swept="linked")
+    found = Mirror(tmp_path).figures().coverage
+    assert found.users_certificate == "linked"
+    assert found.lists_by_certificate == {"never read": 1, "snapshot": 1, "uncertified": 1}
+    assert found.unproved_lists == 2
+    assert [(each.user_id, each.reason) for each in found.unproved] == [
+        (2, None),
+        (3, "never read"),
+    ]
+    assert not found.proved
+    assert found.age_seconds is not None
+    assert found.age_seconds < 600
+
+
+def test_list_that_was_not_read_to_its_end_says_nothing_of_responses(tmp_path):
+    rows = [message(1, 1, FRIDAY, "user"), message(2, 2, FRIDAY, "user")]
+    made(tmp_path, rows, lists={1: "snapshot"})
+    found = Mirror(tmp_path).figures().responses
+    assert (found.asked, found.answered, found.unanswered, found.unknown) == (2, 0, 1, 1)
+
+
+def test_odd_messages_are_counted(tmp_path):
+    rows = [
+        message(1, 1, None, "user"),
+        message(1, 2, FRIDAY, "robot", sender_id=None),
+        message(1, 3, FRIDAY, "operator", sender_id=None),
+        message(1, 4, FRIDAY, "operator", auto_invitation=None, file_url="https://x.example/a"),
+        message(1, 5, FRIDAY, "user", file_url="https://x.example/A.PDF?b=c.png#d.gif"),
+        message(1, 6, datetime(1, 1, 1, tzinfo=UTC), "user"),
+        message(1, 7, datetime(9999, 12, 31, 23, 59, tzinfo=UTC), "operator"),
+    ]
+    found = made(tmp_path, rows).figures(timezone=BERLIN)
+    totals = found.totals
+    assert (totals.messages, totals.undated_messages, totals.other_messages) == (7, 1, 1)
+    assert found.attachments.by_type == {"pdf": 1, "other": 1}
+    assert {each.id for each in found.operators} == {None, 1}
+    assert found.unit == "year"
+    assert sum(each.messages for each in found.volume) == 6
+    json.dumps(found.to_dict())
+
+
+def test_deleted_rows_are_in_no_figure(tmp_path):
+    rows = [message(1, 1, FRIDAY, "user"), message(2, 2, FRIDAY, "user")]
+    mirror = made(tmp_path, rows)
+    source = BatchSource(batch([{"id": 1}], rows[:1], swept="snapshot", lists={1: "snapshot"}))
+    source.sync_into(mirror.folder, "full")
+    found = mirror.figures()
+    assert (found.totals.users, found.totals.messages, found.responses.asked) == (1, 1, 1)
+
+
+# --- use ------------------------------------------------------------------------------------------
+
+
+def test_the_dict_has_every_figure_as_json(world):
+    found = world.figures()
+    document = json.loads(json.dumps(found.to_dict()))
+    assert set(document) == set(Figures.__dataclass_fields__)
+    assert document["volume"][0]["start"] == found.volume[0].start.isoformat()
+    assert "messages in" in repr(found)
+
+
+def test_progress_names_each_step(world):
+    told: list[Any] = []
+    world.figures(on_progress=told.append)
+    assert [each.done for each in told] == list(range(told[0].total))
+    assert told[0].step == "completeness"
+
+    def stop(now: object) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        world.figures(on_progress=stop)
+
+
+def test_figures_are_computed_in_several_threads_at_once(world):
+    found: list[Figures] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(world.figures(timezone=BERLIN)))
+        for _ in range(4)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len({repr(each.totals) + repr(each.operators) for each in found}) == 1
+    assert len(found) == 4
+
+
+def test_an_operator_has_the_newest_name_and_not_that_of_a_message_without_a_time(tmp_path):
+    named = [(1, FRIDAY, "New"), (2, None, "Undated"), (3, FRIDAY - QUARTER, "Old")]
+    rows = [
+        message(1, number, moment, "operator", sender_forename=name)
+        for number, moment, name in named
+    ]
+    assert [each.name for each in made(tmp_path, rows).figures().operators] == ["New"]
+    assert [each.name for each in made(tmp_path / "b", rows[1:2]).figures().operators] == [
+        "Undated"
+    ]
+
+
+def test_an_operator_without_an_id_is_not_mistaken_for_the_next_one(tmp_path):
+    asked = datetime(2024, 3, 1, 9, tzinfo=UTC)
+    said = {"user_id": 1, "sender_type": "operator", "auto_invitation": False}
+    messages = [
+        {"user_id": 1, "id": 1, "created_at": asked, "sender_type": "user"},
+        {**said, "id": 2, "created_at": asked + timedelta(seconds=10)},
+        {**said, "id": 3, "created_at": asked + timedelta(days=1), "sender_id": 5},
+        {"user_id": 1, "id": 4, "created_at": asked + timedelta(days=2)},
+    ]
+    mirror = Mirror(tmp_path / "chats")
+    read = batch([{"id": 1}], messages, swept="snapshot", lists={1: "snapshot"})
+    BatchSource(read).sync_into(mirror.folder)
+    by_id = {each.id: each.first_responses for each in mirror.figures().operators}
+    assert by_id == {None: 1, 5: 0}
+    [(last,)] = mirror.sql("SELECT last_sender_type FROM conversations").fetchall()
+    assert last is None

@@ -1,0 +1,110 @@
+"""How old a mirror's data is said to be, where the last run read nothing or little."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+from backread.mirror import Mirror
+from backread.mirror.report import SyncReport
+from backread.testing import Fault, Lane, MockServer, World
+from helpers.doctor_report import findings
+
+
+@pytest.fixture
+def lane(backread_server: MockServer) -> Iterator[Lane]:
+    with backread_server.lane(world=World(seed=1, users=60)) as lane:
+        yield lane
+
+
+def refused(mirror: Mirror, lane: Lane) -> SyncReport:
+    """A run whose budget went on requests that the service refused."""
+    for route in ("users", "messages"):
+        lane.on(route).fail(Fault.status(503, retry_after=0))
+    with lane.client() as client:
+        report = mirror.sync(client, max_requests=2)
+    assert report.state == "partial"
+    return report
+
+
+@pytest.fixture
+def earlier(mirror: Mirror, lane: Lane) -> SyncReport:
+    with lane.client() as client:
+        return mirror.sync(client)
+
+
+def printed(mirror: Mirror) -> str:
+    """What IPython shows."""
+    texts: list[str] = []
+    mirror._repr_pretty_(SimpleNamespace(text=texts.append), False)
+    return "".join(texts)
+
+
+def test_data_is_no_younger_after_a_run_that_read_nothing(mirror, lane, earlier):
+    refused(mirror, lane)
+    coverage = mirror.figures().coverage
+    assert (coverage.run_id, coverage.as_of) == (earlier.run_id, earlier.ended_at)
+    assert (coverage.state, coverage.users_certificate) == ("finished", earlier.certificate)
+    assert "(run 1, incremental)" in printed(mirror)
+
+
+def test_the_page_of_a_mirror_names_the_run_that_read_something(mirror, lane, earlier):
+    from backread._browse.freshness import read_freshness
+
+    refused(mirror, lane)
+    found = read_freshness(mirror._reader)
+    assert found.run is not None
+    assert found.run.at == earlier.ended_at
+    assert "in part" not in found.age()
+
+
+def test_an_assistant_is_told_the_run_that_read_something(mirror, lane, earlier):
+    pytest.importorskip("mcp")
+    from backread.integrations.mcp import create_server
+    from helpers.mcp_client import call
+
+    refused(mirror, lane)
+    status = call(create_server(mirror.folder), "mirror_status")
+    assert status.splitlines()[0].endswith("; run 1).")
+
+
+def test_the_doctor_warns_of_a_run_that_read_nothing(mirror, lane, earlier, doctor):
+    refused(mirror, lane)
+    said = findings(doctor("--json", mirror.folder), "mirror")
+    [(state, text)] = [each for each in said if "its data is" in each[1]]
+    assert state == "warning"
+    assert "run 1 (incremental, finished) ended" in text
+    assert text.endswith("and run 2 read nothing -> the next sync continues it")
+
+
+def test_the_doctor_does_not_warn_of_a_run_of_given_users_which_none_continues(
+    mirror, lane, earlier, doctor
+):
+    for route in ("users", "messages", "user"):
+        lane.on(route).fail(Fault.status(503, retry_after=0))
+    with lane.client() as client:
+        mirror.sync(client, users=lane.world.user_ids()[:1], max_requests=2)
+    assert "read nothing" not in doctor("--json", mirror.folder).out
+
+
+def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane, doctor):
+    with lane.client() as client:
+        before = mirror.sync(client, max_requests=20)
+    again = refused(mirror, lane)
+    assert (again.run_id, again.users) == (before.run_id, before.users)
+    as_of: Any = mirror.figures().coverage.as_of
+    assert before.started_at < as_of <= before.ended_at
+    said = [text for _, text in findings(doctor("--json", mirror.folder), "mirror")]
+    assert any("run 1 (incremental, partial) read something last" in text for text in said)
+
+
+def test_a_mirror_of_which_no_run_has_read_anything_has_no_age(mirror, lane, doctor):
+    refused(mirror, lane)
+    assert mirror.figures().coverage.as_of is None
+    assert "data as of: no run has read anything yet" in printed(mirror)
+    said = findings(doctor("--json", mirror.folder), "mirror")
+    assert ("warning", "no run has read anything yet -> sync again") in said

@@ -1,0 +1,347 @@
+"""`Mirror.changes`: applied elsewhere, its rows are always those of the mirror."""
+
+import contextlib
+import json
+import os
+import pickle
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+pytest.importorskip("hypothesis")
+
+import pyarrow
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backread import BackreadError, ConnectError, DeadlineExceededError, MirrorError
+from backread.mirror import Changes, Mirror, store
+from helpers import arrow_consumers
+from helpers.mirrors import BatchSource, batch, rows
+
+consumer = arrow_consumers.consumer
+
+ADA = {"id": 1, "name": "Ada"}
+GRACE = {"id": 2, "name": "Grace"}
+ONE = {"user_id": 1, "id": 11, "body": "one"}
+TWO = {"user_id": 1, "id": 12, "body": "two"}
+Kept = dict[tuple[str, int, int], dict[str, Any]]
+
+
+def fill(mirror: Mirror, users: list[Any], messages: list[Any], mode: Any = "incremental") -> None:
+    lists = {each["id"]: "snapshot" for each in users}
+    BatchSource(batch(users, messages, swept="snapshot", lists=lists)).sync_into(
+        mirror.folder, mode
+    )
+
+
+def delivered(changes: Changes) -> list[tuple[Any, ...]]:
+    return sorted(
+        (each["table"], each["change"], each["user_id"], each["id"])
+        for each in changes.to_arrow().to_pylist()
+    )
+
+
+def test_changes_give_all_rows_first_and_then_changed_ones(mirror):
+    fill(mirror, [ADA, GRACE], [ONE, TWO])
+    first = mirror.changes()
+    assert delivered(first) == [
+        ("messages", "added", 1, 11),
+        ("messages", "added", 1, 12),
+        ("users", "added", 1, 1),
+        ("users", "added", 2, 2),
+    ]
+    assert first.num_rows == 4
+    fill(mirror, [ADA | {"name": "Ada L."}, {"id": 3}], [ONE], mode="full")
+    second = mirror.changes(since=first.cursor)
+    assert delivered(second) == [
+        ("messages", "deleted", 1, 12),
+        ("users", "added", 3, 3),
+        ("users", "changed", 1, 1),
+        ("users", "deleted", 2, 2),
+    ]
+    by_id = {each["id"]: each for each in second.to_arrow().to_pylist()}
+    assert by_id[1]["name"] == "Ada L."
+    assert by_id[1]["body"] is None
+    assert by_id[12]["body"] == "two"
+    assert by_id[12]["deleted_at"] is not None
+    assert by_id[1]["changed_in_run"] == 2
+    fill(mirror, [ADA | {"name": "Ada L."}, {"id": 3}], [ONE, TWO], mode="full")
+    third = mirror.changes(since=second.cursor)
+    assert delivered(third) == [("messages", "changed", 1, 12)]
+    fill(mirror, [ADA | {"name": "Ada L."}, {"id": 3}], [ONE, TWO])
+    assert mirror.changes(since=third.cursor).num_rows == 0
+    assert len(third.cursor) < 80
+    assert json.loads(json.dumps(third.cursor)) == third.cursor
+
+
+def test_a_run_id_means_the_end_of_that_run(mirror):
+    fill(mirror, [ADA], [ONE])
+    fill(mirror, [ADA], [ONE, TWO])
+    fill(mirror, [ADA, GRACE], [ONE, TWO])
+    assert delivered(mirror.changes(since=1)) == [
+        ("messages", "added", 1, 12),
+        ("users", "added", 2, 2),
+    ]
+    assert delivered(mirror.changes(since=2)) == [("users", "added", 2, 2)]
+    assert delivered(mirror.changes(since=3)) == []
+
+
+def test_a_run_that_was_partial_when_it_was_read_loses_no_row(mirror):
+    given = batch([ADA], [ONE], lists={1: "snapshot"}, swept="snapshot")
+    source = BatchSource(given, DeadlineExceededError("the budget is used up"))
+    with pytest.raises(DeadlineExceededError):
+        source.sync_into(mirror.folder)
+    [(run_id, state)] = mirror.sql("SELECT run_id, state FROM runs").fetchall()
+    assert (run_id, state, len(delivered(mirror.changes(since=None)))) == (1, "partial", 2)
+    fill(mirror, [ADA, GRACE], [ONE, TWO])
+    [(resumed,)] = mirror.sql("SELECT count(*) FROM runs WHERE run_id = 1").fetchall()
+    assert resumed == 1
+    told = delivered(mirror.changes(since=run_id))
+    assert {("messages", "added", 1, 12), ("users", "added", 2, 2)} <= {*told}
+
+
+def test_a_run_id_may_be_of_numpy(mirror):
+    numpy = pytest.importorskip("numpy")
+    fill(mirror, [ADA], [ONE])
+    assert mirror.changes(since=numpy.int64(1)).num_rows == 0
+
+
+def test_one_table_has_only_its_columns(mirror):
+    fill(mirror, [ADA], [ONE])
+    technical = ["first_seen_at", "last_seen_at", "deleted_at", "changed_at", "changed_in_run"]
+    users = mirror.changes(table="users")
+    assert users.columns[:5] == ["table", "change", "user_id", "id", "name"]
+    assert users.columns[-5:] == technical
+    assert "body" not in users.columns
+    assert delivered(users) == [("users", "added", 1, 1)]
+    messages = mirror.changes(table="messages")
+    assert messages.columns[:5] == ["table", "change", "user_id", "id", "body"]
+    assert "email" not in messages.columns
+    assert delivered(messages) == [("messages", "added", 1, 11)]
+    both = mirror.changes()
+    assert set(both.columns) == {*users.columns, *messages.columns}
+    assert both.columns[-5:] == technical
+    with pytest.raises(ValueError, match="not 'runs'"):
+        mirror.changes(table="runs")  # type: ignore[arg-type]
+
+
+def test_changes_read_the_snapshot_of_their_cursor(mirror):
+    fill(mirror, [ADA], [ONE])
+    changes = mirror.changes()
+    stream = pyarrow.RecordBatchReader.from_stream(changes)
+    fill(mirror, [ADA, GRACE], [ONE, TWO])
+    assert stream.read_all().num_rows == changes.num_rows == changes.to_arrow().num_rows == 2
+    assert delivered(mirror.changes(since=changes.cursor)) == [
+        ("messages", "added", 1, 12),
+        ("users", "added", 2, 2),
+    ]
+
+
+def test_changes_are_an_arrow_stream_for_each_library(mirror, consumer):
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    fill(mirror, [ADA | {"created_at": moment}], [])
+    changes = mirror.changes(table="users")
+    for _ in range(2):
+        assert list(consumer.rows(changes, "name")) == [(1, moment, "Ada")]
+
+
+def test_forgotten_users_are_delivered_as_such(mirror):
+    fill(mirror, [ADA, GRACE], [ONE])
+    before = mirror.changes().cursor
+    mirror.forget(1)
+    assert rows(mirror, "SELECT id FROM users") == [(2,)]
+    changes = mirror.changes(since=before)
+    assert delivered(mirror.changes(before, table="users")) == [("users", "forgotten", 1, 1)]
+    found = changes.to_arrow().to_pylist()
+    assert {(each["table"], each["change"], each["user_id"], each["id"]) for each in found} == {
+        ("users", "forgotten", 1, 1),
+        ("messages", "forgotten", 1, None),
+    }
+    assert all(each["changed_at"] is not None and each["name"] is None for each in found)
+    assert mirror.changes(since=changes.cursor).num_rows == 0
+
+
+def test_changes_refuse_a_wrong_since(mirror, tmp_path):
+    with pytest.raises(MirrorError, match="nothing is published"):
+        mirror.changes()
+    fill(mirror, [ADA], [ONE])
+    cursor = mirror.changes().cursor
+    with pytest.raises(MirrorError, match=r"no finished run 2; start again with since=None"):
+        mirror.changes(since=2)
+    for damaged in ("", "3", cursor[:-1], cursor.replace(".", "!"), f"{cursor}0", "x" * 5000):
+        with pytest.raises(
+            MirrorError, match=r"is damaged or none at all; start again with since=None"
+        ) as caught:
+            mirror.changes(since=damaged)
+        assert len(str(caught.value)) < 300
+    other = Mirror(tmp_path / "other")
+    fill(other, [ADA], [])
+    with pytest.raises(MirrorError, match=r"of another mirror .* start again with since=None"):
+        other.changes(since=cursor)
+    for odd in (True, 1.5, b"1", datetime.now(UTC)):
+        with pytest.raises(TypeError, match="since must be a run_id, the cursor"):
+            mirror.changes(since=odd)
+
+
+def test_mirror_restored_from_a_backup_is_noticed(mirror, tmp_path):
+    fill(mirror, [ADA], [ONE])
+    shutil.copytree(mirror.folder, tmp_path / "backup", symlinks=True)
+    fill(mirror, [ADA], [ONE, TWO])
+    cursor = mirror.changes().cursor
+    with pytest.raises(MirrorError, match=r"newer than the snapshot .* start again"):
+        Mirror(tmp_path / "backup").changes(since=cursor)
+
+
+@pytest.mark.parametrize("restored", ["folder", "mirror.duckdb"])
+def test_mirror_restored_from_a_backup_is_noticed_after_the_next_sync(mirror, tmp_path, restored):
+    fill(mirror, [ADA], [ONE])
+    first = mirror.changes().cursor
+    shutil.copytree(mirror.folder, tmp_path / "backup", symlinks=True)
+    fill(mirror, [ADA], [ONE, TWO])
+    lost = mirror.changes().cursor
+    if restored == "folder":
+        shutil.rmtree(mirror.folder)
+        shutil.copytree(tmp_path / "backup", mirror.folder, symlinks=True)
+    else:
+        shutil.copy(tmp_path / "backup" / restored, mirror.folder / restored)
+    # Message 12 was deleted meanwhile.
+    for _ in range(2):
+        fill(mirror, [ADA, GRACE], [ONE])
+        with pytest.raises(MirrorError, match=r"of no snapshot .* from a backup; start again"):
+            mirror.changes(since=lost)
+    assert delivered(mirror.changes(since=first)) == [("users", "added", 2, 2)]
+
+
+def test_it_shows_itself_and_cannot_be_pickled_or_iterated(mirror):
+    fill(mirror, [{"id": 1, "name": "<script>"}], [])
+    changes = mirror.changes(since=None, table="users")
+    assert repr(changes) == f"{mirror!r}.changes(since=None, table='users')"
+    html = changes._repr_html_()
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+    assert "1 row" in html
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(changes)
+    with pytest.raises(TypeError, match="cannot be iterated"):
+        iter(changes)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_says_that_it_must_ask_anew(mirror, monkeypatch):
+    fill(mirror, [ADA], [])
+    changes = mirror.changes()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(MirrorError, match=r"call Mirror.changes there"):
+        changes.to_arrow()
+
+
+VALUES = st.sampled_from(["one", "two", "three"])
+STEPS = st.lists(
+    st.tuples(
+        st.dictionaries(st.integers(1, 4), VALUES, max_size=4),
+        st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), VALUES, max_size=6),
+        st.sampled_from(
+            ["incremental", "full", "partial", "broken", "unpublished", "users", "forget"]
+        ),
+        # How far the clock is set back, in hours.
+        st.integers(0, 3),
+        # Whether changes are read after it.
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(steps=STEPS)
+def test_changes_applied_elsewhere_equal_the_mirror(steps):
+    kept: Kept = {}
+    cursor = None
+    forgotten: set[int] = set()
+    told: set[int] = set()
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        mirror = Mirror(Path(folder) / "chats")
+        fill(mirror, [], [])
+        for users, messages, kind, hours, is_read in steps:
+            patch.setattr(store, "datetime", _clock(timedelta(hours=hours)))
+            if kind == "forget":
+                chosen = set(users) - forgotten
+                mirror.forget(*chosen, 99, missing_ok=True)
+                forgotten |= chosen | {99}
+            else:
+                # The core drops the rows of forgotten users.
+                step(mirror, {each: users[each] for each in {*users} - forgotten}, messages, kind)
+            if not is_read:
+                continue
+            changes = mirror.changes(since=cursor)
+            before = dict(kept)
+            for row in changes.to_arrow().to_pylist():
+                key = (row["table"], row["user_id"], row["id"])
+                if row["change"] == "forgotten":
+                    mine = [each for each in kept if each[:2] == key[:2]]
+                    assert row["user_id"] in forgotten - told
+                    for each in mine:
+                        del kept[each]
+                    continue
+                content = {name: row[name] for name in CONTENT}
+                assert (row["change"] == "added") == (key not in before)
+                assert before.get(key) != content, "delivered again, although it did not change"
+                kept[key] = content
+            told = set(forgotten)
+            cursor = changes.cursor
+            assert kept == tables(mirror)
+            assert mirror.changes(since=cursor).num_rows == 0
+
+
+CONTENT = ("name", "body", "first_seen_at", "deleted_at", "changed_at", "changed_in_run")
+
+
+def step(mirror: Mirror, users: Any, messages: Any, kind: str) -> None:
+    """One sync; ``partial`` ends with its budget, ``broken`` by an error after its rows."""
+    rows_of_users = [{"id": user_id, "name": name} for user_id, name in users.items()]
+    of_known = [
+        {"user_id": user_id, "id": number, "body": body}
+        for (user_id, number), body in messages.items()
+        if user_id in users
+    ]
+    lists: dict[int, Any] = dict.fromkeys(users, "snapshot")
+    given = batch(rows_of_users, of_known, swept="snapshot", lists=lists)
+    mode: Any = "full" if kind == "full" else "incremental"
+    if kind == "partial":
+        source = BatchSource(given, DeadlineExceededError("the budget is used up"))
+    elif kind == "broken":
+        source = BatchSource(given, ConnectError("the connection broke"))
+    else:
+        source = BatchSource(given)
+    options: dict[str, Any] = {"publish": kind != "unpublished"}
+    if kind == "users" and users:
+        options["users"] = tuple(users)
+    with contextlib.suppress(BackreadError):
+        source.sync_into(mirror.folder, mode, **options)
+
+
+def tables(mirror: Mirror) -> Kept:
+    """What the tables of the snapshot have, by key."""
+    kept = {}
+    for name, user in (("users", "id"), ("messages", "user_id")):
+        for row in mirror.table(name).to_arrow().to_pylist():  # type: ignore[arg-type]
+            content = {column: row.get(column) for column in CONTENT}
+            kept[(name, row[user], row["id"])] = content
+    return kept
+
+
+def _clock(back: timedelta) -> Any:
+    class SetBack(datetime):
+        @classmethod
+        def now(cls, zone: Any = None) -> datetime:
+            return datetime.now(zone) - back
+
+    return SetBack

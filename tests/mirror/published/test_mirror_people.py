@@ -1,0 +1,395 @@
+"""Finding people of a mirror, and reading parts of their conversations."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event
+from time import sleep
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+from backread import MirrorError
+from backread.mirror import Mirror
+from backread.mirror.people import People, PeopleQuery
+from backread.mirror.snapshot_reader import SnapshotReader
+from backread.mirror.windows import read_window
+from helpers.mirrors import BatchSource, batch
+
+START = datetime(2024, 3, 1, 12, tzinfo=UTC)
+LONG = "some.very.long.inbox.of.somebody@example"
+USERS: list[dict[str, Any]] = [
+    {"id": 1, "name": "Ada Lovelace", "email": "ada@example.com", "reference": "order/42"},
+    {"id": 2, "name": "José Núñez", "email": f"{LONG}.com", "reference": None},
+    {"id": 3, "name": None, "email": None, "reference": None},
+    {"id": 42, "name": "Ada Byron", "email": f"{LONG}.org", "reference": "100%"},
+]
+
+
+def message(user_id: int, number: int, **fields: Any) -> dict[str, Any]:
+    """The message of a user, ``number`` hours after the start."""
+    return {
+        "user_id": user_id,
+        "id": user_id * 1000 + number,
+        "body": f"message {number}",
+        "created_at": START + timedelta(hours=number),
+        "sender_type": "user",
+        "sender_id": user_id,
+        "read_by_user": True,
+        "read_by_operator": True,
+    } | fields
+
+
+def operator(operator_id: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "sender_type": "operator",
+        "sender_id": operator_id,
+        "sender_forename": "Grace",
+        "sender_surname": f"No. {operator_id}",
+    } | fields
+
+
+MESSAGES = [
+    message(1, 0),
+    message(1, 1, **operator(7)),
+    message(1, 2, **operator(8), auto_invitation=True, body="Need help?" * 50),
+    message(2, 30, read_by_operator=False),
+    message(2, 31, read_by_operator=False, file_url="https://files.example.com/a.pdf"),
+    message(42, 50, **operator(7), read_by_user=False),
+    message(42, 51, created_at=None, body="when?"),
+]
+
+
+def source(users: list[dict[str, Any]], messages: list[dict[str, Any]]) -> BatchSource:
+    lists: Any = {each["id"]: "snapshot" for each in users}
+    return BatchSource(batch(users, messages, swept="snapshot", lists=lists))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    mirror = Mirror(tmp_path / "chats")
+    source(USERS, MESSAGES).sync_into(mirror.folder, "full")
+    return mirror.folder
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
+    mirror = Mirror(tmp_path_factory.mktemp("people") / "chats")
+    source(USERS, MESSAGES).sync_into(mirror.folder, "full")
+    people = People(SnapshotReader(mirror.folder))
+    yield people
+    people.close()
+
+
+def found(people: People, **query: Any) -> list[int]:
+    return [each.user_id for each in people.find(PeopleQuery(**query)).people]
+
+
+def test_people_come_with_the_newest_last_message_first(people):
+    assert found(people) == [42, 2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("order", "ids"),
+    [
+        ("oldest", [1, 2, 42, 3]),
+        ("longest", [1, 2, 42, 3]),
+        ("unread", [2, 42, 1, 3]),
+        ("name", [42, 1, 2, 3]),
+        ("id", [1, 2, 3, 42]),
+    ],
+)
+def test_people_are_sorted_by_each_order(people, order, ids):
+    assert found(people, order=order) == ids
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        ("ada", [42, 1]),
+        ("ADA lovelace", [1]),
+        ('"ada lovelace"', [1]),
+        ('"lovelace ada"', []),
+        ("jose NUNEZ", [2]),
+        (f"{LONG}.com", [2]),
+        (f"{LONG}.org", [42]),
+        (f"x{LONG}", []),
+        ("42", [42, 1]),
+        ("#42", [42]),
+        ("3", [3]),
+        ("100%", [42]),
+        ("_da", []),
+        ("'; DROP TABLE users; --", []),
+        ("\\", []),
+        ("9" * 400, []),
+        ("   ", [42, 2, 1, 3]),
+        ("example.com", [2, 1]),
+    ],
+)
+def test_words_are_looked_for_in_names_addresses_references_and_ids(people, words, ids):
+    assert found(people, words=words) == ids
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ({"unread": "operator"}, [2]),
+        ({"unread": "user"}, [42]),
+        ({"last_sender": "user"}, [42, 2]),
+        ({"last_sender": "operator"}, [1]),
+        ({"operator": 7}, [42, 1]),
+        ({"operator": 8}, []),
+        ({"files": True}, [2]),
+        ({"since": "2024-03-02"}, [42, 2]),
+        ({"until": "2024-03-02"}, [1]),
+        ({"since": "2024-03-02", "until": "2024-03-03T12:00"}, [2]),
+        ({"since": "2024-03-01T14:00:00", "until": "2024-03-01T14:00:01"}, [1]),
+        ({"words": "ada", "operator": 7, "since": "2024-03-02"}, [42]),
+    ],
+)
+def test_people_are_filtered(people, query, ids):
+    assert found(people, **query) == ids
+    assert people.find(PeopleQuery(**query)).total == len(ids)
+
+
+def test_figures_and_the_last_message(people):
+    while not people.counted:
+        pass
+    ada = people.find(PeopleQuery("lovelace")).people[0]
+    assert (ada.messages, ada.user_messages, ada.operator_messages, ada.auto_invitations) == (
+        3, 1, 1, 1,
+    )  # fmt: skip
+    assert (ada.name, ada.email, ada.reference) == ("Ada Lovelace", "ada@example.com", "order/42")
+    assert ada.last_message_at == START + timedelta(hours=2)
+    assert ada.last_body is not None
+    assert ada.last_body.startswith("Need help?")
+    assert len(ada.last_body) < 200
+    silent = people.find(PeopleQuery("3")).people[0]
+    assert (silent.messages, silent.name, silent.last_message_at, silent.last_body) == (
+        0, None, None, None,
+    )  # fmt: skip
+
+
+def test_names_are_known_before_the_figures(folder):
+    page = People(SnapshotReader(folder)).find(wait=False)
+    assert page.total == 4
+    assert [each.user_id for each in page.people] == [42, 2, 1, 3]
+    assert [each.messages for each in page.people] == [2, 2, 3, 0]
+
+
+def test_people_waiting_for_an_answer_have_their_last_messages(folder, monkeypatch):
+    reader = SnapshotReader(folder)
+    execute = reader.rows
+
+    def slow(cursor: Any, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        if statement.startswith("CREATE OR REPLACE TABLE people_last_bodies"):
+            # As with millions of messages.
+            sleep(0.5)
+        return execute(cursor, statement, values)
+
+    monkeypatch.setattr(reader, "rows", slow)
+    page = People(reader).find()
+    assert [each.last_body is not None for each in page.people] == [True, True, True, False]
+
+
+def test_pages_are_cut_from_one_order(people):
+    pages = [people.find(offset=offset, limit=3) for offset in (0, 3, 6)]
+    ids = [[each.user_id for each in page.people] for page in pages]
+    assert ids == [[42, 2, 1], [3], []]
+    assert {page.total for page in pages} == {4}
+
+
+def test_operators_are_those_who_wrote_by_hand(people):
+    [grace] = people.operators()
+    assert (grace.id, grace.name, grace.messages, grace.conversations) == (7, "Grace No. 7", 2, 2)
+
+
+def test_names_of_some_users(people):
+    assert people.names([1, 3, 42, 999]) == {1: "Ada Lovelace", 42: "Ada Byron"}
+
+
+def test_a_new_snapshot_is_counted(folder):
+    people = People(SnapshotReader(folder))
+    assert found(people, words="ada", unread="operator") == []
+    source(
+        [*USERS, {"id": 5, "name": "Ada Yonath"}],
+        [*MESSAGES, message(1, 90, read_by_operator=False), message(5, 3, read_by_operator=False)],
+    ).sync_into(folder, "full")
+    while not people.counted:
+        pass
+    assert found(people, words="ada", unread="operator") == [1, 5]
+
+
+@pytest.fixture
+def held(folder, monkeypatch) -> Iterator[tuple[People, Event, Event]]:
+    """People whose next count, once ``begun``, waits until ``go`` is set."""
+    reader = SnapshotReader(folder)
+    people = People(reader)
+    execute, begun, go = reader.rows, Event(), Event()
+
+    def slow(cursor: Any, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        if statement.startswith("CREATE OR REPLACE TABLE people_known"):
+            begun.set()
+            go.wait(20)
+        return execute(cursor, statement, values)
+
+    people.find()
+    monkeypatch.setattr(reader, "rows", slow)
+    yield people, begun, go
+    go.set()
+    people.close()
+
+
+def test_people_of_the_snapshot_before_are_there_while_the_newest_is_counted(folder, held):
+    people, begun, _ = held
+    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
+    assert people.find(wait=False).total == 4
+    assert begun.wait(20)
+    assert people.find(wait=False).total == 4
+
+
+def test_who_asks_for_the_newest_people_gets_them_though_earlier_ones_are_being_counted(
+    folder, held
+):
+    people, begun, go = held
+    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
+    assert people.find().total == 4
+    assert begun.wait(20)
+    source([{"id": 6, "name": "Ada Lamb"}], []).sync_into(folder)
+    with ThreadPoolExecutor() as pool:
+        newest = pool.submit(people.find, newest=True)
+        go.set()
+        assert newest.result(20).total == 6
+
+
+def test_a_forgotten_person_is_not_found_while_the_rest_is_counted(folder, held):
+    people, begun, go = held
+    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
+    assert people.find().total == 4
+    assert begun.wait(20)
+    # The count that runs is of a snapshot in which the person is, too.
+    Mirror(folder).forget(42)
+    go.set()
+    while True:
+        page = people.find(PeopleQuery("ada", since="2024-03-01"))
+        assert 42 not in [each.user_id for each in page.people]
+        if people.counted:
+            break
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"unread": "nobody"}, "unread must be 'user' or 'operator'"),
+        ({"order": "colour"}, "order must be"),
+        ({"order": None}, "order must be"),
+        ({"since": "yesterday"}, "since must be a date"),
+        ({"since": "2024-03-02", "until": "2024-03-01"}, "since must be earlier than until"),
+        ({"operator": -1}, "operator"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused(query, said):
+    with pytest.raises(ValueError, match=said):
+        PeopleQuery(**query)
+
+
+def test_more_words_than_can_be_searched_for_are_refused(people):
+    """DuckDB would work on 3,000 words for a minute."""
+    with pytest.raises(ValueError, match="words must have at most 1,000 characters, not 16,889"):
+        people.find(PeopleQuery(" ".join(f"w{each}" for each in range(3_000))))
+    assert people.find(PeopleQuery("w" * 1_000)).total == 0
+
+
+def test_nothing_published(tmp_path):
+    with pytest.raises(MirrorError, match="nothing is published"):
+        People(SnapshotReader(tmp_path)).find()
+
+
+def test_files_that_vanish_are_an_error_for_everyone_who_waits(folder):
+    reader = SnapshotReader(folder)
+    reader.snapshot()
+    for path in folder.glob("published/*/messages/*.parquet"):
+        path.unlink()
+    people = People(reader)
+    for _ in range(2):
+        with pytest.raises(MirrorError):
+            people.find()
+
+
+# --- Windows --------------------------------------------------------------------------------------
+
+COUNT = 30
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> SnapshotReader:
+    mirror = Mirror(tmp_path_factory.mktemp("long") / "chats")
+    messages = [message(1, number) for number in range(COUNT)]
+    source([{"id": 1}, {"id": 2}], messages).sync_into(mirror.folder, "full")
+    return SnapshotReader(mirror.folder)
+
+
+def places(reader: SnapshotReader, **options: Any) -> tuple[list[int], bool, bool]:
+    window = read_window(reader, 1, limit=10, **options)
+    numbers = [each.id - 1000 for each in window.conversation]
+    assert numbers == list(range(window.start, window.end))
+    assert window.total == COUNT
+    return numbers, window.has_earlier, window.has_later
+
+
+def test_windows_from_the_ends(long):
+    assert places(long) == (list(range(20, 30)), True, False)
+    assert places(long, at="first") == (list(range(10)), False, True)
+
+
+@pytest.mark.parametrize(
+    ("around", "first"), [(0, 0), (3, 0), (5, 0), (15, 10), (25, 20), (29, 20)]
+)
+def test_a_window_around_a_message_is_full_where_it_can_be(long, around, first):
+    numbers, _, _ = places(long, around=1000 + around)
+    assert numbers == list(range(first, first + 10))
+    assert around in numbers
+
+
+def test_windows_beside_a_message(long):
+    assert places(long, before=1020) == (list(range(10, 20)), True, True)
+    assert places(long, before=1004) == (list(range(4)), False, True)
+    assert places(long, before=1000) == ([], False, True)
+    assert places(long, after=1019) == (list(range(20, 30)), True, False)
+    assert places(long, after=1029) == ([], True, False)
+
+
+def test_a_conversation_can_be_read_window_by_window(long):
+    ids: list[int] = []
+    window = read_window(long, 1, at="first", limit=7)
+    while True:
+        ids += [each.id for each in window.conversation]
+        if not window.has_later:
+            break
+        window = read_window(long, 1, after=ids[-1], limit=7)
+    assert ids == [1000 + number for number in range(COUNT)]
+
+
+def test_messages_without_a_time_are_last(folder):
+    window = read_window(SnapshotReader(folder), 42)
+    assert [each.id for each in window.conversation] == [42050, 42051]
+
+
+def test_a_user_without_messages_has_an_empty_window(long):
+    window = read_window(long, 2)
+    assert (len(window.conversation), window.total) == (0, 0)
+    assert not window.has_earlier
+    assert not window.has_later
+
+
+def test_what_is_not_there_is_said(long):
+    with pytest.raises(MirrorError, match="no user 9"):
+        read_window(long, 9)
+    with pytest.raises(MirrorError, match="user 1 has no message 77"):
+        read_window(long, 1, around=77)
+    with pytest.raises(ValueError, match="only one"):
+        read_window(long, 1, around=1001, before=1002)

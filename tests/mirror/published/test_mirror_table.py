@@ -1,0 +1,282 @@
+"""The mirror's tables in the hands of those that read Arrow: each takes them as they are."""
+
+import pickle
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import pytest
+
+from backread import MirrorError
+from backread.testing import MockServer, World
+from helpers import arrow_consumers
+from helpers.arrow_consumers import KINDS, TEXT, load, sent
+from helpers.mirrors import BatchSource, batch, data_files, sync
+
+pytest.importorskip("duckdb")
+
+from backread.mirror import Mirror, MirrorTable
+from backread.mirror.table import TableName
+
+consumer = arrow_consumers.consumer
+
+each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
+MOMENT = datetime(2024, 3, 5, 9, 31, 7, 42000, tzinfo=UTC)
+MOMENTS = ("first_seen_at", "last_seen_at", "deleted_at", "changed_at")
+TECHNICAL = dict.fromkeys(MOMENTS, "moment") | {"changed_in_run": "whole"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=5, users=130, messages_per_user=(0, 8))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mirror(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    """One whose second sync put rows beside the parts of its files."""
+    made = Mirror(tmp_path_factory.mktemp("mirror") / "chats")
+    sync(made, server)
+    [talkative, *_] = [each for each in server.world.user_ids() if server.world.message_ids(each)]
+    server.world.add_messages(talkative, 1)
+    server.world.edit_user(talkative, name="Renamed")
+    sync(made, server)
+    return made
+
+
+@each_resource
+def test_a_table_is_taken_as_it_is_and_again(mirror, server, consumer, resource):
+    table = mirror.table(resource)
+    expected = sorted(sent(server.world, resource))
+    for _ in range(2):
+        assert sorted(consumer.rows(table, TEXT[resource])) == expected
+
+
+@each_resource
+def test_each_sees_the_types_of_a_listing(mirror, consumer, resource):
+    # But for those with few values, which the mirror keeps as text.
+    kinds = {name: kind.replace("choice", "text") for name, kind in KINDS[resource].items()}
+    expected = {name: consumer.types[kind] for name, kind in (kinds | TECHNICAL).items()}
+    seen = consumer.schema(mirror.table(resource))
+    # DuckDB names the items of a list in its own way, which two of them show.
+    for own, plain in (("list<l:", "list<item:"), (", field: 'l'", "")):
+        seen = {name: kind.replace(own, plain) for name, kind in seen.items()}
+    assert seen == expected
+
+
+@pytest.mark.parametrize("name", get_args(TableName))
+def test_its_columns_and_rows_are_those_of_a_query(mirror, name):
+    pyarrow = load("pyarrow")
+    table = mirror.table(name)
+    queried = mirror.sql(f"SELECT * FROM {name}").to_arrow_table()
+    assert pyarrow.schema(table) == table.to_arrow().schema == queried.schema
+    assert table.columns == queried.column_names
+    assert table.num_rows == table.to_arrow().num_rows == queried.num_rows
+    assert (table.name, repr(table)) == (
+        name,
+        f"Mirror({str(mirror.folder)!r}).table({name!r})",
+    )
+
+
+def test_it_gives_the_newest_snapshot_each_time_and_the_whole_of_one(server, tmp_path):
+    pyarrow = load("pyarrow")
+    mirror = Mirror(tmp_path / "chats")
+    table = mirror.table("messages")
+    with pytest.raises(MirrorError, match="nothing is published"):
+        pyarrow.table(table)
+    sync(mirror, server)
+    before = table.num_rows
+    reader = pyarrow.RecordBatchReader.from_stream(table)
+    server.world.add_messages(server.world.user_ids()[0], 3)
+    files = data_files(mirror, "messages")
+    sync(mirror, server)
+    assert data_files(mirror, "messages") != files
+    assert reader.read_all().num_rows == before
+    assert table.num_rows == pyarrow.table(table).num_rows == before + 3
+
+
+def test_a_stream_outlives_its_table_and_its_mirror(mirror):
+    pyarrow = load("pyarrow")
+    reader = pyarrow.RecordBatchReader.from_stream(Mirror(mirror.folder).table("messages"))
+    assert reader.read_all().num_rows == mirror.table("messages").num_rows
+
+
+def test_a_lazy_frame_reads_what_its_query_needs(mirror):
+    polars = load("polars")
+    load("pyarrow")
+    lazy = mirror.table("messages").scan_polars()
+    whole = mirror.table("messages").to_polars()
+    assert isinstance(lazy, polars.LazyFrame)
+    assert lazy.collect_schema() == whole.schema
+    user_id = whole["user_id"][0]
+    column = polars.col
+    for predicate in (
+        column("user_id") == user_id,
+        (column("sender_type") == "operator") & ~column("auto_invitation"),
+        column("created_at") > whole["created_at"].median(),
+        column("body").str.contains("a"),
+        column("file_url").is_null(),
+    ):
+        query = lazy.filter(predicate).select("user_id", "id")
+        expected = whole.filter(predicate).select("user_id", "id").sort("user_id", "id")
+        for engine in ("in-memory", "streaming"):
+            assert query.collect(engine=engine).sort("user_id", "id").equals(expected)
+    counts = lazy.group_by("user_id").len()
+    assert "PROJECT 1/22 COLUMNS" in counts.explain()
+    assert counts.collect()["len"].sum() == whole.height
+
+
+def test_a_lazy_frame_filters_by_casts_that_fail_as_an_eager_one_does(tmp_path):
+    polars = load("polars")
+    load("pyarrow")
+    texts = ["12", "007", " 7", "", "no", "99999999999999999999", "7.9", None, "-3"]
+    said = [
+        {"user_id": 1, "id": 2**53 + place, "body": text, "sender_id": 40 * place}
+        for place, text in enumerate(texts)
+    ]
+    mirror = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], said, swept="snapshot")).sync_into(mirror.folder)
+    lazy = mirror.table("messages").scan_polars()
+    whole = mirror.table("messages").to_polars()
+
+    def kept(frame: Any, condition: str) -> list[int]:
+        query = polars.sql(f"SELECT id FROM frame WHERE {condition} ORDER BY id", eager=True)
+        return query["id"].to_list()
+
+    column = polars.col
+    number = column("body").cast(polars.Int64, strict=False)
+    double = column("id").cast(polars.Float64, strict=False)
+    small = column("sender_id").cast(polars.Int8, strict=False)
+    for predicate, condition, expected in (
+        (small.is_null(), "TRY_CAST(sender_id AS TINYINT) IS NULL", 5),
+        (small > 100, "TRY_CAST(sender_id AS TINYINT) > 100", 1),
+        (number == 7, "TRY_CAST(body AS BIGINT) = 7", 1),
+        (number > 5, "TRY_CAST(body AS BIGINT) > 5", 2),
+        (number.is_null(), "TRY_CAST(body AS BIGINT) IS NULL", 6),
+        (double == 2.0**53, "CAST(id AS DOUBLE) = 9007199254740992.0", 2),
+    ):
+        eager = whole.filter(predicate)["id"].sort().to_list()
+        assert len(eager) == expected
+        assert lazy.filter(predicate).collect()["id"].sort().to_list() == eager
+        assert kept(lazy, condition) == kept(whole, condition) == eager
+
+
+@pytest.mark.parametrize("method", ["scan_polars", "to_polars"])
+def test_polars_that_is_too_old_is_named(mirror, monkeypatch, method):
+    load("pyarrow")
+    monkeypatch.setattr(load("polars"), "__version__", "1.32.3")
+    expected = rf"{method}\(\) needs polars 1.33 or later, and 1.32.3 is installed"
+    with pytest.raises(ImportError, match=expected):
+        getattr(mirror.table("messages"), method)()
+
+
+def test_a_query_may_have_a_lazy_frame_at_several_places(mirror):
+    polars = load("polars")
+    load("pyarrow")
+    column = polars.col
+    lazy = mirror.table("messages").scan_polars()
+    whole = mirror.table("messages").to_polars()
+
+    def queries(frame: Any) -> list[Any]:
+        keys = frame.select("user_id", "id")
+        senders = [frame.filter(column("sender_type") == each) for each in ("user", "operator")]
+        return [
+            keys.join(frame.group_by("user_id").len(), on="user_id"),
+            keys.join(frame.select("user_id", "id", "body"), on=["user_id", "id"]),
+            polars.concat(senders).select("user_id", "id"),
+        ]
+
+    for engine in ("in-memory", "streaming"):
+        for query, held in zip(queries(lazy), queries(whole.lazy()), strict=True):
+            expected = held.collect().sort(polars.all())
+            assert query.collect(engine=engine).sort(polars.all()).equals(expected)
+    # One that is left in the middle is in nobody's way.
+    batches = iter(lazy.collect_batches(chunk_size=3))
+    assert next(batches).height
+    with ThreadPoolExecutor(4) as pool:
+        heights = pool.map(lambda _: lazy.collect().height, range(4))
+        assert list(heights) == [whole.height] * 4
+
+
+def test_a_lazy_frame_says_what_it_cannot_read(mirror):
+    polars = load("polars")
+    load("pyarrow")
+    messages = mirror.table("messages")
+
+    def count(lazy: Any) -> int:
+        rows: int = lazy.with_row_index().select(polars.col("index").max() + 1).collect().item()
+        return rows
+
+    with pytest.raises(ValueError, match=r"use x.to_polars\(\).lazy\(\) instead of"):
+        count(messages.scan_polars())
+    assert count(messages.to_polars().lazy()) == messages.num_rows
+
+
+def test_a_lazy_frame_keeps_to_its_snapshot(server, tmp_path):
+    polars = load("polars")
+    load("pyarrow")
+    mirror = Mirror(tmp_path / "chats")
+    sync(mirror, server)
+    before = mirror.table("messages").num_rows
+    lazy = mirror.table("messages").scan_polars()
+    server.world.add_messages(server.world.user_ids()[0], 2)
+    sync(mirror, server)
+    assert lazy.select(polars.len()).collect().item() == before
+    assert mirror.table("messages").scan_polars().collect().height == before + 2
+
+
+def test_a_name_that_is_none_of_its_tables_is_refused(mirror):
+    with pytest.raises(ValueError, match=r"users, messages, .* not 'profile' .*only in SQL"):
+        mirror.table("profile")  # type: ignore[arg-type]
+
+
+def test_tables_of_a_mirror_compare_hash_and_pickle(mirror):
+    table = mirror.table("users")
+    assert {table, mirror.table("users"), pickle.loads(pickle.dumps(table))} == {table}
+    assert table not in {mirror.table("messages"), Mirror("elsewhere").table("users")}
+    assert isinstance(table, MirrorTable)
+
+
+def test_a_notebook_shows_its_first_rows_escaped(tmp_path):
+    mirror = Mirror(tmp_path / "chats")
+    users = [{"id": each, "name": f"<script>{each}"} for each in range(1, 9)]
+    BatchSource(batch(users, swept="linked")).sync_into(mirror.folder)
+    html = mirror.table("users")._repr_html_()
+    assert "<caption>users <" in html
+    assert "8 rows, 15 columns" in html
+    assert "&lt;script&gt;1" in html
+    assert "<script>" not in html
+    assert html.count("<tr>") == 6
+
+
+def test_without_pyarrow_others_read_it(mirror, monkeypatch):
+    polars, duckdb = load("polars"), load("duckdb")
+    messages = mirror.table("messages")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert not hasattr(messages, "__arrow_c_schema__")
+    assert polars.DataFrame(messages).height == messages.num_rows
+    with duckdb.connect() as connection:
+        counted = connection.sql("SELECT count(*) FROM messages").fetchall()
+    assert counted == [(messages.num_rows,)]
+    for method in (messages.to_arrow, messages.to_pandas, messages.scan_polars):
+        with pytest.raises(ImportError, match="pip install pyarrow"):
+            method()
+
+
+def test_a_notebook_shows_messages_like_a_page_of_them(tmp_path):
+    mirror = Mirror(tmp_path / "chats")
+    sender = {"sender_type": "operator", "sender_forename": "Grace", "sender_surname": "Hopper"}
+    row = {"user_id": 1, "id": 7, "created_at": MOMENT, "read_by_user": True, **sender}
+    users = [{"id": 1, "user_attributes": [{"name": "plan", "value": "pro", "extra": None}]}]
+    BatchSource(batch(users, [row], swept="linked")).sync_into(mirror.folder)
+    html = mirror.table("messages")._repr_html_()
+    columns = re.findall(r'<th scope="col">(\w+)</th>', html)
+    assert columns.index("sender_surname") < columns.index("body")
+    assert sorted(columns) == sorted(mirror.table("messages").columns)
+    assert ">2024-03-05 09:31:07.042</td>" in html
+    assert ">yes</td>" in html
+    assert ">plan = pro</td>" in mirror.table("users")._repr_html_()
+    assert ">linked" in mirror.table("runs")._repr_html_()

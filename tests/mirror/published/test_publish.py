@@ -1,0 +1,447 @@
+"""The published snapshots: which files are written again, how they are cut, how long they stay."""
+
+import errno
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread.errors import MirrorError
+from backread.testing import MockServer, World
+from helpers.mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
+
+pytest.importorskip("duckdb")
+
+import duckdb
+
+from backread.mirror import Mirror, manifest, publish, ranges
+from backread.mirror.database import open_database
+from backread.mirror.engine import named_errors
+from backread.mirror.store import Store
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=3, users=40, messages_per_user=(0, 20))) as running:
+        yield running
+
+
+def snapshots(mirror: Mirror) -> set[str]:
+    """The names of the snapshots that are there."""
+    return {each.name for each in (mirror.folder / "published").glob("[0-9]*")}
+
+
+def current(mirror: Mirror) -> Path:
+    return (mirror.folder / "published" / "current").resolve()
+
+
+def by_path(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
+    """A query without backread; ``{table}`` is a pattern."""
+    path = str(mirror.folder / "published" / "current").replace("'", "''")
+    filled = query.replace("{", f"'{path}/").replace("}", "/*.parquet'")
+    with duckdb.connect() as connection:
+        return connection.execute(filled).fetchall()
+
+
+def test_replaced_snapshots_stay_for_their_readers_and_go_in_time(mirror, server, monkeypatch):
+    for _ in range(3):
+        sync(mirror, server)
+    # Two snapshots later, and within a quarter of an hour.
+    assert snapshots(mirror) == {"00000001", "00000002", "00000003"}
+    retired = json.loads((current(mirror) / "snapshot.json").read_bytes())["retired"]
+    assert retired.keys() == {"00000001", "00000002"}
+    monkeypatch.setattr(manifest, "RETIRED_FOR", timedelta(0))
+    sync(mirror, server)
+    # The newest of them was replaced just now.
+    assert snapshots(mirror) == {"00000003", "00000004"}
+
+
+def test_replaced_snapshots_go_before_the_next_sync_reads(mirror, server, monkeypatch):
+    for _ in range(3):
+        sync(mirror, server)
+    there: list[set[str]] = []
+    with server.client() as client:
+        mirror.sync(client, on_progress=lambda _: there.append(snapshots(mirror)))
+        assert there[0] == {"00000001", "00000002", "00000003"}
+        there.clear()
+        monkeypatch.setattr(manifest, "RETIRED_FOR", timedelta(0))
+        mirror.sync(client, on_progress=lambda _: there.append(snapshots(mirror)))
+    assert there[0] == {"00000004"}
+
+
+def test_readers_are_given_a_quarter_of_an_hour():
+    assert timedelta(minutes=15) <= manifest.RETIRED_FOR
+
+
+def test_earlier_snapshots_are_removed_at_once_where_that_is_asked_for(mirror, server):
+    sync(mirror, server)
+    sync(mirror, server)
+    with open_database(mirror.folder) as connection:
+        publish.publish(Store(mirror.folder, connection), keep_retired=False)
+    assert snapshots(mirror) == {"00000003"}
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(server.world.total_messages,)]
+
+
+def test_table_that_grows_is_cut_into_more_files_and_one_that_shrinks_into_fewer(
+    mirror, monkeypatch
+):
+    # A message takes about 200 bytes in memory.
+    monkeypatch.setattr(ranges, "FILE_BYTES", 2000)
+    sizes = []
+    for count in (0, 5, 25, 70, 70):
+        users = [{"id": each} for each in range(count)]
+        messages = [{"user_id": each, "id": each} for each in range(count)]
+        BatchSource(batch(users, messages, swept="uncertified")).sync_into(mirror.folder)
+        sizes.append(len(data_files(mirror, "messages")))
+        # Each row is in one file, and in one only, also for who reads by path.
+        expected = [(each,) for each in range(count)]
+        assert rows(mirror, "SELECT id FROM messages ORDER BY id") == expected
+        assert by_path(mirror, "SELECT id FROM {messages} ORDER BY id") == expected
+        assert by_path(mirror, "SELECT id FROM {users} ORDER BY id") == expected
+        for file in (current(mirror) / "messages").iterdir():
+            [(low, high, held)] = by_path(
+                mirror,
+                "SELECT min(user_id), max(user_id), count(*) FROM {messages} "
+                f"WHERE filename LIKE '%{file.name}'",
+            )
+            assert held == 0 if low is None else high - low + 1 == held
+    assert sizes[:3] == [0, 1, 2]
+    assert 6 <= sizes[3] == sizes[4] <= 9
+    with open_database(mirror.folder) as connection:
+        store = Store(mirror.folder, connection)
+        with store.transaction():
+            store.rows("INSERT INTO unpublished_messages SELECT user_id, id FROM messages")
+            store.rows("DELETE FROM messages WHERE user_id >= 3")
+        publish.publish(store)
+    assert len(data_files(mirror, "messages")) == 1
+    assert by_path(mirror, "SELECT id FROM {messages} ORDER BY id") == [(0,), (1,), (2,)]
+    with open_database(mirror.folder) as connection:
+        store = Store(mirror.folder, connection)
+        with store.transaction():
+            store.rows("INSERT INTO unpublished_messages SELECT user_id, id FROM messages")
+            store.rows("DELETE FROM messages")
+        publish.publish(store)
+    assert rows(mirror, "SELECT id FROM messages") == by_path(mirror, "SELECT id FROM {messages}")
+
+
+def test_files_are_cut_by_the_bytes_of_their_rows(mirror, monkeypatch):
+    monkeypatch.setattr(ranges, "FILE_BYTES", 20_000)
+    users = [{"id": each, "user_attributes": [{"name": "plan", "value": "x" * each}]}
+             for each in range(20)]  # fmt: skip
+    messages = [
+        {"user_id": user, "id": number, "body": "é" * 30 * user}
+        for user in range(20)
+        for number in range(5)
+    ]
+    BatchSource(batch(users, messages, swept="uncertified")).sync_into(mirror.folder)
+    longer = [each | {"body": "a longer text " * 20} for each in messages[:10]]
+    added = [{"user_id": 3, "id": 99, "body": None}]
+    BatchSource(batch(users[:9], longer + added, swept="uncertified")).sync_into(mirror.folder)
+
+    def written_anew() -> list[tuple[Any, ...]]:
+        shutil.rmtree(mirror.folder / "published")
+        BatchSource(batch([], [], swept="uncertified")).sync_into(mirror.folder)
+        tables = json.loads((current(mirror) / "snapshot.json").read_bytes())["tables"]
+        files = [*tables["users"], *tables["messages"]]
+        return [(each["low"], each["high"], each["rows"], each["row_bytes"]) for each in files]
+
+    known = written_anew()
+    assert len(known) > 4
+
+
+USERS = range(64)
+
+
+def told(mirror: Mirror, messages: Sequence[Row]) -> None:
+    """A sync of lists whose growing ends showed these messages and proved that all others stay."""
+    users = [{"id": each} for each in USERS]
+    ends = [ended(each, kind="end") for each in USERS]
+    BatchSource(batch(users, messages, swept="uncertified", lists=ends)).sync_into(mirror.folder)
+
+
+def seeded(mirror: Mirror) -> list[Row]:
+    """Fills the mirror with so many messages that a few changes are few in every part."""
+    said: list[Row] = [
+        {"user_id": user, "id": user * 1000 + each, "body": "as it was"}
+        for user in USERS
+        for each in range(50)
+    ]
+    told(mirror, said)
+    return said
+
+
+def test_only_the_files_of_users_with_changes_are_written_again(mirror, monkeypatch):
+    monkeypatch.setattr(ranges, "FILE_BYTES", 80_000)
+    said = seeded(mirror)
+    before = data_files(mirror, "messages")
+    users = data_files(mirror, "users")
+    assert len(before) > 4
+    now = [each | {"body": "anew"} for each in said if each["user_id"] == 7]
+    told(mirror, now)
+    after = data_files(mirror, "messages")
+    assert len(before & after) == len(before) - 1
+    assert len(after) == len(before)
+    assert data_files(mirror, "users") == users
+    assert rows(mirror, "SELECT DISTINCT user_id FROM messages WHERE body = 'anew'") == [(7,)]
+    bodies = "SELECT count(*), count(DISTINCT (user_id, id)) FROM"
+    assert rows(mirror, f"{bodies} messages") == [(len(said), len(said))]
+    assert by_path(mirror, f"{bodies} {{messages}}") == [(len(said), len(said))]
+    # Asked for alone, each user has its rows.
+    assert [len(mirror.conversation(user)) for user in USERS] == [50] * len(USERS)
+
+
+def test_one_conversation_reads_one_file(mirror, monkeypatch):
+    monkeypatch.setattr(ranges, "FILE_BYTES", 80_000)
+    seeded(mirror)
+    snapshot = json.loads((current(mirror) / "snapshot.json").read_bytes())
+    # DuckDB takes the columns of a table from its first file.
+    for file in snapshot["tables"]["messages"][1:]:
+        if not (file["low"] or 0) <= 40 < (file["high"] or 99):
+            (current(mirror) / "messages" / file["name"]).write_bytes(b"not to be read")
+    assert len(mirror.conversation(40)) == 50
+
+
+def test_publish_writes_nothing_if_nothing_changed(mirror):
+    seeded(mirror)
+    told(mirror, [])
+    before = [data_files(mirror, table) for table in ("users", "messages", "rejects")]
+    told(mirror, [])
+    assert [data_files(mirror, table) for table in ("users", "messages", "rejects")] == before
+    # Each row was seen by the newest run all the same.
+    newest = "SELECT count(*) FROM messages, runs WHERE run_id = 3 AND last_seen_at = ended_at"
+    assert rows(mirror, newest) == [(len(USERS) * 50,)]
+
+
+def test_snapshot_without_a_file_is_written_anew(mirror):
+    said = seeded(mirror)
+    [file] = (current(mirror) / "messages").iterdir()
+    file.unlink()
+    with pytest.raises(Exception, match=r"missing or not a regular file; sync again"):
+        rows(Mirror(mirror.folder), "SELECT count(*) FROM messages")
+    told(mirror, [])
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param(lambda content: b"", id="empty"),
+        pytest.param(lambda content: content[:4], id="begun"),
+        pytest.param(lambda content: content[: len(content) // 2], id="half"),
+        # As a file system may leave it after a power cut.
+        pytest.param(lambda content: content[:-4096] + bytes(len(content[-4096:])), id="zeros"),
+    ],
+)
+def test_a_damaged_file_is_written_anew_by_the_next_sync(mirror, damaged):
+    said = seeded(mirror)
+    [file] = (current(mirror) / "messages").iterdir()
+    file.write_bytes(damaged(file.read_bytes()))
+    with pytest.raises(MirrorError, match="sync again"):
+        rows(Mirror(mirror.folder), "SELECT count(*), max(body) FROM messages")
+    told(mirror, [])
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
+
+
+def damages(content: bytes) -> Iterator[bytes]:
+    """The file with other bytes in its pages, its metadata and its end, as after bit rot."""
+    end = len(content) - 8
+    metadata = end - int.from_bytes(content[end : end + 4], "little")
+    pages = range(4, metadata, max(metadata // 20, 1))
+    for place in (*pages, *range(metadata, metadata + 8), *range(end, len(content))):
+        changed = bytearray(content)
+        for each in range(place, min(place + 16, len(content))):
+            changed[each] ^= 255
+        yield bytes(changed)
+
+
+def test_whatever_is_damaged_in_a_file_the_error_says_what_to_do(mirror):
+    pytest.importorskip("pyarrow")
+    seeded(mirror)
+    [file] = (current(mirror) / "messages").iterdir()
+    said = []
+    for content in damages(file.read_bytes()):
+        file.write_bytes(content)
+        try:
+            Mirror(mirror.folder).table("messages").to_arrow()
+        except MirrorError as error:
+            said.append(str(error))
+    assert not [each for each in said if "a published file is damaged; delete it" not in each]
+    # Others change statistics, or values into others.
+    assert len(said) > 10
+
+
+def test_what_is_damaged_past_the_first_rows_is_named_whichever_frame_reads_it(tmp_path):
+    """Arrow's consumers raise errors of their own, with the text of the stream's."""
+    for package in ("pyarrow", "pandas", "polars"):
+        pytest.importorskip(package)
+    mirror = Mirror(tmp_path / "chats")
+    with MockServer(World(seed=7, users=600, messages_per_user=140)) as service:
+        sync(mirror, service)
+    [file] = (current(mirror) / "messages").iterdir()
+    content = bytearray(file.read_bytes())
+    middle = slice(len(content) // 2, len(content) // 2 + 2_000)
+    content[middle] = bytes(each ^ 0x5A for each in content[middle])
+    file.write_bytes(content)
+    messages = mirror.table("messages")
+    for read in (messages.to_arrow, messages.to_polars, messages.to_pandas):
+        with pytest.raises(MirrorError, match="a published file is damaged; delete it") as raised:
+            read()
+        assert str(tmp_path) in str(raised.value)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
+def test_no_space_is_named_whatever_is_full(tmp_path, number):
+    with pytest.raises(MirrorError, match="the disk is full"), named_errors(tmp_path):
+        raise OSError(number, os.strerror(number))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, "Too many open files", "snapshot.json"),
+        duckdb.IOException('IO Error: Cannot open file "/proc/self/cgroup": Too many open files'),
+    ],
+    ids=["of Python", "of DuckDB"],
+)
+def test_too_few_file_descriptors_are_named_with_their_limit(tmp_path, error):
+    with pytest.raises(MirrorError, match=r"raise its limit \(ulimit -n"), named_errors(tmp_path):
+        raise error
+
+
+@pytest.mark.parametrize("name", ["disk full", "corrupt files", "lock on file"])
+def test_named_errors_ignore_the_names_of_folders(tmp_path, name):
+    folder = tmp_path / name
+    with pytest.raises(MirrorError) as raised, named_errors(folder):
+        raise duckdb.IOException(f'IO Error: Cannot open file "{folder}/x": Permission denied')
+    assert "change its permissions" in str(raised.value)
+
+
+def test_names_of_files_are_not_used_again_after_the_pointer_was_deleted(mirror, server):
+    for each in range(3):
+        server.world.edit_user(server.world.user_ids()[0], name=f"Name {each}")
+        sync(mirror, server)
+    before = current(mirror).name
+    (mirror.folder / "published" / "current").unlink()
+    server.world.edit_user(server.world.user_ids()[0], name="Another")
+    sync(mirror, server)
+    assert current(mirror).name > before
+
+
+def test_a_database_from_a_backup_is_published_in_full(mirror, tmp_path):
+    """What was published after the backup is not of this database, though its files are whole."""
+    said = seeded(mirror)
+    database, backup = mirror.folder / "mirror.duckdb", tmp_path / "backup"
+    shutil.copyfile(database, backup)
+    told(mirror, [said[0] | {"body": "anew"}])
+    shutil.copyfile(backup, database)
+    # The service was restored, too, and has nothing new.
+    told(mirror, [])
+    assert rows(mirror, "SELECT count(*) FROM messages WHERE body = 'anew'") == [(0,)]
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
+
+
+class Killed(BaseException):
+    """Ends a publication where it stands."""
+
+
+def killed(*_: object) -> None:
+    raise Killed
+
+
+def killed_after(done: Callable[..., object]) -> Callable[..., None]:
+    def run(*arguments: Any) -> None:
+        done(*arguments)
+        raise Killed
+
+    return run
+
+
+STEPS = (
+    "write_manifest",
+    "point_current",
+    "write_views_database",
+    "_remove_retired",
+)
+
+
+def kept(mirror: Mirror, table: str) -> list[Any]:
+    """The rows of a table in the database, as a reader has to see them."""
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb"), read_only=True) as connection:
+        return connection.execute(shown(f"(SELECT * EXCLUDE (text_bytes) FROM {table})")).fetchall()
+
+
+def shown(table: str) -> str:
+    # Null stands for the newest finished run.
+    newest = "(SELECT max(ended_at) FROM runs)"
+    seen = f"coalesce(last_seen_at, greatest(first_seen_at, {newest}))"
+    return (
+        f"SELECT (COLUMNS(* REPLACE ({seen} AS last_seen_at)))::VARCHAR FROM {table} ORDER BY ALL"
+    )
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_publication_killed_at_any_step_is_done_by_the_next_sync(mirror, monkeypatch, step, after):
+    said = seeded(mirror)
+    with monkeypatch.context() as broken:
+        broken.setattr(publish, step, killed_after(getattr(publish, step)) if after else killed)
+        with pytest.raises(Killed):
+            told(mirror, [said[0] | {"body": "anew"}])
+    changed = rows(mirror, "SELECT count(*) FROM messages WHERE body = 'anew'")
+    assert changed in ([(0,)], [(1,)])
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
+    told(mirror, [])
+    assert rows(mirror, "SELECT count(*) FROM messages WHERE body = 'anew'") == [(1,)]
+    names = {each.name for each in (mirror.folder / "published").iterdir()}
+    retired = json.loads((current(mirror) / "snapshot.json").read_bytes())["retired"]
+    assert names == {"current", current(mirror).name, *retired}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_published_tables_equal_the_database_whatever_happens(mirror, monkeypatch, seed):
+    chance = random.Random(seed)
+    monkeypatch.setattr(ranges, "FILE_BYTES", 20_000)
+    service: dict[int, dict[int, str]] = {}
+    kept_files = 0
+    for step in range(14):
+        for _ in range(chance.choice([0, 1, 3, 60]) if step else 400):
+            user = chance.randrange(25)
+            said = service.setdefault(user, {})
+            said[chance.randrange(40)] = f"text of step {step}"
+        if chance.random() < 0.3:
+            del service[chance.choice([*service])]
+        for user in chance.sample([*service], min(2, len(service))):
+            for message in chance.sample([*service[user]], len(service[user]) // 9):
+                del service[user][message]
+        given = batch(
+            [{"id": user, "name": str(len(said))} for user, said in service.items()],
+            [
+                {"user_id": user, "id": message, "body": body}
+                for user, said in service.items()
+                for message, body in said.items()
+            ],
+            swept="snapshot",
+            lists=dict.fromkeys(service, "snapshot"),
+        )
+        before: set[int] = data_files(mirror, "messages") if step else set()
+        with monkeypatch.context() as broken:
+            if chance.random() < 0.2:
+                step_name = chance.choice(STEPS)
+                whole = killed_after(getattr(publish, step_name))
+                broken.setattr(publish, step_name, chance.choice([killed, whole]))
+                with pytest.raises(Killed):
+                    BatchSource(given).sync_into(mirror.folder, "full")
+        BatchSource(given).sync_into(mirror.folder, chance.choice(["full", "incremental"]))
+        for table in ("users", "messages"):
+            assert rows(mirror, shown(table)) == kept(mirror, table)
+            count = f"SELECT count(*) FROM {{{table}}}"
+            assert by_path(mirror, count)[0][0] == len(kept(mirror, table))
+        files = data_files(mirror, "messages")
+        kept_files += len(files & before)
+    assert kept_files

@@ -1,0 +1,364 @@
+"""The snapshot as other programs read it: by path, and through the views of ``chats.duckdb``."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import MirrorError
+from helpers.file_modes import posix_only
+from helpers.mirrors import BatchSource, Row, batch, ended, rows
+
+pytest.importorskip("duckdb")
+pytest.importorskip("polars")
+pytest.importorskip("pandas")
+
+import duckdb
+import pandas
+import polars
+import pyarrow.dataset
+
+from backread.mirror import Mirror, publish
+
+VIEWS = ("users", "messages", "conversations", "lists", "rejects", "runs")
+USERS = range(30)
+PER_USER = 40
+
+WRITER = """
+import sys
+from backread.mirror import Mirror, publish, ranges
+from backread.mirror.database import open_database
+from backread.mirror.store import Store
+from pathlib import Path
+ranges.FILE_BYTES = 40_000
+folder = Path(sys.argv[1])
+print("began", flush=True)
+with open_database(folder) as connection:
+    store = Store(folder, connection)
+    while True:
+        with store.transaction():
+            store.rows(
+                "INSERT INTO unpublished_messages SELECT user_id, id FROM messages "
+                "WHERE random() < 0.02"
+            )
+            # A user with messages comes and goes with each snapshot.
+            [(there,)] = store.rows("SELECT count(*) FROM users WHERE id = 99")
+            if there:
+                store.rows("DELETE FROM users WHERE id = 99")
+                store.rows("DELETE FROM messages WHERE user_id = 99")
+            else:
+                store.rows("INSERT INTO users (id) VALUES (99)")
+                store.rows("INSERT INTO messages (user_id, id) SELECT 99, range FROM range(40)")
+            store.rows("INSERT INTO unpublished_users VALUES (99)")
+            store.rows("INSERT INTO unpublished_messages VALUES (99, 0)")
+        publish.publish(store)
+"""
+
+
+def said() -> list[Row]:
+    return [
+        {"user_id": user, "id": user * 1000 + each, "body": f"text {each}", "sender_type": "user"}
+        for user in USERS
+        for each in range(PER_USER)
+    ]
+
+
+def fill(mirror: Mirror, *kinds: str) -> None:
+    """Publishes the messages; the users' lists are of these kinds in turn."""
+    lists = [ended(each, kind=kinds[each % len(kinds)]) for each in USERS] if kinds else ()
+    users = [{"id": each} for each in USERS]
+    BatchSource(batch(users, said(), swept="snapshot", lists=lists)).sync_into(mirror.folder)
+
+
+def current(mirror: Mirror) -> Path:
+    return mirror.folder / "published" / "current"
+
+
+def by_duckdb(snapshot: Path) -> tuple[int, int]:
+    files = str(snapshot / "messages" / "*.parquet")
+    with duckdb.connect() as connection:
+        # Both scans are of one snapshot.
+        [found] = connection.execute(
+            "SELECT (SELECT count(DISTINCT user_id) FROM read_parquet(?)), "
+            "(SELECT count(*) FROM read_parquet(?))",
+            [files, files],
+        ).fetchall()
+    return found
+
+
+def by_views(snapshot: Path) -> tuple[int, int]:
+    with duckdb.connect(str(snapshot.parent.parent / "chats.duckdb"), read_only=True) as views:
+        # Both tables are of one snapshot.
+        query = "SELECT count(*), sum(messages)::BIGINT FROM conversations"
+        [found] = views.execute(query).fetchall()
+    return found
+
+
+def by_polars(snapshot: Path) -> tuple[int, int]:
+    frame = polars.scan_parquet(snapshot / "messages" / "*.parquet").select("user_id").collect()
+    return frame["user_id"].n_unique(), frame.height
+
+
+def by_pandas(snapshot: Path) -> tuple[int, int]:
+    frame = pandas.read_parquet(snapshot / "messages")
+    return frame["user_id"].nunique(), len(frame)
+
+
+def by_pyarrow(snapshot: Path) -> tuple[int, int]:
+    table = pyarrow.dataset.dataset(snapshot / "messages").to_table(columns=["user_id"])
+    return len(table["user_id"].unique()), table.num_rows
+
+
+READERS = (by_duckdb, by_views, by_polars, by_pandas, by_pyarrow)
+every_reader = pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
+
+
+@every_reader
+def test_parquet_by_path_has_each_row_once(mirror, read):
+    fill(mirror)
+    assert read(current(mirror)) == (len(USERS), len(USERS) * PER_USER)
+
+
+def not_found(error: Exception) -> bool:
+    """Whether a reader says that a file it had listed is gone.
+
+    pyarrow leaves such files out, and no file of the snapshot is left, so it has no columns.
+    """
+    text = str(error).lower()
+    words = ("no such file", "no files found", "could not find", "no match for fieldref.name")
+    return (
+        isinstance(error, FileNotFoundError)
+        or any(each in text for each in words)
+        or (isinstance(error, KeyError) and error.args == ("user_id",))
+    )
+
+
+@posix_only
+@pytest.mark.slow
+@pytest.mark.parametrize("resolved", [False, True])
+@every_reader
+def test_read_during_publications_is_one_version_or_a_clear_error(mirror, read, resolved):
+    fill(mirror)
+    seen: set[tuple[int, int]] = set()
+    lost = 0
+    command = [sys.executable, "-c", WRITER, str(mirror.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            until = time.monotonic() + 4
+            while time.monotonic() < until:
+                try:
+                    seen.add(read(current(mirror).resolve() if resolved else current(mirror)))
+                except Exception as error:
+                    if not not_found(error) or (resolved and read is not by_views):
+                        raise
+                    lost += 1
+            assert process.poll() is None
+        finally:
+            process.kill()
+    count = len(USERS)
+    versions = {(count, count * PER_USER), (count + 1, (count + 1) * PER_USER)}
+    assert seen == versions, f"{lost} reads found a file missing"
+    fill(mirror)
+    assert read(current(mirror)) in versions
+
+
+def test_duckdb_views_have_the_rows_of_the_mirror(mirror):
+    fill(mirror, "whole", "end", "partial")
+    with duckdb.connect(str(mirror.folder / "chats.duckdb"), read_only=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for name in VIEWS:
+            query = f"SELECT COLUMNS(*)::VARCHAR FROM {name} ORDER BY ALL"
+            assert connection.execute(query).fetchall() == rows(mirror, query), name
+            assert [each[0] for each in connection.execute(f"DESCRIBE {name}").fetchall()] == (
+                mirror.sql(f"FROM {name}").columns
+            )
+
+
+def test_user_whose_list_was_partly_read_has_no_response_time(mirror):
+    lists = [ended(1), ended(2, kind="end"), ended(3, kind="partial")]
+    times = ["2026-03-01T10:00:00+00:00", "2026-03-01T10:01:00+00:00"]
+    messages = [
+        {"user_id": user, "id": at, "sender_type": who, "created_at": datetime.fromisoformat(time)}
+        for user in (1, 2, 3, 4)
+        for at, (who, time) in enumerate(zip(("user", "operator"), times, strict=True))
+    ]
+    users = [{"id": each} for each in (1, 2, 3, 4)]
+    BatchSource(batch(users, messages, swept="snapshot", lists=lists)).sync_into(mirror.folder)
+    query = "SELECT user_id, complete, first_response_seconds FROM conversations ORDER BY 1"
+    assert rows(mirror, query) == [(1, True, 60), (2, True, 60), (3, False, None), (4, False, None)]
+
+
+def test_the_views_are_written_only_when_they_change(mirror, tmp_path):
+    fill(mirror)
+    views = mirror.folder / "chats.duckdb"
+    before = views.stat().st_ino
+    fill(mirror)
+    assert views.stat().st_ino == before
+    views.unlink()
+    fill(mirror)
+    assert by_views(current(mirror)) == (len(USERS), len(USERS) * PER_USER)
+    # Moved, it names another folder.
+    moved = Mirror(shutil.move(mirror.folder, tmp_path / "moved it's [1]"))
+    fill(moved)
+    assert by_views(current(moved)) == (len(USERS), len(USERS) * PER_USER)
+
+
+def test_the_views_are_in_a_storage_of_the_first_stable_duckdb(mirror):
+    """The version number that its header has, at a fixed place: 64 for DuckDB 1.0 and 1.1."""
+    fill(mirror)
+    header = (mirror.folder / "chats.duckdb").read_bytes()[:20]
+    assert header[8:12] == b"DUCK"
+    assert int.from_bytes(header[12:20], "little") == 64
+
+
+def test_a_program_that_has_the_views_open_does_not_stop_a_sync(mirror):
+    fill(mirror)
+    with duckdb.connect(str(mirror.folder / "chats.duckdb")) as connection:
+        query = "SELECT count(*) FROM messages"
+        before = connection.execute(query).fetchall()
+        users = [{"id": each} for each in USERS]
+        more = [*said(), {"user_id": 1, "id": 1}]
+        BatchSource(batch(users, more, swept="snapshot")).sync_into(mirror.folder)
+        assert connection.execute(query).fetchall() == [(before[0][0] + 1,)]
+
+
+@posix_only
+def test_link_that_names_anything_but_a_snapshot_is_refused(mirror, tmp_path):
+    fill(mirror)
+    link = mirror.folder / "published" / "current"
+    secret = tmp_path / "secret"
+    shutil.copytree(link.resolve(), secret)
+    for target in (
+        secret,
+        "../../secret",
+        "00000001/../00000001",
+        "1",
+        "snapshot.json",
+        "00000001 ",
+    ):
+        link.unlink()
+        link.symlink_to(target)
+        with pytest.raises(MirrorError, match="is damaged"):
+            rows(mirror, "FROM users")
+    link.unlink()
+    shutil.copytree(secret, link)
+    with pytest.raises(MirrorError, match="copy mirrors with their symbolic links"):
+        rows(mirror, "FROM users")
+    shutil.rmtree(link)
+    with pytest.raises(MirrorError, match="nothing is published"):
+        rows(mirror, "FROM users")
+    # As the first message says, the next sync publishes anew.
+    fill(mirror)
+    assert by_duckdb(current(mirror)) == (len(USERS), len(USERS) * PER_USER)
+
+
+@posix_only
+def test_link_in_a_snapshot_is_not_followed(mirror, tmp_path):
+    fill(mirror)
+    snapshot = (mirror.folder / "published" / "current").resolve()
+    [file] = (snapshot / "users").iterdir()
+    moved = file.rename(tmp_path / "elsewhere.parquet")
+    file.symlink_to(moved)
+    (snapshot / "messages" / "messages-0009.00000001.parquet").symlink_to(moved)
+    with pytest.raises(MirrorError, match="not a regular file"):
+        rows(Mirror(mirror.folder), "FROM users")
+    fill(mirror)
+    # Neither of them is in the next snapshot.
+    published = (mirror.folder / "published" / "current").resolve()
+    assert not [each for each in published.rglob("*") if each.is_symlink()]
+    assert by_duckdb(current(mirror)) == (len(USERS), len(USERS) * PER_USER)
+    folder = snapshot.parent / "00000007"
+    folder.symlink_to(tmp_path)
+    (snapshot.parent / "current").unlink()
+    (snapshot.parent / "current").symlink_to("00000007")
+    with pytest.raises(MirrorError, match="is not a folder"):
+        rows(mirror, "FROM users")
+
+
+def without(name: str, number: int = errno.EPERM) -> Callable[..., None]:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), name)
+
+    return refuse
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_where_there_are_no_links_a_file_names_the_snapshot(mirror, monkeypatch, again):
+    if again:
+        fill(mirror)
+    with monkeypatch.context() as lacking:
+        lacking.setattr(Path, "symlink_to", without("symlink"))
+        lacking.setattr(os, "link", without("link"))
+        for _ in range(2):
+            fill(mirror)
+            published = mirror.folder / "published"
+            name = (published / "CURRENT").read_text().strip()
+            assert not (published / "current").is_symlink()
+            assert rows(mirror, "SELECT count(*) FROM messages") == [(len(USERS) * PER_USER,)]
+            assert by_views(current(mirror)) == (len(USERS), len(USERS) * PER_USER)
+            assert len(list((published / name / "messages").iterdir())) == 1
+    fill(mirror)
+    assert not (published / "CURRENT").exists()
+    assert by_duckdb(current(mirror)) == (len(USERS), len(USERS) * PER_USER)
+
+
+@posix_only
+def test_full_disk_while_publishing_leaves_no_file_and_the_next_sync_publishes(mirror):
+    resource = pytest.importorskip("resource")
+    fill(mirror)
+    before = sorted(each.name for each in (mirror.folder / "published").iterdir())
+    wide = [{"user_id": 1, "id": each, "body": os.urandom(50_000).hex()} for each in range(50)]
+    source = BatchSource(batch([{"id": 1}], wide, swept="uncertified"))
+    written: list[Any] = []
+
+    def limited(*arguments: Any, **options: Any) -> None:
+        # DuckDB's own files are larger than this already.
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
+        try:
+            written.append(arguments)
+            original(*arguments, **options)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    original = publish.write_parquet
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(publish, "write_parquet", limited)
+        with pytest.raises(MirrorError):
+            source.sync_into(mirror.folder)
+    assert written
+    assert sorted(each.name for each in (mirror.folder / "published").iterdir()) == before
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(USERS) * PER_USER,)]
+    BatchSource(batch([{"id": 1}], swept="uncertified")).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(USERS) * PER_USER + 50,)]
+
+
+def test_file_of_another_program_is_not_replaced_by_the_views(mirror):
+    views = mirror.folder / "chats.duckdb"
+    mirror.folder.mkdir(parents=True)
+    views.write_bytes(b"rows of another program")
+    with pytest.raises(MirrorError, match=r"contains other files \(chats\.duckdb\)"):
+        fill(mirror)
+    assert views.read_bytes() == b"rows of another program"
+
+
+def test_snapshot_that_could_not_be_linked_is_removed(mirror, monkeypatch):
+    fill(mirror)
+    before = sorted(each.name for each in (mirror.folder / "published").iterdir())
+    with monkeypatch.context() as full:
+        full.setattr(Path, "symlink_to", without("symlink", errno.ENOSPC))
+        with pytest.raises(MirrorError, match="No space"):
+            fill(mirror)
+    assert sorted(each.name for each in (mirror.folder / "published").iterdir()) == before
+    fill(mirror)
+    assert rows(mirror, "SELECT count(*) FROM runs") == [(3,)]

@@ -1,0 +1,408 @@
+"""Forgetting a user: nothing is left in any file, no sync brings the user back, others stay."""
+
+import contextlib
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+import duckdb
+import pyarrow
+
+from backread import MirrorError
+from backread.mirror import Mirror
+from backread.mirror.lock import writer_lock
+from backread.testing import MockServer, World
+from helpers.command_line import posix_only
+from helpers.file_modes import largest_file
+from helpers.file_traces import state, traces
+from helpers.mirrors import BatchSource, batch, cursor, rows, sync
+
+WHO = 42
+OTHER = 7
+EARLIER = datetime(2026, 3, 1, tzinfo=UTC)
+
+MARKS = [f"mark{place:02}-Zoë-9f3b" for place in range(17)]
+"""One for each text field; the accent has another form in JSON and in UTF-16."""
+
+
+def person(user_id: int, marks: list[str]) -> dict[str, Any]:
+    return {
+        "id": user_id,
+        "name": marks[0],
+        "email": marks[1],
+        "reference": marks[2],
+        "last_url": marks[3],
+        "user_attributes": [
+            {"name": marks[4], "value": marks[5], "extra": f'{{"a":"{marks[6]}"}}'}
+        ],
+        "extra": f'{{"b":"{marks[7]}"}}',
+    }
+
+
+def said(user_id: int, message_id: int, marks: list[str]) -> dict[str, Any]:
+    return {
+        "user_id": user_id,
+        "id": message_id,
+        "body": marks[8],
+        "created_at": EARLIER,
+        "file_url": f"https://files.example.com/{marks[9]}.pdf",
+        "sender_type": "user",
+        "sender_name": marks[10],
+        "sender_email": marks[11],
+        "sender_extra": f'{{"c":"{marks[12]}"}}',
+        "extra": f'{{"d":"{marks[13]}"}}',
+    }
+
+
+def others() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    ids = [each for each in range(1, 60) if each != WHO]
+    users = [person(each, [f"user {each} {mark}" for mark in "abcdefgh"]) for each in ids]
+    messages = [
+        said(each, number, [f"message {each}.{number}.{mark}" for mark in "abcdefghijklmn"])
+        for each in ids
+        for number in range(1, 5)
+    ]
+    return users, messages
+
+
+@pytest.fixture
+def planted(mirror: Mirror) -> Mirror:
+    """A mirror with texts of a user everywhere: tables, snapshots, rejects, an unfinished run."""
+    users, messages = others()
+    changed = person(WHO, ["before", *MARKS[1:]])
+    BatchSource(
+        batch(
+            [*users, changed],
+            [*messages, *(said(WHO, number, MARKS) for number in range(1, 4))],
+            rejects=[
+                {"resource": "messages", "user_id": WHO, "id": 9, "json": f'{{"e":"{MARKS[14]}"}}'}
+            ],
+            swept="snapshot",
+            lists={user["id"]: "snapshot" for user in [*users, changed]},
+        )
+    ).sync_into(mirror.folder)
+    # Of the earlier snapshot, the unchanged files are linked.
+    BatchSource(batch([person(WHO, MARKS)], swept="linked")).sync_into(mirror.folder)
+    with contextlib.suppress(RuntimeError):
+        BatchSource(
+            batch(cursors=[cursor(WHO, MARKS[15]), cursor(None, MARKS[15])]),
+            RuntimeError(f"cannot read {MARKS[16]}"),
+        ).sync_into(mirror.folder)
+    return mirror
+
+
+def others_rows(mirror: Mirror) -> list[Any]:
+    return [
+        *rows(mirror, f"SELECT * FROM users WHERE id <> {WHO} ORDER BY ALL"),
+        *rows(mirror, f"SELECT * FROM messages WHERE user_id <> {WHO} ORDER BY ALL"),
+        *rows(mirror, f"SELECT * FROM lists WHERE user_id <> {WHO} ORDER BY ALL"),
+    ]
+
+
+def test_no_byte_of_a_forgotten_user_is_left_in_any_file(planted):
+    found = "\n".join(traces(planted.folder, *MARKS))
+    assert [mark for mark in MARKS if mark not in found] == []
+    # The search reads into the database, where bodies are compressed.
+    assert f"mirror.duckdb: {MARKS[8]}" in found
+    before = others_rows(planted)
+
+    report = planted.forget(WHO)
+
+    assert traces(planted.folder, *MARKS, "before") == []
+    assert others_rows(planted) == before
+    assert (report.forgotten, report.earlier) == ((WHO,), ())
+    assert (report.users, report.messages, report.rejects) == (1, 3, 1)
+    assert report.bytes_freed > 0
+    assert rows(planted, "SELECT user_id, forgotten_at FROM forgotten") == [
+        (WHO, report.forgotten_at)
+    ]
+    assert datetime.now(UTC) - report.forgotten_at < timedelta(minutes=1)
+    for table, column in [("users", "id"), ("messages", "user_id"), ("lists", "user_id")]:
+        assert rows(planted, f"SELECT * FROM {table} WHERE {column} = {WHO}") == []
+    # One snapshot, the new one.
+    assert len([*planted.folder.glob("published/0*")]) == 1
+
+
+def test_the_interrupted_run_goes_on_without_the_forgotten_user(planted):
+    planted.forget(WHO)
+    users, messages = others()
+    report = BatchSource(
+        batch(users, messages, swept="snapshot", lists={each["id"]: "snapshot" for each in users})
+    ).sync_into(planted.folder, "full")
+    assert report.resumed
+    assert report.deleted == 0
+    assert rows(planted, "SELECT count(*) FROM users") == [(len(users),)]
+    assert traces(planted.folder, *MARKS) == []
+
+
+@pytest.mark.parametrize("ids", [[WHO], [WHO, OTHER]])
+def test_no_later_sync_brings_a_forgotten_user_back(mirror, ids):
+    with MockServer(World(seed=3, users=60, messages_per_user=(1, 30))) as server:
+        ids = server.world.user_ids()[: len(ids)]
+        names = [server.world.user(each)["name"] for each in ids]
+        marks = [f"{mark} {name}" for mark in ("name", "mail", "body") for name in names]
+        for at, user_id in enumerate(ids):
+            server.world.edit_user(user_id, name=marks[at], email=marks[len(ids) + at])
+            message_id = server.world.message_ids(user_id)[0]
+            server.world.edit_message(user_id, message_id, body=marks[2 * len(ids) + at])
+        sync(mirror, server)
+        assert traces(mirror.folder, *marks)
+        mirror.forget(*ids)
+        for options in ({}, {"mode": "full"}, {"max_staleness": 0}):
+            for user_id in ids:
+                server.world.add_messages(user_id, 2)
+            report = sync(mirror, server, **options)
+            assert report.certificate == "snapshot"
+            assert report.users_added == report.messages_added == report.deleted == 0
+            assert traces(mirror.folder, *marks) == []
+        assert rows(mirror, "SELECT count(*) FROM users") == [(60 - len(ids),)]
+        with pytest.raises(MirrorError, match=f"user {min(ids)} was forgotten in this mirror"):
+            sync(mirror, server, users=ids)
+
+
+def test_a_follower_of_the_mirror_is_told_who_was_forgotten(planted):
+    cursor_before = planted.changes(since=None).cursor
+    planted.forget(WHO)
+    changed = pyarrow.table(planted.changes(since=cursor_before)).to_pylist()
+    # One for each table.
+    assert [(row["change"], row["user_id"]) for row in changed] == [("forgotten", WHO)] * 2
+
+
+def test_a_record_that_is_rejected_for_its_id_does_not_come_back(planted):
+    theirs = {"resource": "users", "user_id": None, "id": None}
+    text = f'{{"id": "{WHO}", "name": "{MARKS[0]}"}}'
+    naming = f'{{"id": 3, "user": {{"user_id": {WHO}, "name": "{MARKS[1]}"}}}}'
+    record = {"resource": "messages", "user_id": OTHER, "id": 3, "json": naming}
+    unrelated = {"resource": "messages", "user_id": OTHER, "id": WHO, "json": f'{{"id": {WHO}}}'}
+    seen = batch(rejects=[theirs | {"json": text}, record, unrelated])
+    BatchSource(seen).sync_into(planted.folder)
+    report = planted.forget(WHO)
+    assert report.rejects == 3
+    for _ in range(2):
+        assert rows(planted, "SELECT user_id, id, json, reason FROM rejects ORDER BY ALL") == [
+            (OTHER, 3, None, "its record named a user who was forgotten"),
+            (OTHER, WHO, f'{{"id": {WHO}}}', "does not fit"),
+        ]
+        assert traces(planted.folder, *MARKS) == []
+        BatchSource(seen).sync_into(planted.folder)
+
+
+def test_a_first_run_that_was_broken_off_forgets_too(mirror):
+    users, messages = others()
+    with pytest.raises(RuntimeError):
+        BatchSource(
+            batch([*users, person(WHO, MARKS)], [*messages, said(WHO, 1, MARKS)]),
+            RuntimeError("no more"),
+        ).sync_into(mirror.folder)
+    assert traces(mirror.folder, MARKS[0])
+    mirror.forget(WHO)
+    assert traces(mirror.folder, *MARKS) == []
+    BatchSource(batch(users, messages, swept="snapshot")).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT count(*) FROM users") == [(len(users),)]
+
+
+def test_a_first_run_that_was_published_in_part_and_resumed_in_vain_forgets_too(mirror):
+    """Its snapshot is published, though the run is unfinished again."""
+    users, messages = others()
+    first = batch([*users, person(WHO, MARKS)], [*messages, said(WHO, 1, MARKS)], swept="snapshot")
+    BatchSource(first, ended_early=True).sync_into(mirror.folder)
+    with pytest.raises(RuntimeError):
+        BatchSource(RuntimeError("refused")).sync_into(mirror.folder)
+    mirror.forget(WHO)
+    assert traces(mirror.folder, *MARKS) == []
+    assert rows(mirror, "SELECT count(*) FROM users") == [(len(users),)]
+
+
+def forget_and_restore(mirror: Mirror, backup: Path) -> None:
+    """Forgets WHO, and restores the database of before."""
+    shutil.copy(mirror.folder / "mirror.duckdb", backup)
+    mirror.forget(WHO)
+    shutil.copy(backup, mirror.folder / "mirror.duckdb")
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_who_was_forgotten_stays_so_if_the_database_is_restored(planted, tmp_path, forgets):
+    forget_and_restore(planted, tmp_path / "backup")
+    if forgets:
+        planted.forget(OTHER)
+    users, messages = others()
+    source = BatchSource(batch(users, messages, swept="snapshot"))
+    source.sync_into(planted.folder, publish=False)
+    ids = [OTHER, WHO] if forgets else [WHO]
+    assert rows(planted, "SELECT user_id FROM forgotten ORDER BY 1") == [(each,) for each in ids]
+    assert traces(planted.folder, *MARKS) == []
+    assert rows(planted, "SELECT count(*) FROM users") == [(len(users) + 1 - len(ids),)]
+    before = (planted.folder / "mirror.duckdb").stat().st_ino
+    source.sync_into(planted.folder)
+    assert (planted.folder / "mirror.duckdb").stat().st_ino == before
+
+
+def test_a_restored_database_is_synced_though_the_published_list_of_forgotten_users_is_lost(
+    planted, tmp_path
+):
+    forget_and_restore(planted, tmp_path / "backup")
+    [path] = planted.folder.glob("published/0*/forgotten/*.parquet")
+    path.unlink()
+    BatchSource(batch(swept="linked")).sync_into(planted.folder)
+    assert rows(planted, "SELECT * FROM forgotten") == []
+
+
+def test_a_restored_database_says_that_the_published_list_of_forgotten_users_is_damaged(
+    planted, tmp_path
+):
+    """Deleting it, as is advised of other files, would bring them back."""
+    forget_and_restore(planted, tmp_path / "backup")
+    [path] = planted.folder.glob("published/0*/forgotten/*.parquet")
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(MirrorError, match=r"was restored from a backup.*forget them again"):
+        BatchSource(batch(swept="linked")).sync_into(planted.folder)
+
+
+# --- who is not there -----------------------------------------------------------------------------
+
+
+def test_an_unknown_user_is_an_error_and_nothing_is_changed(planted):
+    before = state(planted.folder)
+    with pytest.raises(MirrorError, match="holds nothing of user 4711, so nothing was changed"):
+        planted.forget(WHO, 4711)
+    assert state(planted.folder) == before
+
+
+def test_an_unknown_user_is_kept_out_if_that_is_wanted(planted):
+    assert planted.forget(4711, missing_ok=True).forgotten == (4711,)
+    users, _ = others()
+    assert rows(planted, "SELECT user_id FROM forgotten") == [(4711,)]
+    assert rows(planted, "SELECT count(*) FROM users") == [(len(users) + 1,)]
+
+
+def test_forgetting_twice_says_so_and_writes_nothing(planted):
+    planted.forget(WHO)
+    before = state(planted.folder)
+    report = planted.forget(WHO)
+    assert (report.forgotten, report.earlier, report.forgotten_at) == ((), (WHO,), None)
+    assert state(planted.folder) == before
+    assert planted.forget(WHO, OTHER).forgotten == (OTHER,)
+
+
+@pytest.mark.parametrize("ids", [[], [-1], [2**63]])
+def test_ids_that_no_user_has_are_a_value_error(planted, ids):
+    with pytest.raises(ValueError, match="id"):
+        planted.forget(*ids)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [([[WHO]], r"forget\(\*user_ids\)"), (["42"], r"user_ids\[0\] must be an int, not str")],
+)
+def test_a_list_or_a_text_instead_of_ids_is_named(planted, given, said):
+    with pytest.raises(TypeError, match=said):
+        planted.forget(*given)
+
+
+def test_a_folder_without_a_mirror_stays_as_it_is(tmp_path):
+    with pytest.raises(MirrorError, match="there is no mirror in"):
+        Mirror(tmp_path / "none").forget(1)
+    assert [*tmp_path.iterdir()] == []
+
+
+# --- others at the same time, and bad luck --------------------------------------------------------
+
+
+def test_a_running_sync_is_said(planted):
+    before = state(planted.folder)
+    with (
+        writer_lock(planted.folder),
+        pytest.raises(MirrorError, match=r"is being synced by .* try again"),
+    ):
+        planted.forget(WHO)
+    assert state(planted.folder) == before
+
+
+def test_a_query_of_before_finds_no_file_and_a_new_one_works(planted):
+    relation = planted.sql("SELECT name FROM users")
+    planted.forget(WHO)
+    with pytest.raises(Exception, match=r"No such file|No files found|not found"):
+        relation.fetchall()
+    assert (MARKS[0],) not in rows(planted, "SELECT name FROM users")
+
+
+def test_a_disk_without_space_for_a_copy_is_said_before_anything_changes(planted, monkeypatch):
+    before = state(planted.folder)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(MirrorError, match=r"needs [\d,]+ bytes of free space, but there are 1,000"):
+        planted.forget(WHO)
+    assert state(planted.folder) == before
+    assert rows(planted, f"SELECT name FROM users WHERE id = {WHO}") == [(MARKS[0],)]
+
+
+def test_earlier_snapshots_are_removed_even_if_the_views_cannot_be_written(planted, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError("no views")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("backread.mirror.publish.write_views_database", fail)
+        with pytest.raises(MirrorError, match="may be left"):
+            planted.forget(WHO)
+    assert [each for each in traces(planted.folder, *MARKS) if each.startswith("published")] == []
+    planted.forget(WHO)
+    assert traces(planted.folder, *MARKS) == []
+
+
+def test_what_another_program_left_beside_the_views_is_removed_too(planted):
+    path = planted.folder / "chats.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE mine AS SELECT * FROM users").fetchall()
+    spilled = planted.folder / "chats.duckdb.tmp" / "duckdb_temp_storage-0.tmp"
+    spilled.parent.mkdir()
+    spilled.write_text(MARKS[0])
+    assert f"chats.duckdb: {MARKS[0]}" in traces(planted.folder, MARKS[0])
+    planted.forget(WHO)
+    assert traces(planted.folder, *MARKS) == []
+    with duckdb.connect(path, read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM users").fetchone() == (58,)
+
+
+@posix_only
+def test_a_disk_that_gets_full_meanwhile_is_said_and_the_next_call_completes_it(planted):
+    database = planted.folder / "mirror.duckdb"
+    with largest_file(database.stat().st_size // 2):
+        with pytest.raises(MirrorError, match=r"mirror\.duckdb.*texts may be left in files until"):
+            planted.forget(WHO)
+        assert rows(planted, f"SELECT * FROM users WHERE id = {WHO}") == []
+    assert traces(planted.folder, *MARKS)
+    assert planted.forget(WHO).earlier == (WHO,)
+    assert traces(planted.folder, *MARKS) == []
+
+
+@posix_only
+def test_the_next_sync_completes_what_a_full_disk_stopped(planted):
+    database = planted.folder / "mirror.duckdb"
+    with largest_file(database.stat().st_size // 2), pytest.raises(MirrorError):
+        planted.forget(WHO)
+    users, messages = others()
+    BatchSource(batch(users, messages, swept="snapshot")).sync_into(planted.folder, publish=False)
+    assert traces(planted.folder, *MARKS) == []
+
+
+@posix_only
+def test_a_disk_that_is_full_at_once_changes_nothing(planted):
+    with largest_file(100), pytest.raises(MirrorError) as raised:
+        planted.forget(WHO)
+    assert "may be left" not in str(raised.value)
+    assert rows(planted, f"SELECT name FROM users WHERE id = {WHO}") == [(MARKS[0],)]
+    assert planted.forget(WHO).users == 1
+
+
+def test_the_new_database_keeps_the_mode_of_the_old_one(planted):
+    database = planted.folder / "mirror.duckdb"
+    database.chmod(0o640)
+    planted.forget(WHO)
+    assert database.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in planted.folder.iterdir() if path.name.startswith(".")] == []

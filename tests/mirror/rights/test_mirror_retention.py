@@ -1,0 +1,124 @@
+"""`Mirror(retention=...)`: rows that are gone from the service are removed after that time."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+
+from backread.mirror import Mirror
+from backread.testing import MockServer, World
+from helpers.api_rows import message, user
+from helpers.file_traces import traces
+from helpers.mirrors import BatchSource, batch, ended, marked, rows, sync
+from helpers.probed_service import Rows
+
+MARKS = ["name-Zoë-77d", "body-Zoë-77d", "gone-Zoë-77d"]
+
+
+@pytest.fixture
+def server() -> Any:
+    with MockServer(World(seed=8, users=40, messages_per_user=(2, 20))) as running:
+        yield running
+
+
+@pytest.fixture
+def gone(mirror: Mirror, server: MockServer) -> tuple[int, Any]:
+    """A user who is gone, as the mirror knows, like a message of another; and the world before."""
+    world = server.world
+    user_id, other = world.user_ids()[5:7]
+    world.edit_user(user_id, name=MARKS[0])
+    world.edit_message(user_id, world.message_ids(user_id)[0], body=MARKS[1])
+    message_id = world.message_ids(other)[0]
+    world.edit_message(other, message_id, body=MARKS[2])
+    sync(mirror, server)
+    before = world.snapshot()
+    world.remove_user(user_id)
+    world.remove_message(other, message_id)
+    sync(mirror, server, mode="full")
+    users, messages = marked(mirror)
+    assert users == [user_id]
+    assert message_id in messages
+    assert {mark for mark in MARKS if traces(mirror.folder, mark)} == {*MARKS}
+    return user_id, before
+
+
+def test_rows_gone_for_longer_are_removed_with_all_their_bytes(mirror, server, gone):
+    kept = [
+        rows(mirror, f"SELECT * FROM {table} WHERE deleted_at IS NULL ORDER BY ALL")
+        for table in ("users", "messages")
+    ]
+    sync(Mirror(mirror.folder, retention=timedelta(0)), server, publish=False)
+    assert traces(mirror.folder, *MARKS) == []
+    assert marked(mirror) == ([], [])
+    assert kept == [
+        rows(mirror, f"SELECT * FROM {table} ORDER BY ALL") for table in ("users", "messages")
+    ]
+    assert rows(mirror, "SELECT * FROM forgotten") == []
+    assert rows(mirror, f"SELECT * FROM lists WHERE user_id = {gone[0]}") == []
+
+
+def test_a_removed_user_who_comes_back_is_added_again(mirror, server, gone):
+    user_id, before = gone
+    sync(Mirror(mirror.folder, retention=0), server)
+    server.world.restore(before)
+    sync(Mirror(mirror.folder, retention=0), server)
+    assert rows(mirror, f"SELECT name FROM users WHERE id = {user_id}") == [(MARKS[0],)]
+    [(messages,)] = rows(mirror, f"SELECT count(*) FROM messages WHERE user_id = {user_id}")
+    assert messages == len(server.world.message_ids(user_id))
+
+
+@pytest.mark.parametrize("retention", [None, timedelta(days=90), 90 * 86_400, 1e300])
+def test_rows_gone_for_less_long_stay_and_the_database_is_not_written_anew(
+    mirror, server, gone, retention
+):
+    before = (mirror.folder / "mirror.duckdb").stat().st_ino
+    sync(Mirror(mirror.folder, retention=retention), server)
+    assert (mirror.folder / "mirror.duckdb").stat().st_ino == before
+    assert marked(mirror)[0] == [gone[0]]
+
+
+def test_a_mirror_with_nothing_to_remove_is_not_written_anew(mirror, server, gone):
+    keeping_none = Mirror(mirror.folder, retention=0)
+    sync(keeping_none, server)
+    before = (mirror.folder / "mirror.duckdb").stat().st_ino
+    sync(keeping_none, server)
+    assert (mirror.folder / "mirror.duckdb").stat().st_ino == before
+
+
+def test_rejected_records_gone_for_longer_are_removed_with_all_their_bytes(mirror, scripted):
+    service = Rows(
+        [user(1), user("2", name=MARKS[0])], {1: [message(5), message("x6", body=MARKS[1])]}
+    )
+    server = scripted(service)
+    keeping_none = Mirror(mirror.folder, retention=0)
+    held = "SELECT resource FROM rejects ORDER BY 1"
+    for _ in range(3):
+        sync(keeping_none, server)
+        assert rows(mirror, held) == [("messages",), ("users",)]
+    service.users, service.messages = [user(1)], {1: [message(5)]}
+    sync(keeping_none, server)
+    sync(Mirror(mirror.folder, retention=3600), server)
+    assert rows(mirror, held) == [("messages",), ("users",)]
+    assert {mark for mark in MARKS if traces(mirror.folder, mark)} == {*MARKS[:2]}
+    sync(keeping_none, server)
+    assert rows(mirror, held) == []
+    assert traces(mirror.folder, *MARKS) == []
+
+
+@pytest.mark.parametrize("read", [{"certificate": "uncertified"}, {"kind": "end"}])
+def test_rejected_records_stay_until_a_complete_read_does_not_find_them(mirror, read):
+    rejects = [{"resource": "users"}, {"resource": "messages", "user_id": 1}]
+    for found in (rejects, [], []):
+        unsure = batch([{"id": 1}], rejects=found, swept="uncertified", lists=[ended(1, **read)])
+        BatchSource(unsure).sync_into(mirror.folder, retention=0)
+    assert rows(mirror, "SELECT count(*) FROM rejects") == [(2,)]
+
+
+@pytest.mark.parametrize("retention", [-1, timedelta(days=-1), float("nan")])
+def test_a_negative_retention_is_a_value_error(tmp_path, retention):
+    with pytest.raises(ValueError, match="retention"):
+        Mirror(tmp_path, retention=retention)

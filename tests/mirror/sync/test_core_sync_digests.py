@@ -1,0 +1,123 @@
+"""A list whose one page is the same as the last time costs only its request."""
+
+from typing import Any
+
+import pytest
+
+from backread import Client
+from backread.testing import Fault, MockServer, World
+from helpers.api_rows import message, paged, user
+from helpers.in_memory_mirror import InMemoryMirror, given, rows_of
+from helpers.scripted_server import Request
+
+pytest.importorskip("pyarrow")
+
+KEY = bytes(range(16))
+
+
+def with_key(key: bytes = KEY) -> InMemoryMirror:
+    mirror = InMemoryMirror()
+    mirror.digest_key = key
+    return mirror
+
+
+def unchanged(mirror: InMemoryMirror) -> set[int]:
+    return {user_id for user_id in mirror.done if mirror.lists[user_id]["unchanged"]}
+
+
+def one_run(client: Client, mirror: InMemoryMirror, mode: str = "incremental") -> list[int]:
+    """A whole run; the users whose messages were given, once for each row."""
+    mirror.begin()
+    users = []
+    run = client._sync_run(mirror.known(), mode=mode, max_staleness=None)
+    for batch in given(run):
+        users += [row["user_id"] for row in rows_of(batch.messages)]
+        mirror.commit(batch)
+    return users
+
+
+@pytest.fixture
+def world() -> World:
+    return World(seed=3, users=40, messages_per_user=(0, 20))
+
+
+@pytest.mark.parametrize("mode", ["incremental", "full"])
+def test_an_unchanged_list_is_not_decoded(world, mode):
+    with MockServer(world) as server, server.client() as client:
+        mirror = with_key()
+        assert len(one_run(client, mirror, mode)) == len(mirror.messages) > 0
+        assert unchanged(mirror) == set()
+        before = dict(mirror.lists)
+        server.forget()
+        assert one_run(client, mirror, mode) == []
+        assert unchanged(mirror) == set(world.user_ids())
+        assert server.calls("messages").count == 40
+    changing = ("started_at", "ended_at", "swept_at", "unchanged")
+    for user_id, row in mirror.lists.items():
+        assert {**row, **dict.fromkeys(changing)} == {**before[user_id], **dict.fromkeys(changing)}
+        assert row["started_at"] > before[user_id]["ended_at"]
+        assert row["started_at"] <= row["ended_at"] == row["swept_at"]
+        assert (row["kind"], row["certificate"], len(row["digest"])) == ("whole", "snapshot", 16)
+
+
+def test_what_changed_is_given_and_nothing_else(world):
+    edited, grown, emptied, *_ = [
+        each for each in world.user_ids() if len(world.message_ids(each)) > 2
+    ]
+    with MockServer(world) as server, server.client() as client:
+        mirror = with_key()
+        one_run(client, mirror)
+        world.edit_message(edited, world.message_ids(edited)[0], body="another")
+        world.add_messages(grown, 1)
+        for message_id in world.message_ids(emptied):
+            world.remove_message(emptied, message_id)
+        assert set(one_run(client, mirror)) == {edited, grown}
+        assert unchanged(mirror) == set(world.user_ids()) - {edited, grown, emptied}
+        assert mirror.lists[emptied]["rows"] == 0
+        assert mirror.differs(world) == []
+        assert one_run(client, mirror) == []
+
+
+def test_what_each_run_must_report_is_decoded_each_time(scripted):
+    rows: dict[int, list[Any]] = {
+        1: [message(11)],
+        2: [message(21), message(22, body=5)],
+        3: [message(31), 9],
+        4: [message(41, body="\ud800")],
+        5: [message(51), {**message(52), "id": "x"}],
+        6: [message(61), message(61)],
+        7: [message(71, surprise={"any": 1})],
+    }
+
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged([user(each) for each in rows])(request)
+        return paged(rows[int(request.path.split("/")[3])], key="messages")(request)
+
+    server = scripted(service)
+    with Client(server.url, server.secret, server.vendor) as client:
+        mirror = with_key()
+        one_run(client, mirror)
+        first = {each: row["reason"] for each, row in mirror.lists.items()}
+        again = set(one_run(client, mirror))
+    assert unchanged(mirror) == {1, 7}
+    assert {2, 3, 4, 5, 6} <= again
+    assert {each: row["reason"] for each, row in mirror.lists.items()} == first
+
+
+def test_a_page_that_is_resent_or_too_large_is_read_as_without_digests(world):
+    [large, flaky, *_] = [each for each in world.user_ids() if len(world.message_ids(each)) > 2]
+    world.edit_message(large, world.message_ids(large)[0], body="x" * 60_000)
+    with MockServer(world) as server:
+        server.clock.virtual()
+        server.on("messages", user=flaky).fail(Fault.status(500), times=1)
+        with server.client(max_response_bytes=60_000) as client:
+            mirror = with_key()
+            one_run(client, mirror)
+            assert mirror.lists[flaky]["requests"] == 2
+            assert mirror.lists[flaky]["digest"] is not None
+            assert mirror.lists[large]["digest"] is None
+            assert "max_response_bytes" in mirror.lists[large]["reason"]
+            again = one_run(client, mirror)
+            assert flaky not in again
+            assert large in again

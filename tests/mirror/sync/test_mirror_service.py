@@ -1,0 +1,201 @@
+"""A mirror holds one service: another is refused, unless it is the same one at a new address."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from backread import Client, ConnectError, MirrorError
+from backread.testing import MockServer, World
+from helpers.command_line import settings_of
+from helpers.mirrors import BatchSource, batch, missed, rows, sync
+
+pytest.importorskip("duckdb")
+
+import duckdb
+
+from backread.mirror import Mirror
+from backread.mirror.service import Service
+
+HERE = "https://chat.example.com/api"
+THERE = "https://chat.example.org"
+SECONDS = 120
+
+
+def users(*identifiers: int, base_url: str = HERE, **service: str) -> BatchSource:
+    shown = batch([{"id": each} for each in identifiers], swept="snapshot")
+    return BatchSource(shown, base_url=base_url, **service)
+
+
+def held(mirror: Mirror) -> list[int]:
+    return [each for (each,) in rows(mirror, "SELECT id FROM users ORDER BY id")]
+
+
+def test_another_service_is_refused_before_anything_is_read(mirror):
+    users(1, 2).sync_into(mirror.folder)
+    for other in (users(7, base_url=THERE), users(7, vendor="other")):
+        with pytest.raises(MirrorError) as caught:
+            other.sync_into(mirror.folder)
+        said = str(caught.value)
+        assert f"{HERE} (vendor example)" in said
+        assert f"{other.base_url} (vendor {other.vendor})" in said
+        assert "another folder" in said
+        assert "moved=True" in said
+        assert "--moved" in said
+        assert other.done is None
+    assert held(mirror) == [1, 2]
+    users(1, 2, 3).sync_into(mirror.folder)
+    assert held(mirror) == [1, 2, 3]
+
+
+def test_service_that_moved_is_known_by_its_new_address(mirror):
+    users(1).sync_into(mirror.folder)
+    users(1, 2, base_url=THERE, vendor="other").sync_into(mirror.folder, moved=True)
+    users(1, 2, 3, base_url=THERE, vendor="other").sync_into(mirror.folder)
+    assert held(mirror) == [1, 2, 3]
+    with pytest.raises(
+        MirrorError, match=r"is a copy of the service at https://chat\.example\.org "
+    ):
+        users(1).sync_into(mirror.folder)
+
+
+def test_address_that_never_answered_is_not_kept(mirror):
+    mistyped = BatchSource(ConnectError("no such host"), base_url="https://caht.example.com")
+    with pytest.raises(ConnectError):
+        mistyped.sync_into(mirror.folder)
+    users(1).sync_into(mirror.folder)
+    mistyped = BatchSource(ConnectError("no such host"), base_url="https://caht.example.com")
+    with pytest.raises(ConnectError):
+        mistyped.sync_into(mirror.folder, moved=True)
+    users(1, 2).sync_into(mirror.folder)
+    assert held(mirror) == [1, 2]
+
+
+def test_run_is_resumed_only_from_its_own_service(mirror):
+    broken = BatchSource(batch([{"id": 1}]), ConnectError("gone"), base_url=HERE)
+    with pytest.raises(ConnectError):
+        broken.sync_into(mirror.folder)
+    with pytest.raises(MirrorError, match="another folder"):
+        users(7, base_url=THERE).sync_into(mirror.folder)
+    assert users(1, 2).sync_into(mirror.folder).resumed
+    assert held(mirror) == [1, 2]
+
+
+def test_mocks_have_a_new_port_each_time(mirror):
+    world = World(seed=3, users=3, messages_per_user=(0, 3))
+    for _ in range(2):
+        with MockServer(world) as server:
+            sync(mirror, server)
+    with pytest.raises(MirrorError, match="is a copy of the service at http://127"):
+        users(1).sync_into(mirror.folder)
+
+
+def test_another_mock_is_refused_before_its_rows_are_stored(mirror):
+    world = World(seed=3, users=40, messages_per_user=(0, 30))
+    with MockServer(world) as server:
+        sync(mirror, server)
+    before = missed(mirror, world)
+    with MockServer(World(seed=4, users=40, messages_per_user=(0, 30))) as server:
+        for options in ({}, {"mode": "full"}, {"users": [42]}):
+            with pytest.raises(MirrorError, match=r"a mock with another world.*moved=True"):
+                sync(mirror, server, **options)
+    assert missed(mirror, world) == before == []
+    # The same one goes on, also where a test changed it.
+    world.edit_user(42, name="Ada", created_at="2020-01-01T00:00:00Z")
+    with MockServer(world) as server:
+        assert sync(mirror, server).mode == "full"
+    assert missed(mirror, world) == []
+    with MockServer(World(seed=4, users=40, messages_per_user=(0, 30))) as server:
+        sync(mirror, server, moved=True)
+    assert missed(mirror, server.world) == []
+
+
+def test_the_folder_of_the_demo_is_refused(mirror):
+    mirror.folder.mkdir()
+    (mirror.folder / ".backread-demo").touch()
+    with pytest.raises(MirrorError, match=r"backread demo.*made up; sync into another folder"):
+        users(1).sync_into(mirror.folder)
+    assert [each.name for each in mirror.folder.iterdir()] == [".backread-demo"]
+
+
+PORTS = ("http://127.0.0.1:7001", "http://localhost:7002")
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"secret_mark": "beef"}, "another secret"),
+        ({"vendor": "other"}, "another vendor"),
+        ({"base_url": f"{PORTS[1]}/other"}, "another path"),
+        ({"base_url": PORTS[1].replace("http", "https")}, "another scheme"),
+    ],
+)
+def test_another_service_behind_a_forwarded_port_is_refused(mirror, other, why):
+    users(1, 2, base_url=PORTS[0]).sync_into(mirror.folder)
+    users(1, 2, 3, base_url=PORTS[1]).sync_into(mirror.folder)
+    with pytest.raises(MirrorError, match="is a copy of the service at http://localhost:7002 "):
+        users(7, **{"base_url": PORTS[0]} | other).sync_into(mirror.folder)
+    assert held(mirror) == [1, 2, 3], why
+
+
+def test_another_secret_at_the_same_address_is_said(mirror):
+    assert not users(1).sync_into(mirror.folder).has_other_secret
+    assert users(1, secret_mark="beef").sync_into(mirror.folder).has_other_secret
+    assert not users(1, secret_mark="beef").sync_into(mirror.folder).has_other_secret
+
+
+def test_the_mark_of_a_secret_tells_little_of_it():
+    marks = {
+        Client("http://127.0.0.1:1", f"secret-{each}", "example")._secret_mark(bytes(16))
+        for each in range(40)
+    }
+    assert len(marks) > 30
+    assert all(re.fullmatch("[0-9a-f]{4}", each) for each in marks)
+    mock = Client("http://127.0.0.1:1", "mock_secret", "example")
+    assert mock._secret_mark(bytes(16)) == "mock"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "expected"),
+    [
+        ("http://127.0.0.1:8080", True),
+        ("http://127.9.9.9", True),
+        ("http://[::1]:8080/api", True),
+        ("http://localhost:1", True),
+        ("https://mock.localhost", True),
+        ("https://chat.example.com", False),
+        ("https://localhost.example.com", False),
+        ("http://10.0.0.1", False),
+        ("http://[2001:db8::1]", False),
+    ],
+)
+def test_what_is_on_loopback(base_url, expected):
+    assert Service(base_url, "example", "cafe").on_loopback is expected
+
+
+def test_command_refuses_another_service_and_takes_one_that_moved(mirror):
+
+    pytest.importorskip("typer")
+    pytest.importorskip("rich")
+    with MockServer(World(seed=3, users=3, messages_per_user=(0, 3))) as server:
+        sync(mirror, server)
+        with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+            connection.execute(
+                "UPDATE meta SET value = ? WHERE key = 'base_url'", [HERE]
+            ).fetchall()
+        ended = [
+            subprocess.run(
+                [sys.executable, "-m", "backread", "sync", str(mirror.folder), *flags],
+                env=os.environ | settings_of(server),
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
+            )
+            for flags in ([], ["--moved"], [])
+        ]
+    assert [each.returncode for each in ended] == [7, 0, 0]
+    assert "--moved" in ended[0].stderr
+    assert ended[0].stderr.count("\n") == 1

@@ -1,0 +1,193 @@
+"""Rows of a batch into the tables: each stands once, and only a change counts as one."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from backread._backread import empty_table
+from helpers.command_line import posix_only
+from helpers.mirrors import BatchSource, Row, batch, rows, table
+
+pytest.importorskip("duckdb")
+
+import duckdb
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from backread.errors import MirrorError
+from backread.mirror import Mirror
+from backread.mirror.engine import connect, named_errors, rows_of, transaction
+from backread.mirror.known import StoredRows
+from backread.mirror.merge import merge_rows, stage
+from backread.mirror.schema import (
+    CURSOR_NAMES,
+    GONE_NAMES,
+    LIST_NAMES,
+    MESSAGES,
+    REJECT_NAMES,
+    USERS,
+    create_statements,
+)
+from backread.mirror.store import Store
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    connection = connect(None)
+    for statement in create_statements("test"):
+        rows_of(connection, statement)
+    yield Store(tmp_path, connection)
+    connection.close()
+
+
+def test_what_a_transaction_set_is_forgotten_if_it_fails(store):
+    def held() -> list[str | None]:
+        return [store.meta(key) for key in ("kept", "new", "mirror_id")]
+
+    store.set_meta("kept", "1")
+    with suppress(ZeroDivisionError), store.transaction():
+        store.set_meta("kept", "2")
+        store.set_meta("new", "3")
+        store.drop_meta("mirror_id")
+        assert held() == ["2", "3", None]
+        raise ZeroDivisionError
+    assert held() == ["1", None, "test"]
+    with store.transaction():
+        store.set_meta("kept", "4")
+    assert store.rows("SELECT value FROM meta WHERE key = 'kept'") == [("4",)]
+
+
+def test_same_row_twice_in_a_batch_stands_once(store):
+    given = table(
+        "messages",
+        [
+            {"user_id": 7, "id": 1, "body": "old"},
+            {"user_id": 7, "id": 2, "body": "other"},
+            {"user_id": 7, "id": 1, "body": "new"},
+        ],
+    )
+    assert merge_rows(store, MESSAGES, given, NOW, 1) == (2, 0)
+    assert merge_rows(store, MESSAGES, given, NOW, 1) == (0, 0)
+    assert store.rows("SELECT id, body FROM messages ORDER BY id") == [(1, "new"), (2, "other")]
+
+
+def test_batch_of_scattered_users_finds_their_rows(store):
+    held: list[Row] = [{"user_id": user, "id": each} for user in range(100) for each in (1, 2)]
+    assert merge_rows(store, MESSAGES, table("messages", held), NOW, 1) == (200, 0)
+    scattered: list[Row] = [
+        {"user_id": 99, "id": 1, "body": "new"},
+        {"user_id": 0, "id": 2},
+        {"user_id": 50, "id": 3},
+    ]
+    assert merge_rows(store, MESSAGES, table("messages", scattered), NOW, 1) == (1, 1)
+    changed = "SELECT user_id, id FROM messages WHERE body = 'new' OR id = 3 ORDER BY ALL"
+    assert store.rows(changed) == [(50, 3), (99, 1)]
+    assert store.rows("SELECT count(*) FROM messages") == [(201,)]
+
+
+def test_row_that_one_run_missed_is_no_change(tmp_path):
+    mirror = Mirror(tmp_path / "chats")
+    users = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}]
+    messages: list[Row] = [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}]
+    both = batch(users, messages, swept="uncertified")
+    BatchSource(both).sync_into(mirror.folder)
+    BatchSource(batch(users[:1], messages[:1], swept="uncertified")).sync_into(mirror.folder)
+    unseen = "SELECT count(*) FROM users, runs WHERE id = 2 AND last_seen_at = ended_at AND run_id"
+    assert rows(mirror, f"{unseen} = 1") == [(1,)]
+    report = BatchSource(both).sync_into(mirror.folder)
+    assert (report.users_updated, report.messages_updated) == (0, 0)
+    assert rows(mirror, f"{unseen} = 3") == [(1,)]
+    renamed = batch([{"id": 1, "name": "Ada"}, {"id": 2, "name": "Hopper"}], swept="uncertified")
+    assert BatchSource(renamed).sync_into(mirror.folder).users_updated == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("users", USERS.names),
+        ("messages", MESSAGES.names),
+        ("lists", LIST_NAMES),
+        ("rejects", REJECT_NAMES),
+        ("cursors", CURSOR_NAMES),
+        ("gone", GONE_NAMES),
+    ],
+)
+def test_mirror_keeps_every_column_that_the_core_gives(name, kept):
+    assert sorted(pa.table(empty_table(name)).column_names) == sorted(kept)
+
+
+class InterruptedConnection:
+    """One in which Ctrl-C comes while rows are copied, in a transaction that fails as well."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, values: list[Any]) -> Any:
+        if " AS SELECT " not in statement:
+            return self._connection.execute(statement, values)
+        with suppress(duckdb.Error):
+            self._connection.execute("SELECT error('this aborts the transaction')").fetchall()
+        signal.raise_signal(signal.SIGINT)
+        return self._connection.execute(statement, values)
+
+
+def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store):
+    connection: Any = InterruptedConnection(store.connection)
+    interrupted = Store(Path("chats"), connection)
+    given = table("users", [{"id": 1}])
+    with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), transaction(connection):
+        stage(interrupted, "users", given, ("id",))
+    assert store.rows("SELECT 1") == [(1,)]
+
+
+class InterruptedRows:
+    """Ctrl-C comes while they are handed over, the second time that they are."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+        self._times = 0
+        self.num_rows = rows.num_rows
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        self._times += 1
+        if self._times > 1:
+            signal.raise_signal(signal.SIGINT)
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+
+def test_ctrl_c_while_rows_are_handed_over_stays_ctrl_c(store):
+    given = InterruptedRows(table("users", [{"id": 1}]))
+    with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), store.transaction():
+        merge_rows(store, USERS, given, NOW, 1)
+    assert store.rows("SELECT count(*) FROM users") == [(0,)]
+
+
+@posix_only
+def test_ctrl_c_while_the_stored_state_is_queried_stays_ctrl_c(store):
+    rows_of(store.connection, "ATTACH ':memory:' AS mirror")
+    numbers = "range(10_000_000::BIGINT)"
+    endless = f"SELECT count(*) FROM {numbers} a, {numbers} b WHERE a.range < b.range"
+    Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        StoredRows(store, endless).__arrow_c_stream__()
+    assert store.rows("SELECT 1") == [(1,)]
+
+
+def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store):
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(MirrorError, match="no_such_table"), named_errors(Path("chats")):
+            store.rows("FROM no_such_table")

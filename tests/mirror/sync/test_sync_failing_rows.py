@@ -1,0 +1,147 @@
+"""What a sync makes of a row that fails each page that it is part of: it reads around it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from backread import ServerError
+from helpers.api_rows import message, paged, users
+from helpers.failing_pages import failing
+from helpers.mirrors import rows
+from helpers.scripted_server import Request, answer
+
+pytest.importorskip("duckdb")
+
+
+class Chats:
+    """A service of three users, of whom the second has the messages."""
+
+    def __init__(self) -> None:
+        self.users = users(3)
+        self.messages = [message(number) for number in range(1, 151)]
+        self.failing: set[int] = set()
+
+    def __call__(self, request: Request) -> Any:
+        if not request.path.endswith("messages"):
+            return self._answer(request, self.users, "users")
+        rows = self.messages if request.path.endswith("/2/messages") else []
+        return self._answer(request, rows, "messages")
+
+    def _answer(self, request: Request, rows: Sequence[Any], key: str) -> Any:
+        def fails(page: range) -> bool:
+            return any(row["id"] in self.failing for row in rows[page.start : page.stop])
+
+        return failing(rows, key, fails)(request)
+
+
+@pytest.mark.parametrize("bad", [{3}, {2}, {100}, {149, 151}])
+def test_a_sync_reads_all_that_is_new_around_it(mirror, scripted, bad):
+    chats = Chats()
+    client = scripted(chats).client(max_retries=0)
+    mirror.sync(client)
+    chats.failing = bad
+    chats.messages += [message(number) for number in range(151, 154)]
+    chats.users += users(4)[3:]
+    report = mirror.sync(client)
+    known = set(range(1, 154)) - (bad & {151})
+    assert rows(mirror, "SELECT id FROM messages ORDER BY id") == [(one,) for one in sorted(known)]
+    assert rows(mirror, "SELECT id FROM users ORDER BY id") == [(1,), (2,), (3,), (4,)]
+    assert report.deleted == 0
+    chats.failing = set()
+    assert mirror.sync(client).certificate != "uncertified"
+    assert len(rows(mirror, "SELECT id FROM messages")) == 153
+
+
+def test_a_sync_in_parts_reads_the_messages_of_a_user_whose_row_fails(mirror, scripted):
+    messages = {number: [message(1)] for number in range(1, 31)}
+    failing_user: set[int] = set()
+
+    def service(request: Request) -> Any:
+        *_, user_id, key = request.path.split("/")
+        if key == "messages":
+            return paged(messages[int(user_id)], key=key)(request)
+        fails = failing(users(30), "users", lambda page: bool(failing_user.intersection(page)))
+        return fails(request)
+
+    client = scripted(service).client(max_retries=0, max_concurrency=1)
+    mirror.sync(client)
+    failing_user.add(14)
+    messages[15].append(message(2))
+    parts = 0
+    while mirror.sync(client, max_requests=25).state == "partial":
+        parts += 1
+    assert parts > 0
+    assert rows(mirror, "SELECT id FROM messages WHERE user_id = 15 ORDER BY id") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("most", [10, 49])
+def test_a_sync_gets_through_where_longer_pages_take_too_long(mirror, scripted, most):
+    """nginx answers 504 after 60 seconds, unless told otherwise."""
+    held = {"users": users(120), "messages": [message(number) for number in range(1, 201)]}
+
+    def service(request: Request) -> Any:
+        key = request.path.rsplit("/", 1)[-1]
+        listed = held[key] if key == "users" or "/2/" in request.path else []
+
+        def takes_long(page: range) -> bool:
+            return len(listed[page.start : page.stop]) > most
+
+        timeout = answer(504, "<html>504 Gateway Time-out</html>")
+        return failing(listed, key, takes_long, timeout)(request)
+
+    report = mirror.sync(scripted(service).client(max_retries=0))
+    assert rows(mirror, "SELECT (SELECT count(*) FROM users), count(*) FROM messages") == [
+        (120, 200)
+    ]
+    assert report.certificate in ("counted", "linked")
+    assert report.uncertified_users == ()
+
+
+def test_a_sync_of_a_service_that_is_down_asks_a_few_times_more(mirror, scripted):
+    server = scripted(lambda _: answer(500))
+    with pytest.raises(ServerError, match=r"offset=0&limit=99"):
+        mirror.sync(server.client(max_retries=1))
+    assert len(server.requests) <= 6
+
+
+def test_a_row_that_fails_does_not_change_how_other_lists_are_read(mirror, scripted):
+    chats = Chats()
+    chats.users = users(120)
+    server = scripted(chats)
+    client = server.client(max_retries=0, max_concurrency=1)
+    mirror.sync(client)
+    chats.failing = {6}
+    chats.messages.append(message(151))
+    before = len(server.requests)
+    mirror.sync(client)
+    read = [one for one in server.requests[before:] if one.path.endswith("/2/messages")]
+    assert len(read) == 1
+
+
+def test_a_list_of_which_nothing_is_read_is_unread(mirror, scripted):
+    """Empty pages are answered by a service that cannot render a single message, too."""
+    held = {1: [message(1)], 2: [message(1), message(2)], 3: [message(1)]}
+
+    def service(request: Request) -> Any:
+        *_, user_id, key = request.path.split("/")
+        if key != "messages":
+            return paged(users(3))(request)
+        rows = held[int(user_id)]
+        fails = failing(rows, key, lambda page: user_id == "2" and page.start < len(rows))
+        return fails(request)
+
+    report = mirror.sync(scripted(service).client(max_retries=0))
+    assert report.unread_users == (2,)
+
+
+def test_a_service_that_cannot_render_any_message_ends_the_sync(mirror, scripted):
+    def service(request: Request) -> Any:
+        if not request.path.endswith("messages"):
+            return paged(users(200))(request)
+        return failing([message(1)], "messages", lambda page: page.start < 1)(request)
+
+    server = scripted(service)
+    with pytest.raises(ServerError):
+        mirror.sync(server.client(max_retries=0, max_concurrency=1))
+    assert len(server.requests) < 50 * 8

@@ -1,0 +1,141 @@
+"""The clock of a mock's lane: its clients wait in virtual time, and all that waits goes by it."""
+
+import copy
+import os
+import pickle
+import time
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from backread.testing import Clock
+from helpers.api_rows import paged, user, users
+from helpers.python_process import check_silent, run
+from helpers.scripted_server import Request, answer
+from helpers.waiting import AT_ONCE
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+LIMITED = answer(429, headers={"Retry-After": "30"})
+
+
+@pytest.fixture
+def clock() -> Clock:
+    clock = Clock()
+    clock.virtual()
+    return clock
+
+
+def on_clock(face: Any, server: Any, clock: Clock, **options: Any) -> Any:
+    return face.kind._on_clock(clock, server.url, server.secret, server.vendor, **options)
+
+
+def limited_first(times: int, service: Any) -> Any:
+    """Answers the first requests for users with 429, and the rest as the service does."""
+    left = [LIMITED] * times
+
+    def respond(request: Request) -> bytes:
+        refused = request.path == "/external/users" and left
+        return left.pop() if refused else service(request)
+
+    return respond
+
+
+def test_a_walk_waits_in_virtual_time_and_says_so(each_face, scripted, clock):
+    began = time.monotonic()
+    server = scripted(limited_first(2, paged(users(250))))
+    listing = on_clock(each_face, server, clock).users.list()
+    assert len(each_face.collect(listing)) == 250
+    assert clock.slept == [30, 30]
+    assert clock.now == START + timedelta(minutes=1)
+    assert (listing.report.started_at, listing.report.ended_at) == (START, clock.now)
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_copies_keep_the_clock_and_a_pickle_does_not(face, scripted, clock, monkeypatch):
+    shortly = answer(503, headers={"Retry-After": "0.01"})
+    server = scripted(*[shortly, answer(200, user(42))] * 3)
+    monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
+    client = on_clock(face, server, clock)
+    for copied in (client.with_options(timeout=5), copy.copy(client)):
+        face.call(copied.users.get, 42)
+    assert clock.slept == [0.01, 0.01]
+    face.call(pickle.loads(pickle.dumps(client)).users.get, 42)
+    assert clock.slept == [0.01, 0.01]
+
+
+def test_a_real_clock_records_and_waits(face, scripted):
+    clock = Clock()
+    shortly = answer(429, headers={"Retry-After": "0.2"})
+    client = on_clock(face, scripted(shortly, answer(200, user(42))), clock)
+    began = time.monotonic()
+    face.call(client.users.get, 42)
+    assert time.monotonic() - began >= 0.2
+    assert clock.slept == [0.2]
+
+
+def test_clock_shows_the_machines_time_unless_virtual():
+    clock = Clock()
+    for _ in range(2):
+        assert not clock.is_virtual
+        assert abs(clock.now - datetime.now(UTC)) < timedelta(seconds=20)
+        clock.virtual(datetime(2020, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))))
+        assert clock.is_virtual
+        assert clock.now == datetime(2020, 1, 1, tzinfo=UTC)
+        assert repr(clock) == "Clock(virtual, now=2020-01-01 00:00:00+00:00)"
+        clock.real()
+
+
+def test_virtual_clock_advances_by_hand(clock):
+    clock.advance(1.5)
+    clock.advance(timedelta(minutes=1))
+    assert clock.now == START + timedelta(seconds=61.5)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error"),
+    [
+        (-1, ValueError),
+        (timedelta(seconds=-1), ValueError),
+        (float("nan"), ValueError),
+        (1e19, OverflowError),
+        (float("inf"), OverflowError),
+        ("60", TypeError),
+    ],
+)
+def test_virtual_clock_refuses_to_advance_by_nonsense(clock, seconds, error):
+    with pytest.raises(error):
+        clock.advance(seconds)
+    assert clock.now == START
+
+
+def test_a_real_clock_is_not_moved():
+    with pytest.raises(RuntimeError, match="make it virtual first"):
+        Clock().advance(1)
+
+
+@pytest.mark.parametrize("start", [datetime(2026, 1, 1), "2026-01-01"])  # noqa: DTZ001
+def test_a_start_without_a_time_zone_is_refused(start):
+    with pytest.raises(TypeError, match="time zone"):
+        Clock().virtual(start)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_client_works_in_a_forked_child(backread_server):
+    code = """
+        import os
+        from backread import Client
+        from backread.testing import Clock
+        clock = Clock()
+        clock.virtual()
+        here = [os.environ["BACKREAD_" + name] for name in ("BASE_URL", "API_SECRET", "VENDOR")]
+        client = Client._on_clock(clock, *here)
+        client.users.get(42)
+        child = os.fork()
+        if child == 0:
+            os._exit(client.users.get(42).id + clock.is_virtual)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), clock.is_virtual)
+    """
+    # Python 3.12 and later warn of forks where there are threads; this test is about just that.
+    done = run(code, backread_server, "-W", "ignore::DeprecationWarning")
+    check_silent(done, "42 True")

@@ -1,0 +1,113 @@
+"""The dialects from Python: each switch, as a client sees it."""
+
+import pickle
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+import backread
+from backread.testing import Dialect, Lane
+from helpers.raw_requests import Answer
+
+FIRST = {
+    "strict": False,
+    "over_limit": "clamp",
+    "max_limit": 40,
+    "default_limit": 7,
+    "order": "newest",
+    "total": "low",
+    "total_cap": 150,
+    "past_end": "not_found",
+    "nulls": "both",
+    "sender_type": "others",
+    "extra_fields": True,
+    "ids": "large",
+    "short_pages": True,
+}
+"""For each switch a value that the documented dialect does not have."""
+
+
+# --- the value -----------------------------------------------------------------------------------
+
+
+def test_a_dialect_is_a_bundle_and_what_differs():
+    dialect = Dialect("hostile", order="newest", strict=False)
+    assert (dialect.order, dialect.strict, dialect.max_limit) == ("newest", False, 50)
+    assert str(dialect) == "hostile strict=no order=newest"
+    assert repr(dialect) == "Dialect('hostile strict=no order=newest')"
+    assert Dialect(str(dialect)) == dialect
+    assert pickle.loads(pickle.dumps(dialect)) == dialect
+    assert len({dialect, Dialect(str(dialect)), Dialect.hostile()}) == 2
+    assert Dialect() == Dialect.documented() == Dialect("documented")
+    assert Dialect.lenient().with_(strict=True) == Dialect("lenient strict=yes")
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Dialect)])
+def test_each_switch_is_an_attribute(name):
+    changed = Dialect.documented().with_(**{name: FIRST[name]})
+    assert getattr(changed, name) == FIRST[name] != getattr(Dialect.documented(), name)
+    assert type(getattr(changed, name)) is type(FIRST[name])
+    assert str(changed).startswith(f"documented {name}=")
+    assert Dialect(str(changed)) == changed
+
+
+def test_a_dialect_is_frozen():
+    with pytest.raises(AttributeError):
+        Dialect().order = "ties"  # type: ignore[misc]
+
+
+def test_whether_answers_stay_within_the_interface():
+    assert Dialect.documented().conforms
+    assert Dialect.lenient().conforms
+    assert not Dialect.hostile().conforms
+    assert not Dialect(ids="text").conforms
+
+
+@pytest.mark.parametrize(
+    ("switches", "error", "problem"),
+    [
+        (
+            {"speed": "9"},
+            TypeError,
+            r"Dialect\(\) has no option speed; it has default_limit, extra_fields",
+        ),
+        ({"order": "random"}, ValueError, "order: .*id, newest, ties, shuffled"),
+        ({"order": "id total=null"}, ValueError, "order: 'id total=null' is not one word"),
+        ({"max_limit": 100}, ValueError, "max_limit: must be a whole number from 1 to 99"),
+        ({"text": None}, TypeError, "text: a bundle such as 'hostile', .*, not None"),
+        ({"strict": "yes"}, TypeError, "strict must be True or False, not 'yes'"),
+    ],
+)
+def test_dialect_names_known_switches_for_an_unknown_one(switches, error, problem):
+    with pytest.raises(error, match=problem):
+        Dialect(**switches)
+
+
+# --- what each switch does -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def ask(backread_mock: Lane, by_hand: Any) -> Any:
+    """Asks for a target in a dialect."""
+    caller = by_hand(backread_mock)
+
+    def send(dialect: str, target: str, **changed: str | None) -> Answer:
+        backread_mock.dialect = dialect
+        return caller(target, **changed)
+
+    return send
+
+
+# --- what the client makes of them ---------------------------------------------------------------
+
+
+def test_ids_that_are_text_are_a_decode_error(face, backread_mock):
+    backread_mock.dialect = Dialect(ids="text")
+    with pytest.raises(backread.DecodeError, match="id"):
+        face.call(face.client(backread_mock, max_retries=0).users.page)
+
+
+def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(ask, backread_mock):
+    assert ask("documented max_limit=50", "/external/users?limit=99").status == 422
+    assert backread_mock.unexpected == ()

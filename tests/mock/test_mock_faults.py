@@ -1,0 +1,282 @@
+"""Faults, as the client meets them: which error it is, what is tried again, what arrives."""
+
+# ruff: noqa: E501 - a snippet that stands elsewhere is run as it is
+
+import itertools
+import pickle
+from typing import Any
+
+import pytest
+
+import backread
+from backread.testing import Fault, Lane
+from helpers.pytest_outcome import outcome
+
+pytest_plugins = ["pytester"]
+
+# --- a suite that uses them -----------------------------------------------------------------------
+
+
+def test_a_suite_has_nothing_to_set_up(pytester):
+    outcome(
+        pytester,
+        """
+from backread.testing import Fault, MockServer, World
+
+def test_server():
+    world = World(seed=7, users=5_000, messages_per_user=(0, 400))
+    with MockServer(world) as server:                    # port 0; .url .secret .vendor .client(**options) .async_client()
+        assert server.url.startswith("http://127.0.0.1:")
+        assert server.secret and server.vendor
+
+def test_retry_after(backread_mock):
+    m = backread_mock
+    m.clock.virtual()                                # m.client() sleeps on this clock: 60 s of Retry-After take milliseconds
+    m.on("users", offset=0).fail(Fault.status(429, retry_after=30), times=2)
+    assert len(list(m.client().users.list())) == m.world.total_users
+    assert m.clock.slept == [30, 30]
+""",
+        passed=2,
+    )
+
+
+def test_a_suite_sees_that_no_row_is_lost(pytester):
+    outcome(
+        pytester,
+        """
+def test_drift(backread_mock):
+    m = backread_mock
+    m.between_pages("users", after=1).delete(first=3)
+    audit = m.audit(u.id for u in m.client().users.list())
+    assert not audit.missing and not audit.repeated  # names each lost row, and the request that lost it
+""",
+        passed=1,
+    )
+
+
+# --- the value ------------------------------------------------------------------------------------
+
+
+class Float(float):
+    """A number like those of NumPy, whose repr is not the number alone."""
+
+    def __repr__(self) -> str:
+        return f"np.float64({self})"
+
+    __str__ = float.__repr__
+
+
+FAULTS = [
+    (Fault.status(429), "status(429)"),
+    (Fault.status(429, retry_after=30), "status(429, retry_after=30)"),
+    (Fault.status(500, body='a "b"\n\\'), 'status(500, body="a \\"b\\"\\n\\\\")'),
+    (Fault.latency(250), "latency(250)"),
+    (Fault.latency(0.5), "latency(0.5)"),
+    (Fault.latency_lognormal(200, 0.5), "latency(lognormal(200, 0.5))"),
+    (Fault.latency_lognormal(Float(300), Float(1)), "latency(lognormal(300, 1))"),
+    (Fault.latency(Float(2.5)), "latency(2.5)"),
+    (Fault.reset(), "reset()"),
+    (Fault.reset(after_bytes=7), "reset(after_bytes=7)"),
+    (Fault.truncate(100), "truncate(at=100, length=declared)"),
+    (Fault.truncate(at=0, length="honest"), "truncate(at=0, length=honest)"),
+    (Fault.drip(bytes=10, ms=50), "drip(bytes=10, ms=50)"),
+    (Fault.stall(), "stall()"),
+    (Fault.stall(after_bytes=0), "stall(after_bytes=0)"),
+    (Fault.garbage(), "garbage()"),
+    (Fault.garbage("<html>ä</html>"), 'garbage("<html>ä</html>")'),
+    (Fault.wrong_content_type(), 'wrong_content_type("text/html")'),
+    (Fault.stale_keepalive(), "stale_keepalive()"),
+]
+
+
+@pytest.mark.parametrize(("fault", "text"), FAULTS, ids=[text for _, text in FAULTS])
+def test_a_fault_is_its_text(backread_mock, fault, text):
+    assert str(fault) == text
+    assert eval(repr(fault)) == fault
+    assert Fault(text) == fault
+    assert hash(Fault(text)) == hash(fault)
+    assert pickle.loads(pickle.dumps(fault)) == fault
+    backread_mock.on("users").fail(fault, times=2)
+    backread_mock.on("users").fail(text)
+    assert backread_mock.faults == (f"users: {text} x2", f"users: {text}")
+    backread_mock.clear_faults()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "status(42)",
+            r'^fault "status\(42\)": the code of status must be from 200 to 599, not 42',
+        ),
+        ("users: status(503)", "'users: status\\(503\\)': one fault such as status"),
+        ("status(503)\nstatus", "one fault such as status"),
+        ("broken()", 'unknown fault "broken"; there are status'),
+        ("status(503) x2", "one fault such as status"),
+        ("status(503); any: stall()", "one fault such as status"),
+        ("", "a fault is missing|one fault"),
+        ("latency(-1)", "latency must be from 0"),
+    ],
+)
+def test_a_text_that_is_no_fault_is_a_value_error(backread_mock, text, problem):
+    with pytest.raises(ValueError, match=problem):
+        Fault(text)
+    with pytest.raises(ValueError, match=problem):
+        backread_mock.on("any").fail(text)
+    assert backread_mock.faults == ()
+
+
+def test_arguments_are_checked_where_they_are_given():
+    with pytest.raises(ValueError, match="retry_after must be a whole number"):
+        Fault.status(429, retry_after="soon")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="length must be declared or honest"):
+        Fault.truncate(3, length="false")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a Fault is made from its text, not from int"):
+        Fault(503)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="printable ASCII"):
+        Fault.wrong_content_type("text/ä")
+    with pytest.raises(TypeError, match="body must be a str, as it is sent, not dict"):
+        Fault.status(500, body={"error": 1})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="body must be a str, as it is sent, not bytes"):
+        Fault.status(500, body=b"sorry")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="text must be a str, as it is sent, not int"):
+        Fault.garbage(5)  # type: ignore[arg-type]
+
+
+# --- which requests -------------------------------------------------------------------------------
+
+
+def test_rules_are_added_by_text_in_their_order(backread_mock, by_hand):
+    m = backread_mock
+    m.fault("users offset=9: status(500) x1; user : status(400)\n\n any every=1:latency(0)")
+    assert m.faults == (
+        "users offset=9: status(500) x1",
+        "user: status(400)",
+        "any every=1: latency(0)",
+    )
+    with pytest.raises(ValueError, match='fault "usres: reset\\(\\)": expected a route'):
+        m.fault("users: stall()\nusres: reset()")
+    assert len(m.faults) == 3
+    m.clear_faults()
+    assert m.faults == ()
+    assert by_hand(m)("/external/users?offset=9").status == 200
+
+
+# --- what the client makes of each ----------------------------------------------------------------
+
+RETRIES = 2
+
+
+def read_page(face: Any, lane: Lane, **options: Any) -> Any:
+    options = {"max_retries": RETRIES, "timeout": 30} | options
+    return face.call(face.client(lane, **options).users.page)
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("status(408)", backread.StatusError),
+        ("status(429)", backread.RateLimitError),
+        ("status(500)", backread.ServerError),
+        ("status(503, retry_after=7)", backread.ServerError),
+        ("reset()", backread.TransportError),
+        ("reset(after_bytes=0)", backread.TransportError),
+        ("reset(after_bytes=5000)", backread.TransportError),
+        ("truncate(at=0)", backread.TruncatedBodyError),
+        ("truncate(at=5000)", backread.TruncatedBodyError),
+        ("truncate(at=5000, length=honest)", backread.DecodeError),
+        ("stall()", backread.RequestTimeoutError),
+        ("stall(after_bytes=5000)", backread.RequestTimeoutError),
+        ("latency(31000)", backread.RequestTimeoutError),
+        ("drip(bytes=100, ms=1000)", backread.RequestTimeoutError),
+        ("garbage()", backread.DecodeError),
+        ('garbage("<html>")', backread.DecodeError),
+    ],
+)
+def test_what_may_pass_is_tried_again(face, backread_mock, fault, error):
+    m = backread_mock
+    m.clock.virtual()
+    m.on("users").fail(fault)
+    with pytest.raises(error) as caught:
+        read_page(face, m)
+    assert len(caught.value.attempts) == m.calls("users").count == 1 + RETRIES
+    assert len(m.clock.slept) == RETRIES
+    assert {entry.faults for entry in m.journal} == {(f"users: {Fault(fault)}",)}
+
+    m.clear_faults()
+    m.forget()
+    m.on("users").fail(fault, times=RETRIES)
+    assert [user.id for user in read_page(face, m)] == m.world.user_ids()[:99]
+    assert m.calls("users").count == 1 + RETRIES
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (400, backread.BadRequestError),
+        (401, backread.AuthenticationError),
+        (403, backread.PermissionDeniedError),
+        (404, backread.NotFoundError),
+        (418, backread.StatusError),
+        (422, backread.BadRequestError),
+    ],
+)
+def test_what_will_not_pass_is_not_tried_again(face, backread_mock, code, error):
+    m = backread_mock
+    m.on("users").fail(Fault.status(code, body="so it is"))
+    with pytest.raises(error) as caught:
+        read_page(face, m)
+    assert (caught.value.status_code, caught.value.body) == (code, b"so it is")
+    assert m.calls("users").count == 1
+
+
+def test_a_late_answer_is_an_answer(face, backread_mock):
+    m = backread_mock
+    m.clock.virtual()
+    start = m.clock.now
+    m.on("users").fail(Fault.latency(20_000))
+    read_page(face, m)
+    assert 20 <= (m.clock.now - start).total_seconds() < 30
+    assert m.clock.slept == []
+
+
+def test_another_content_type_is_no_matter(face, backread_mock):
+    m = backread_mock
+    m.on("users").fail(Fault.wrong_content_type())
+    assert len(read_page(face, m).items) == 99
+    assert m.calls("users").count == 1
+
+
+def test_a_connection_that_went_stale_is_replaced(face, backread_mock):
+    m = backread_mock
+    m.on("users", offset=0).fail(Fault.stale_keepalive())
+    # It was not processed, so it is sent again at once and is no retry.
+    client = face.client(m, max_retries=0)
+    for offset in (0, 99, 0, 99):
+        assert face.call(client.users.page, offset).items
+
+
+@pytest.mark.backread(clock="virtual", faults="any p=0.2: latency(40)\nany every=4: status(503)")
+def test_a_walk_through_all_of_them_is_whole(face, backread_mock):
+    m = backread_mock
+    for number, fault in enumerate(
+        ("reset()", "truncate(at=9)", "stall(after_bytes=9)", "garbage()", "stale_keepalive()")
+    ):
+        # Each page begins two rows before the end of the one before.
+        m.on("users", offset=number * 18).fail(fault, times=1)
+    audit = m.audit(user.id for user in face.collect(face.client(m).users.list(page_size=20)))
+    assert audit.ok
+
+
+def test_times_drawn_for_each_request_differ(face, backread_mock):
+    m = backread_mock
+    m.clock.virtual()
+    m.on("user").fail(Fault.latency_lognormal(1000, 0.5))
+    client = face.client(m)
+    moments = [m.clock.now]
+    for user_id in m.world.user_ids()[:20]:
+        face.call(client.users.get, user_id)
+        moments.append(m.clock.now)
+    took = [(one - other).total_seconds() for other, one in itertools.pairwise(moments)]
+    assert len({round(each, 3) for each in took}) == 20
+    assert 0.4 < sorted(took)[10] < 2.5

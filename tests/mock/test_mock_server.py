@@ -1,0 +1,170 @@
+"""The mock, asked by hand: as strict as the interface, its rows those of its world."""
+
+import contextlib
+import http.client
+from collections.abc import Iterator
+
+import pytest
+
+from backread.testing import MockServer, World
+from helpers.raw_requests import Answer, Caller
+
+MEDIA_TYPE = "application/vnd.example.v1+json"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=3, users=60, messages_per_user=(0, 150))) as running:
+        yield running
+
+
+@pytest.fixture
+def ask(server: MockServer) -> Iterator[Caller]:
+    caller = Caller(server)
+    yield caller
+    caller.connection.close()
+
+
+@pytest.mark.parametrize(("offset", "limit"), [(10, 20), (0, 1), (59, 99), (1, 7), (0, 99)])
+def test_a_page_of_users_is_the_interfaces(server, ask, offset, limit):
+    answer = ask(f"/external/users?offset={offset}&limit={limit}")
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("application/json")
+    assert list(answer.json) == ["limit", "offset", "total", "users"]
+    assert answer.json == {
+        "limit": limit,
+        "offset": offset,
+        "total": 60,
+        "users": [server.world.user(one) for one in server.world.user_ids()[offset:][:limit]],
+    }
+
+
+def test_single_rows_are_bare(server, ask):
+    world = server.world
+    user_id = next(one for one in world.user_ids() if world.message_ids(one))
+    message_id = world.message_ids(user_id)[0]
+    assert ask(f"/external/users/{user_id}").json == world.user(user_id)
+    assert ask(f"/external/users/{user_id}/messages/{message_id}").json == world.message(
+        user_id, message_id
+    )
+
+
+def expect_refusal(answer: Answer, status: int, *words: str, code: str | None = None) -> None:
+    assert answer.status == status
+    error = answer.json["error"]
+    assert code in (None, error["code"])
+    assert error["status"] == status
+    assert error["guess"] is True
+    for word in words:
+        assert word in error["message"]
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        "Bearer wrong",
+        "{secret}",
+        "Bearer {secret}x",
+        "bearer {secret}",
+    ],
+)
+def test_401_without_the_right_bearer(server, ask, authorization):
+    given = authorization and authorization.format(secret=server.secret)
+    answer = ask("/external/users", Authorization=given)
+    expect_refusal(answer, 401, "Bearer", code="unauthorized")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert server.secret.encode() not in answer.body
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        [f"text/html, {MEDIA_TYPE};q=0.5"],
+        ["text/html", MEDIA_TYPE.upper()],
+    ],
+)
+@pytest.mark.parametrize(
+    "target", ["/external/users", "/external/users?", "/external/users?%6Cimit=%35&"]
+)
+def test_harmless_spellings_of_a_request_are_accepted(server, accept, target):
+    right = ("authorization", f"Bearer {server.secret}")
+    assert send(server, right, *(("accept", each) for each in accept), target=target) == 200
+
+
+def test_401_for_the_secret_twice(server):
+    secret = ("Authorization", f"Bearer {server.secret}")
+    assert send(server, secret, secret, ("Accept", MEDIA_TYPE)) == 401
+
+
+def send(server: MockServer, *headers: tuple[str, str], target: str = "/external/users") -> int:
+    """The status for these headers, which may repeat."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    with contextlib.closing(connection):
+        connection.putrequest("GET", target)
+        for name, value in headers:
+            connection.putheader(name, value)
+        connection.endheaders()
+        return connection.getresponse().status
+
+
+def test_the_checks_have_an_order(ask):
+    """Path, method, secret, Accept, arguments, look-up."""
+    wrong = {"Authorization": "Bearer wrong", "Accept": "*/*"}
+    assert ask("/nowhere?limit=0", "POST", **wrong).status == 404
+    assert ask("/external/users/1?limit=0", "POST", **wrong).status == 405
+    assert ask("/external/users/1?limit=0", **wrong).status == 401
+    assert ask("/external/users/1?limit=0", Accept="*/*").status == 406
+    assert ask("/external/users/1?limit=0").status == 422
+    assert ask("/external/users/1").status == 404
+
+
+def test_each_answer_has_its_own_request_id(ask):
+    answers = [ask("/external/users/42"), ask("/external/users/1"), ask("/external/users/42")]
+    assert len({one.headers["x-request-id"] for one in answers}) == 3
+
+
+def test_requests_are_counted_by_route_and_by_status():
+    with MockServer(World(users=3)) as server:
+        ask = Caller(server)
+        before = server.counts()
+        assert before == dict.fromkeys(before, 0)
+        for target in (
+            "/external/users",
+            "/external/users/42",
+            "/external/users/1",
+            "/external/users/42/messages",
+            "/external/users/42/messages/1",
+            "/nowhere",
+            "/openapi.json",
+            "/external/users?limit=0",
+        ):
+            ask(target)
+        ask("/external/users", Authorization=None)
+        assert server.counts() == {
+            "users": 3,
+            "user": 2,
+            "messages": 1,
+            "message": 1,
+            "openapi": 1,
+            "other": 1,
+        }
+        assert server.statuses() == {200: 4, 401: 1, 404: 3, 422: 1}
+        ask.connection.close()
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        None,
+        "*/*",
+        "application/*",
+        "application/json",
+        "application/vnd.other.v1+json",
+        "application/vnd.example.v2+json",
+        "application/vnd.example.v1+json;q=0",
+    ],
+)
+def test_406_without_the_versioned_media_type(ask, accept):
+    expect_refusal(ask("/external/users", Accept=accept), 406, MEDIA_TYPE, code="not_acceptable")

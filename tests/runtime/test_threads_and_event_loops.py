@@ -1,0 +1,322 @@
+"""Threads, Ctrl-C, tasks and event loops."""
+
+import asyncio
+import concurrent.futures
+import ctypes
+import gc
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import BackreadError
+from helpers.api_rows import ids, paged, user, users
+from helpers.python_process import SECONDS
+from helpers.scripted_server import answer
+from helpers.waiting import PATIENCE, wait_for
+
+
+def dripping(scripted: Any) -> tuple[Any, threading.Event, threading.Event]:
+    """A server whose answers never end: whether one was asked for, and whether a client left it."""
+    asked, gone = threading.Event(), threading.Event()
+
+    def drip() -> Any:
+        asked.set()
+        yield b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
+        try:
+            while True:
+                time.sleep(0.01)
+                # Sending to a peer that went away fails, and this generator is dropped.
+                yield b" "
+        finally:
+            gone.set()
+
+    return scripted(lambda request: drip()), asked, gone
+
+
+def late(scripted: Any) -> tuple[Any, threading.Event]:
+    """A server that answers when the event is set."""
+    go_on = threading.Event()
+
+    def service(request: Any) -> bytes:
+        go_on.wait(PATIENCE)
+        return answer(200, user(42))
+
+    return scripted(service), go_on
+
+
+def test_many_threads_ask_at_once(scripted):
+    """No answer is sent before all have asked."""
+    threads = 64
+    all_asked = threading.Barrier(threads)
+
+    def service(request: Any) -> bytes:
+        all_asked.wait(PATIENCE)
+        return answer(200, user(42))
+
+    server = scripted(service)
+    with (
+        server.client(max_concurrency=threads) as client,
+        concurrent.futures.ThreadPoolExecutor(threads) as pool,
+    ):
+        read = [pool.submit(client.users.get, 42) for _ in range(threads)]
+        assert [one.result().id for one in read] == [42] * threads
+    assert len(server.requests) == threads
+
+
+def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server):
+    async def main() -> list[int | None]:
+        with backread_server.client() as client:
+            async with backread_server.async_client() as asynchronous:
+                task = asyncio.ensure_future(asynchronous.users.get(42))
+                read = [client.users.get(42).id, *ids(client.users.page(limit=2))]
+                return [*read, (await task).id]
+
+    first = backread_server.world.user_ids()[:2]
+    assert asyncio.run(main()) == [42, *first, 42]
+
+
+@pytest.mark.parametrize("end", ["timeout", "deadline"])
+def test_a_call_that_took_too_long_ends_its_request(scripted, end):
+    server, _, gone = dripping(scripted)
+    client = server.client(max_retries=0, **{end: 1})
+    with pytest.raises(TimeoutError):
+        client.users.get(42)
+    assert gone.wait(PATIENCE)
+    assert len(server.requests) == 1
+    client.close()
+
+
+@pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
+def test_an_exception_set_for_a_thread_ends_its_conversion_and_the_requests(scripted, method):
+    """As task runners end a task at its timeout, while no Python code runs."""
+    pytest.importorskip(method.removeprefix("to_").replace("arrow", "pyarrow"))
+    pytest.importorskip("pyarrow")
+    server, asked, gone = dripping(scripted)
+    client = server.client(timeout=None, max_retries=0)
+    raised = threading.Event()
+
+    class Stopped(BaseException):
+        pass
+
+    def convert() -> None:
+        try:
+            getattr(client.users.list(), method)()
+        except Stopped:
+            raised.set()
+
+    thread = threading.Thread(target=convert, daemon=True)
+    thread.start()
+    assert asked.wait(PATIENCE)
+    stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    stop(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stopped))
+    assert raised.wait(PATIENCE)
+    assert gone.wait(PATIENCE)
+    client.close()
+
+
+def test_an_exception_while_the_reading_thread_starts_ends_the_requests(scripted, monkeypatch):
+    pytest.importorskip("pyarrow")
+    server, asked, gone = dripping(scripted)
+    client = server.client(timeout=None, max_retries=0)
+    start = threading.Thread.start
+
+    class Stopped(BaseException):
+        pass
+
+    def start_late(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name == "backread-arrow":
+            assert asked.wait(PATIENCE)
+            raise Stopped
+
+    monkeypatch.setattr(threading.Thread, "start", start_late)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, pytest.raises(Stopped):
+        pool.submit(client.users.list().to_arrow).result(PATIENCE)
+    assert gone.wait(PATIENCE)
+    client.close()
+
+
+def test_a_client_of_one_thread_is_closed_by_another(scripted):
+    server = scripted(paged(users(10_000)))
+    client = server.client()
+    rows = iter(client.users.list(page_size=5))
+    assert next(rows).id == 1
+    closer = threading.Thread(target=client.close)
+    closer.start()
+    closer.join()
+    with pytest.raises(BackreadError, match="closed"):
+        list(rows)
+
+
+# --- Ctrl-C --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["get", "page", "list", "all", "arrow"])
+def test_a_cancelled_task_ends_its_request(scripted, what):
+    if what == "arrow":
+        pytest.importorskip("pyarrow")
+    server, asked, gone = dripping(scripted)
+
+    async def main() -> None:
+        async with server.async_client(timeout=None, max_retries=0) as client:
+            calls = {
+                "get": lambda: client.users.get(42),
+                "page": client.users.page,
+                "list": client.users.list().to_list,
+                "all": client.messages.all().to_list,
+                "arrow": client.users.list().to_arrow,
+            }
+            task = asyncio.ensure_future(calls[what]())
+            assert await asyncio.to_thread(asked.wait, PATIENCE)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(gone.wait, PATIENCE)
+
+    asyncio.run(main())
+    assert len(server.requests) == 1
+
+
+def test_the_event_loop_turns_while_a_call_waits(scripted):
+    """The answer is sent once the loop has had its turns."""
+    server, go_on = late(scripted)
+
+    async def main() -> None:
+        async with server.async_client() as client:
+            task = asyncio.ensure_future(client.users.get(42))
+            await asyncio.to_thread(wait_for, lambda: server.requests)
+            for _ in range(50):
+                await asyncio.sleep(0.001)
+            assert not task.done()
+            go_on.set()
+            assert (await task).id == 42
+
+    asyncio.run(main())
+
+
+def test_one_async_client_serves_one_event_loop_after_another(backread_server):
+    client = backread_server.async_client()
+
+    async def main() -> int:
+        await client.users.get(42)
+        return len([one async for one in client.users.list()])
+
+    for _ in range(3):
+        assert asyncio.run(main()) == backread_server.world.total_users
+    asyncio.run(client.aclose())
+
+
+def test_one_async_client_serves_event_loops_of_several_threads(backread_server):
+    client = backread_server.async_client()
+
+    async def main() -> list[int]:
+        return ids(await asyncio.gather(*(client.users.get(42) for _ in range(20))))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for read in [pool.submit(asyncio.run, main()) for _ in range(8)]:
+            assert read.result(SECONDS) == [42] * 20
+    asyncio.run(client.aclose())
+
+
+def test_async_client_survives_a_loop_that_ends_with_calls_under_way(backread_server):
+    client = backread_server.async_client()
+
+    async def leave() -> None:
+        for _ in range(50):
+            asyncio.ensure_future(client.users.page())  # noqa: RUF006
+        await asyncio.sleep(0)
+
+    for _ in range(5):
+        asyncio.run(leave())
+    assert asyncio.run(client.users.get(42)).id == 42
+    asyncio.run(client.aclose())
+
+
+class LoopWithoutReaders(asyncio.SelectorEventLoop):
+    """As the usual loop of Windows is."""
+
+    def add_reader(self, *arguments: Any) -> None:
+        raise NotImplementedError
+
+
+def uvloop_loop() -> asyncio.AbstractEventLoop:
+    return pytest.importorskip("uvloop").new_event_loop()
+
+
+@pytest.mark.parametrize("make", [LoopWithoutReaders, uvloop_loop])
+def test_event_loops_of_other_kinds(backread_server, make):
+    async def main() -> list[int]:
+        async with backread_server.async_client() as client:
+            read = await asyncio.gather(
+                client.messages.get(10**9, 1),
+                *(client.users.get(42) for _ in range(100)),
+                return_exceptions=True,
+            )
+            assert isinstance(read[0], BackreadError)
+            total = len([one async for one in client.users.list(page_size=10)])
+            assert total == backread_server.world.total_users
+            return ids(read[1:])
+
+    with asyncio.Runner(loop_factory=make) as runner:
+        assert runner.run(main()) == [42] * 100
+
+
+def test_async_client_survives_a_loop_closed_with_calls_under_way(scripted, recwarn, caplog):
+    """Whether they are answered or fail."""
+    asked, go_on = threading.Semaphore(0), threading.Event()
+
+    def service(request: Any) -> Any:
+        asked.release()
+        go_on.wait(PATIENCE)
+        return answer(404) if request.path.endswith("43") else answer(200, user(42))
+
+    server = scripted(service)
+    client = server.async_client()
+    loop = asyncio.new_event_loop()
+
+    async def start() -> list[asyncio.Task[Any]]:
+        tasks = [asyncio.ensure_future(client.users.get(one)) for one in (42, 43)]
+        for _ in tasks:
+            assert await asyncio.to_thread(asked.acquire, timeout=PATIENCE)
+        return tasks
+
+    tasks = loop.run_until_complete(start())
+    loop.close()
+    for task in tasks:
+        # asyncio tells of tasks that nobody awaits to their end; so it should.
+        task._log_destroy_pending = False
+    go_on.set()
+    assert asyncio.run(client.users.get(42)).id == 42
+    del tasks, task
+    gc.collect()
+    asyncio.run(client.aclose())
+    assert not caplog.records
+    assert not recwarn.list
+
+
+def open_files() -> int:
+    folder = Path("/proc/self/fd")
+    if not folder.is_dir():
+        pytest.skip("this system does not list a process's open files")
+    return len(list(folder.iterdir()))
+
+
+def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server):
+    client = backread_server.async_client()
+    with asyncio.Runner() as one, asyncio.Runner() as other:
+
+        def take_turns() -> None:
+            for runner in (one, other):
+                assert runner.run(client.users.get(42)).id == 42
+            assert asyncio.run(client.users.get(42)).id == 42
+
+        take_turns()
+        before = open_files()
+        for _ in range(20):
+            take_turns()
+        # The mock, in this process too, closes its ends of connections in its own time.
+        wait_for(lambda: open_files() <= before + 2)
+    asyncio.run(client.aclose())

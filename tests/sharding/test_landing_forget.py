@@ -1,0 +1,177 @@
+"""Forgetting a user in landing folders, together with the mirror."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+import pyarrow.parquet
+
+from backread import LandingError, MirrorError, landing, plan
+from backread._files.unfinished import Unfinished
+from backread.mirror import Mirror
+from backread.testing import Lane, MockServer, World
+from helpers.file_traces import state, traces
+
+MARKS = ["name-Zoë-51c", "mail-Zoë-51c", "body-Zoë-51c"]
+
+
+@pytest.fixture
+def lane(backread_server: MockServer) -> Any:
+    with backread_server.lane(world=World(seed=5, users=80, messages_per_user=(1, 40))) as lane:
+        yield lane
+
+
+@pytest.fixture
+def who(lane: Lane) -> int:
+    """A user with texts of her own."""
+    user_id = lane.world.user_ids()[30]
+    lane.world.edit_user(user_id, name=MARKS[0], email=MARKS[1])
+    lane.world.edit_message(user_id, lane.world.message_ids(user_id)[0], body=MARKS[2])
+    return user_id
+
+
+@pytest.fixture
+def synced(mirror: Mirror, lane: Lane, who: int) -> Mirror:
+    with lane.client() as client:
+        mirror.sync(client)
+    return mirror
+
+
+def begun(lane: Lane, folder: Path, resource: Any) -> tuple[str, list[landing.Landed]]:
+    with lane.client() as client:
+        planned = plan(client, resource=resource, shards=3)
+        run_id = landing.begin(folder, planned)
+        return run_id, [landing.land(folder, shard) for shard in planned]
+
+
+def rows(folder: Path, number: int = -1) -> list[dict[str, Any]]:
+    return landing.dataset(folder, landing.runs(folder)[number]).to_table().to_pylist()
+
+
+@pytest.mark.parametrize(("resource", "column"), [("users", "id"), ("messages", "user_id")])
+def test_a_run_loses_the_rows_of_the_user_and_no_other(
+    synced, lane, who, tmp_path, resource, column
+):
+    folder = tmp_path / "landed"
+    landing.commit(folder, *begun(lane, folder, resource))
+    before = rows(folder)
+    theirs = [row for row in before if row[column] == who]
+    assert traces(folder, *MARKS)
+    files = landing.runs(folder)[0].files
+
+    report = synced.forget(who, landings=[folder])
+
+    assert traces(folder, *MARKS) == traces(synced.folder, *MARKS) == []
+    assert rows(folder) == [row for row in before if row[column] != who]
+    [run] = landing.runs(folder)
+    assert (
+        run.rows
+        == len(before) - len(theirs)
+        == sum(pyarrow.parquet.read_metadata(folder / name).num_rows for name in files)
+    )
+    assert run.files == files
+    assert (report.landing_rows, report.landing_files) == (len(theirs), 1)
+
+
+def test_what_is_landed_but_not_committed_loses_the_rows_too(synced, lane, who, tmp_path):
+    folder = tmp_path / "landed"
+    run_id, landed = begun(lane, folder, "messages")
+    assert traces(folder, *MARKS)
+    synced.forget(who, landings=[folder])
+    assert traces(folder, *MARKS) == []
+    with pytest.raises(LandingError, match=r"land shard \d again"):
+        landing.commit(folder, run_id, landed)
+
+
+def test_committing_again_after_a_user_was_forgotten_returns_the_earlier_commit(
+    synced, lane, who, tmp_path
+):
+    folder = tmp_path / "landed"
+    run_id, landed = begun(lane, folder, "messages")
+    landing.commit(folder, run_id, landed)
+    synced.forget(who, landings=[folder])
+    [earlier] = landing.runs(folder)
+    assert landing.commit(folder, run_id, landed) == earlier
+    assert traces(folder, *MARKS) == []
+
+
+def test_a_user_who_is_only_landed_is_known(synced, lane, tmp_path):
+    [who] = lane.world.add_users(1)
+    folder = tmp_path / "landed"
+    landing.commit(folder, *begun(lane, folder, "users"))
+    with pytest.raises(MirrorError, match="holds nothing of user"):
+        synced.forget(who)
+    assert synced.forget(who, landings=[folder]).landing_rows == 1
+
+
+def test_a_removal_that_was_killed_before_the_manifest_is_completed(synced, lane, who, tmp_path):
+    folder = tmp_path / "landed"
+    landing.commit(folder, *begun(lane, folder, "users"))
+    synced.forget(who, landings=[folder])
+    manifest = folder / "manifests" / "00000001.json"
+    expected = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(expected | {"rows": expected["rows"] + 1}))
+    synced.forget(who, landings=[folder])
+    assert json.loads(manifest.read_text()) == expected
+
+
+def test_a_folder_that_is_no_landing_is_refused_before_anything_changes(
+    synced, lane, who, tmp_path
+):
+    folder = tmp_path / "landed"
+    landing.commit(folder, *begun(lane, folder, "users"))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "notes.txt").write_text("mine")
+    before = state(tmp_path)
+    for other in (elsewhere, tmp_path / "none", synced.folder):
+        with pytest.raises(LandingError, match="is not a landing folder"):
+            synced.forget(who, landings=[folder, other])
+    with pytest.raises(TypeError, match="landings must be a list of folders"):
+        synced.forget(who, landings=str(folder))
+    assert state(tmp_path) == before
+
+
+def test_a_worker_that_is_landing_is_said_and_a_killed_one_s_file_removed(
+    synced, lane, who, tmp_path
+):
+    folder = tmp_path / "landed"
+    landing.commit(folder, *begun(lane, folder, "messages"))
+    shard = (folder / landing.runs(folder)[0].files[0]).parent
+    left = shard / ".attempt.parquet.0123456789abcdef.unfinished"
+    left.write_text(MARKS[2])
+    before = state(synced.folder)
+    with Unfinished(shard / "attempt=0.parquet") as unfinished:
+        unfinished.file.write(b"rows")
+        with pytest.raises(LandingError, match="is being written; wait until all workers"):
+            synced.forget(who, landings=[folder])
+        assert state(synced.folder) == before
+    (shard / "attempt=0.parquet").unlink()
+    synced.forget(who, landings=[folder])
+    assert traces(folder, *MARKS) == []
+    assert not left.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the open files are not listed")
+def test_no_file_is_open_when_it_is_replaced(synced, lane, who, tmp_path, monkeypatch):
+    """Windows would refuse that."""
+    folder = tmp_path / "landed"
+    landing.commit(folder, *begun(lane, folder, "messages"))
+    replaced, open_then = [], []
+    replace = Path.replace
+
+    def watched(path: Path, target: Path) -> Path:
+        replaced.append(target.name)
+        links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        open_then.extend(link for link in links if link.readlink() == target)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", watched)
+    synced.forget(who, landings=[folder])
+    assert any(name.endswith(".parquet") for name in replaced)
+    assert open_then == []

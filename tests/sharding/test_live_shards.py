@@ -1,0 +1,171 @@
+"""Shards that name no users, as Spark keeps them: each reading is of what is there."""
+
+import pickle
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backread import AuthenticationError, Client, ConfigurationError, IncompleteError
+from backread.sharding.live import LiveShard, listed_ids, live_shards, part_of
+from backread.testing import Lane, MockServer, World
+from helpers.api_rows import envelope, paged, user, users
+from helpers.scripted_server import Request, answer
+
+
+@pytest.fixture
+def lane(backread_server: MockServer, monkeypatch: pytest.MonkeyPatch) -> Any:
+    world = World(seed=5, users=230, messages_per_user=(0, 130))
+    with backread_server.lane(world=world) as lane:
+        monkeypatch.setenv("BACKREAD_API_SECRET", lane.secret)
+        yield lane
+
+
+def made(lane: Lane, **options: Any) -> list[LiveShard]:
+    """The shards, as another process has them."""
+    with lane.client() as client:
+        shards = live_shards(client, **options)
+    sent: list[LiveShard] = pickle.loads(pickle.dumps(shards))
+    return sent
+
+
+def read(shards: list[LiveShard], **options: Any) -> Counter[tuple[int | None, int]]:
+    return Counter(
+        (getattr(row, "user_id", None), row.id) for each in shards for row in each.read(**options)
+    )
+
+
+def there(lane: Lane, resource: str) -> Counter[tuple[int | None, int]]:
+    world = lane.world
+    if resource == "users":
+        return Counter((None, user_id) for user_id in world.user_ids())
+    return Counter(
+        (user_id, one) for user_id in world.user_ids() for one in world.message_ids(user_id)
+    )
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("resource", ["users", "messages"])
+def test_each_reading_is_of_the_users_there_are(lane, resource, strict):
+    shards = made(lane, resource=resource, shards=5)
+    assert read(shards, strict=strict) == there(lane, resource)
+    lane.world.add_users(100)
+    assert read(shards, strict=strict) == there(lane, resource)
+    for user_id in lane.world.user_ids()[::3]:
+        lane.world.remove_user(user_id)
+    lane.world.add_messages(lane.world.user_ids()[0], 3)
+    # Those that went before the reading are no doubt of it.
+    assert read(shards, strict=strict) == there(lane, resource)
+
+
+def test_users_that_come_and_go_while_shards_are_read_are_in_one_of_them(lane):
+    stayed = there(lane, "messages")
+    found: Counter[tuple[int | None, int]] = Counter()
+    for shard in made(lane, resource="messages", shards=4):
+        found += read([shard])
+        lane.world.remove_user(lane.world.add_users(7)[0])
+    assert not stayed - found
+    assert set(found.values()) == {1}
+
+
+def test_a_user_belongs_to_one_part_and_parts_are_of_about_the_same_size():
+    for count in (1, 2, 7, 16, 64):
+        # As services count: one by one, in steps, by the time.
+        for ids in (range(20_000), range(0, 10**6, 50), range(2**60, 2**63, 2**48)):
+            sizes = Counter(part_of(user_id, count) for user_id in ids)
+            assert len(sizes) == count
+            assert max(sizes.values()) < 1.3 * len(ids) / count
+    # The same on every machine, whatever its version.
+    assert [part_of(user_id, 64) for user_id in (0, 1, 2**63 - 1)] == [41, 55, 60]
+
+
+def test_planning_live_shards_sends_one_request(lane):
+    made(lane, resource="messages", shards=9)
+    assert [(call.route, call.offset, call.limit) for call in lane.calls()] == [("users", 0, 1)]
+    with pytest.raises(AuthenticationError), lane.client() as client:
+        live_shards(Client(client.base_url, "mock_wrong", client.vendor), resource="users")
+
+
+def test_number_of_live_shards(lane, scripted):
+    assert len(made(lane, resource="messages")) == 1
+    assert len(made(lane, resource="messages", shards=300)) == 300
+    # The list of users is one walk, however many shards are requested.
+    assert len(made(lane, resource="users", shards=300)) == 1
+    lane.world.add_users(1_000)
+    assert len(made(lane, resource="messages")) == 3
+
+    def of_any(total: int | None) -> int:
+        server = scripted(lambda request: answer(200, envelope(users(1), total=total)))
+        with Client(server.url, server.secret, server.vendor) as client:
+            return len(live_shards(client, resource="messages"))
+
+    # As many as requests that a client has in flight.
+    assert [of_any(total) for total in (None, 0, 100_000)] == [16, 1, 16]
+
+
+def test_a_first_user_that_cannot_be_read_costs_no_reading(scripted, monkeypatch):
+    def serve(request: Request) -> bytes:
+        if "limit=1" in request.target:
+            return answer(200, ["no page"])
+        return paged(users(3))(request)
+
+    server = scripted(serve)
+    monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
+    with Client(server.url, server.secret, server.vendor) as client:
+        [shard] = live_shards(client, resource="users")
+    assert len(shard.read().to_list()) == 3
+
+
+def test_rate_and_concurrency_are_shared_out_among_the_workers(lane):
+    with lane.client(rate_limit=100) as client:
+        for options, share in (
+            ({"shards": 5}, (20, 3)),
+            ({"shards": 5, "workers": 2}, (50, 8)),
+            ({"shards": 2, "workers": 8}, (50, 8)),
+        ):
+            for shard in live_shards(client, resource="messages", **options):
+                settings = shard.settings["options"]
+                assert (settings["rate_limit"], settings["max_concurrency"]) == share
+        [shard] = live_shards(client, resource="users", workers=8)
+        assert shard.settings["options"]["max_concurrency"] == 16
+
+
+def test_one_reading_of_the_list_serves_several_shards(lane):
+    shards = made(lane, resource="messages", shards=5)
+    with lane.client() as client:
+        held = listed_ids(client, False)
+    before = lane.calls("users").count
+    listed = [each.read(listed=lambda *_: held) for each in shards]
+    assert sum(len(listing.to_list()) for listing in listed) == lane.world.total_messages
+    assert lane.calls("users").count == before
+
+
+def test_a_strict_reading_needs_a_proved_list_of_users(scripted, monkeypatch):
+    for odd in ({"id": None}, {"id": -4}):
+        server = scripted(paged([*users(5), user(9, **odd)]))
+        monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
+        with Client(server.url, server.secret, server.vendor) as client:
+            [shard] = live_shards(client, resource="messages", shards=1)
+            with pytest.raises(IncompleteError, match=r"no usable id|has no integer id"):
+                listed_ids(client, True)
+            assert len(listed_ids(client, False)) == 5
+        with pytest.raises(IncompleteError):
+            shard.read(strict=True)
+
+
+def test_live_shards_hold_no_secret(lane, monkeypatch, tmp_path):
+    shards = made(lane, resource="messages", shards=2)
+    for each in shards:
+        assert lane.secret.encode() not in pickle.dumps(each) + repr(each).encode()
+    assert len({each.plan_id for each in shards}) == 1
+    assert made(lane, resource="users")[0].plan_id != shards[0].plan_id
+    monkeypatch.delenv("BACKREAD_API_SECRET")
+    with pytest.raises(
+        ConfigurationError, match=r"shard 1 of 2 travels .* set BACKREAD_API_SECRET"
+    ):
+        shards[1].read()
+    (tmp_path / "secret").write_text(lane.secret)
+    assert read(shards, secret_file=tmp_path / "secret") == there(lane, "messages")
+    with pytest.raises(AttributeError):
+        replace(shards[0], index=1).index = 0  # type: ignore[misc]

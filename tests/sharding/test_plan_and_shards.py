@@ -1,0 +1,352 @@
+"""``plan`` and ``Shard``: one reading in parts, which together cover what one walk would."""
+
+import asyncio
+import base64
+import concurrent.futures
+import json
+import multiprocessing
+import os
+import pickle
+import tracemalloc
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backread import (
+    AsyncClient,
+    Client,
+    ConfigurationError,
+    Plan,
+    RateLimitError,
+    Shard,
+    WalkReport,
+    join_reports,
+    plan,
+)
+from backread.testing import Lane, MockServer, World
+from helpers.api_rows import ids, paged, users
+from helpers.python_process import check_silent, run
+from helpers.shard_rows import expected, keys
+
+
+@pytest.fixture
+def lane(backread_server: MockServer) -> Iterator[Lane]:
+    with backread_server.lane(world=World(seed=5, users=230, messages_per_user=(0, 130))) as lane:
+        yield lane
+
+
+@pytest.mark.parametrize("resource", ["users", "messages"])
+def test_shards_together_are_one_walk(lane, resource):
+    with lane.client() as client:
+        shards = plan(client, resource=resource, shards=7)
+        listings = [shard.read() for shard in shards]
+        assert keys(row for listing in listings for row in listing) == expected(
+            lane.world, resource
+        )
+        whole = client.messages.all() if resource == "messages" else client.users.list()
+        list(whole)
+    report = join_reports(shards, [listing.report for listing in listings])
+    one = whole.report
+    assert (
+        (report.certificate, report.distinct)
+        == (one.certificate, one.distinct)
+        != (
+            "uncertified",
+            0,
+        )
+    )
+    assert (report.total_first, report.total_last) == (one.total_first, one.total_last)
+    assert report.lists_by_certificate == one.lists_by_certificate
+    assert report.started_at == shards.report.started_at
+    assert report.requests == shards.report.requests + sum(
+        listing.report.requests for listing in listings
+    )
+    # The messages cost what one walk costs; the users are read by the plan, and then by the shards.
+    assert report.requests <= one.requests + (0 if resource == "messages" else 7)
+
+
+def test_each_shard_is_of_about_the_same_number_of_users(lane):
+    with lane.client() as client:
+        shards = plan(client, shards=7)
+        assert [shard.index for shard in shards] == list(range(7))
+        assert {shard.count for shard in shards} == {7}
+        assert {shard.users for shard in shards} == {32, 33}
+        assert [one for shard in shards for one in shard.user_ids()] == lane.world.user_ids()
+        assert (shards.resource, shards.users) == ("messages", 230)
+        # One for each 500 users, unless told.
+        assert len(plan(client)) == 1
+        # A shard without users would be a task for nothing.
+        assert len(plan(client, shards=1_000)) == 230
+
+
+def test_a_service_without_users_is_one_shard_without_rows(backread_server):
+    with backread_server.lane(world=World(seed=1, users=0)) as lane, lane.client() as client:
+        for resource in ("users", "messages"):
+            shards = plan(client, resource=resource)  # type: ignore[call-overload]
+            [listing] = [shard.read() for shard in shards]
+            assert list(listing) == []
+            assert join_reports(shards, [listing.report]).certificate != "uncertified"
+
+
+def test_a_shard_is_small_and_holds_no_secret(backread_server):
+    with (
+        backread_server.lane(world=World(seed=5, users=2_000)) as lane,
+        lane.client() as client,
+    ):
+        shards = plan(client, shards=4)
+        for shard in shards:
+            forms = [pickle.dumps(shard), shard.to_json().encode(), repr(shard).encode()]
+            assert not [form for form in forms if client_secret(lane) in form]
+            # 500 ids, and the settings.
+            assert max(map(len, forms)) < 2_500, [len(form) for form in forms]
+        assert client_secret(lane) not in pickle.dumps(shards)
+
+
+def client_secret(lane: Lane) -> bytes:
+    return lane.secret.encode()
+
+
+def test_shards_and_plans_travel_by_pickle_and_as_json(lane):
+    with lane.client() as client:
+        shards = plan(client, shards=3)
+    for sent in (pickle.loads(pickle.dumps(shards)), Plan.from_json(shards.to_json())):
+        assert (sent, sent.report, sent.plan_id) == (shards, shards.report, shards.plan_id)
+        assert isinstance(sent, Plan)
+        assert [hash(shard) for shard in sent] == [hash(shard) for shard in shards]
+    assert [Shard.from_json(shard.to_json()) for shard in shards] == shards
+    listing = shards[0].read(Client(lane.url, lane.secret, lane.vendor))
+    list(listing)
+    assert WalkReport.from_json(listing.report.to_json()) == listing.report
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        "nothing",
+        '{"format": 3}',
+        pytest.param({"users": 3}, id="other-ids"),
+        pytest.param({"ids": "no base64!"}, id="no-base64"),
+        pytest.param({"ids": "AAAA"}, id="half-an-id"),
+        pytest.param({"ids": 5}, id="number-as-ids"),
+        '{"shards": [], "report": {}}',
+    ],
+)
+def test_what_is_no_shard_is_refused(lane, text):
+    if not isinstance(text, str):
+        with lane.client() as client:
+            document = json.loads(plan(client)[0].to_json())
+        text = json.dumps(document | text)
+    with pytest.raises(ValueError, match="not a shard"):
+        Shard.from_json(text)
+    with pytest.raises(ValueError, match=r"not a (plan|shard)"):
+        Plan.from_json(text)
+    with pytest.raises(ValueError, match="not a WalkReport"):
+        WalkReport.from_json(text)
+
+
+def test_a_shard_whose_ids_unpack_to_much_more_takes_no_memory(lane):
+    with lane.client() as client:
+        document = plan(client)[0].to_dict()
+    bomb = base64.b64encode(zlib.compress(bytes(80_000_000), 9)).decode()
+    tracemalloc.start()
+    try:
+        # Its signature is checked once it is read.
+        Shard.from_dict(document | {"ids": bomb, "users": 10_000_000})
+        with pytest.raises(ValueError, match="holds 10000000 ids"):
+            Shard.from_dict(document | {"ids": bomb})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+@pytest.mark.parametrize(
+    "odd", [b"", zlib.compress(bytes(9)), zlib.compress(bytes(24))[:-1], zlib.compress(b"") + b"1"]
+)
+def test_bytes_that_are_no_packed_ids_are_refused(lane, odd):
+    with lane.client() as client:
+        document = plan(client)[0].to_dict()
+    with pytest.raises(ValueError, match="not packed ids"):
+        Shard.from_dict(document | {"ids": base64.b64encode(odd).decode()})
+
+
+def test_rate_and_concurrency_are_shared_out(lane):
+    def share(shards: Plan[Any]) -> tuple[float | None, int]:
+        [options] = {
+            json.dumps(json.loads(shard.to_json())["settings"]["options"]) for shard in shards
+        }
+        return json.loads(options)["rate_limit"], json.loads(options)["max_concurrency"]
+
+    with lane.client(rate_limit=1_000, max_concurrency=16) as client:
+        assert share(plan(client, shards=5)) == (200, 3)
+        assert share(plan(client, shards=5, workers=2)) == (500, 8)
+        assert share(plan(client, shards=2, workers=8)) == (500, 8)
+        assert share(plan(client, shards=100)) == (10, 1)
+    with lane.client() as client:
+        assert share(plan(client, shards=4)) == (None, 4)
+
+
+def test_a_shard_keeps_to_its_part_of_the_rate(lane):
+    clock = lane.clock
+    clock.virtual()
+    with lane.client(rate_limit=40) as client:
+        shards = plan(client, shards=4)
+        before = clock.now
+        list(shards[0].read())
+        took = (clock.now - before).total_seconds()
+    # 57 users are 57 requests and more, at ten a second.
+    assert took >= 4
+
+
+def set_environment(variables: dict[str, str]) -> None:
+    os.environ.update(variables)
+
+
+def read(shard: Shard[Any]) -> tuple[list[int], WalkReport]:
+    listing = shard.read()
+    return ids(listing), listing.report
+
+
+@pytest.mark.parametrize("start", multiprocessing.get_all_start_methods())
+def test_a_pool_of_processes_reads_them(lane, start):
+    with lane.client() as client:
+        shards = plan(client, shards=4, workers=2)
+    context = multiprocessing.get_context(start)
+    # A fork server keeps the environment of the first test that started it.
+    secret = {"BACKREAD_API_SECRET": lane.secret}
+    with concurrent.futures.ProcessPoolExecutor(
+        2, mp_context=context, initializer=set_environment, initargs=(secret,)
+    ) as pool:
+        parts = list(pool.map(read, shards))
+    assert Counter(one for part, _ in parts for one in part) == Counter(
+        one for _, one in expected(lane.world, "messages")
+    )
+    assert join_reports(shards, [report for _, report in parts]).certificate == "linked"
+
+
+def test_without_a_secret_a_worker_says_what_to_do(lane, monkeypatch, tmp_path):
+    monkeypatch.delenv("BACKREAD_API_SECRET", raising=False)
+    with lane.client() as client:
+        shards = plan(client, shards=2)
+        # While the plan's client is open, its process needs no other secret.
+        assert list(shards[0].read())
+    for shard in (shards[0], pickle.loads(pickle.dumps(shards[0]))):
+        with pytest.raises(ConfigurationError, match=r"shard 0 of 2.*set BACKREAD_API_SECRET"):
+            shard.read()
+        kept = tmp_path / "secret"
+        kept.write_text(f"{lane.secret}\n")
+        assert list(shard.read(secret_file=kept))
+        with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
+            shard.read(secret_file=tmp_path / "other")
+
+
+def test_a_shard_may_be_read_again(lane):
+    with lane.client(max_retries=0) as client:
+        shards = plan(client, shards=3)
+        listing = shards[1].read()
+        lane.fault("messages: status(429, retry_after=7) x1")
+        with pytest.raises(RateLimitError) as caught:
+            list(listing)
+        assert caught.value.retry_after == 7
+        assert listing.report.reason == "a request failed"
+        lane.clear_faults()
+        once, again = list(listing), list(shards[1].read())
+    # Lists are read side by side.
+    assert sorted(once, key=lambda one: one.id) == sorted(again, key=lambda one: one.id)
+
+
+def test_the_weakest_certificate_counts(lane):
+    with lane.client() as client:
+        shards = plan(client, shards=2)
+        reports = []
+        for shard in shards:
+            listing = shard.read()
+            list(listing)
+            reports.append(listing.report)
+    assert join_reports(shards, reports).certificate == "linked"
+    doubted = replace(
+        reports[1], certificate="uncertified", reason="why not", uncertified_users=(9, 4)
+    )
+    report = join_reports(shards, [reports[0], doubted])
+    assert (report.certificate, report.reason) == ("uncertified", "shard 1: why not")
+    assert report.uncertified_users == (4, 9)
+    shards.report = replace(shards.report, certificate="uncertified", reason="no total")
+    report = join_reports(shards, reports)
+    assert (report.certificate, report.reason) == ("uncertified", "the list of users: no total")
+    with pytest.raises(ValueError, match="1 reports for 2 shards"):
+        join_reports(shards, reports[:1])
+    with pytest.raises(ValueError, match="the same report was given twice"):
+        join_reports(shards, [reports[0], WalkReport.from_json(reports[0].to_json())])
+
+
+def test_a_shard_that_was_not_read_proves_nothing(lane):
+    with lane.client() as client:
+        shards = plan(client, shards=2)
+        report = join_reports(shards, [shard.read().report for shard in shards])
+    assert report.certificate == "uncertified"
+    assert report.reason == "shard 0: not read yet; shard 1: not read yet"
+    assert report.ended_at is None
+
+
+def test_users_without_an_id_cannot_be_planned_and_that_is_said(scripted):
+    rows = [*users(5), {"id": None, "name": "nobody"}, {"name": "no one"}]
+    server = scripted(paged(rows))
+    with Client(server.url, server.secret, server.vendor) as client:
+        shards = plan(client, resource="users")
+    assert shards.users == 5
+    assert shards.report.certificate == "uncertified"
+    assert shards.report.reason is not None
+    assert shards.report.reason.endswith("2 users have no usable id, so no shard can contain them")
+
+
+def test_wrong_arguments_are_refused_before_anything_is_sent(lane):
+    with lane.client() as client:
+        for wrong in ({"resource": "chats"}, {"shards": 0}, {"shards": 10_001}, {"workers": 0}):
+            with pytest.raises(ValueError, match=r"must be ('users' or 'messages'|1 )"):
+                plan(client, **wrong)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="shards must be an int"):
+            plan(client, shards=2.5)  # type: ignore[call-overload]
+        [shard] = plan(client)
+        sent = lane.calls().count
+        with pytest.raises(TypeError, match=r"takes a Client or None, not str"):
+            shard.read("other")  # type: ignore[arg-type]
+    awaited = AsyncClient(lane.url, lane.secret, lane.vendor)
+    with pytest.raises(TypeError, match=r"use await asyncio.to_thread\(plan, client\)"):
+        plan(awaited)  # type: ignore[call-overload]
+    asyncio.run(awaited.aclose())
+    proxied = Client(lane.url, lane.secret, lane.vendor, proxy="http://me:word@127.0.0.1:9")
+    with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
+        plan(proxied)
+    assert "word@" not in str(caught.value)
+    assert lane.calls().count == sent
+    with pytest.raises(AttributeError, match="frozen"):
+        shard.index = 3  # type: ignore[misc]
+
+
+def test_where_one_awaits_it_goes_as_the_refusal_says(lane):
+    async def planned() -> Plan[Any]:
+        with lane.client() as client:
+            return await asyncio.to_thread(plan, client, shards=3)
+
+    assert len(asyncio.run(planned())) == 3
+
+
+def test_planning_loads_nothing_that_is_not_needed(backread_server):
+    done = run(
+        """
+        import sys
+        from backread import Client, plan
+        with Client() as client:
+            [shard, *_] = plan(client)
+            next(iter(shard.read()))
+        print(sorted({"pyarrow", "duckdb", "pandas", "polars", "asyncio"} & set(sys.modules)))
+        """,
+        backread_server,
+    )
+    check_silent(done, "[]")

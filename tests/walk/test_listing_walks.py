@@ -1,0 +1,398 @@
+"""Lists as Python reads them: iteration, pages, reports, and the requests behind them.
+
+What a walk proves of any list, however it changes or pages, is tested in src/core/walk/tests.
+"""
+
+import asyncio
+import dataclasses
+import itertools
+import pickle
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from backread import AsyncClient, Client, IncompleteError, StatusError
+from backread.models import Page, WalkReport
+from backread.testing import Lane, World
+from helpers.api_rows import audited, envelope, ids, message, offsets, paged, user, users, walk
+from helpers.scripted_server import Request, answer
+from helpers.waiting import wait_for
+
+
+def test_a_list_on_one_page_is_a_snapshot_of_one_request(face, scripted):
+    server = scripted(paged(users(98)))
+    began = datetime.now(UTC)
+    rows, report = walk(face, server)
+    ended = datetime.now(UTC)
+    assert rows == list(range(1, 99))
+    assert len(server.requests) == 1
+    assert began <= report.started_at <= report.ended_at <= ended + timedelta(milliseconds=1)
+    assert report.started_at.tzinfo is UTC
+    assert dataclasses.replace(report, started_at=None, ended_at=None) == WalkReport(
+        requests=1,
+        pages=1,
+        rows=98,
+        distinct=98,
+        repeats=0,
+        total_first=98,
+        total_last=98,
+        sweeps=1,
+        repaired_text=0,
+        certificate="snapshot",
+        started_at=None,
+        ended_at=None,
+        reason=None,
+        rows_short=0,
+    )
+
+
+def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(each_face, scripted):
+    server = scripted(paged(users(250)))
+    rows, report = walk(each_face, server, strict=True)
+    assert rows == list(range(1, 251))
+    assert offsets(server) == [0, 96, 192]
+    assert dataclasses.replace(report, started_at=None, ended_at=None) == WalkReport(
+        requests=3,
+        pages=3,
+        rows=256,
+        distinct=250,
+        repeats=6,
+        total_first=250,
+        total_last=250,
+        sweeps=1,
+        repaired_text=0,
+        certificate="linked",
+        started_at=None,
+        ended_at=None,
+        reason=None,
+        links=2,
+        rows_short=0,
+    )
+
+
+def test_a_report_pickles_and_draws_itself(face, scripted):
+    for sent, certificate, links in (
+        (None, "linked", 1),
+        (99, "linked", 2),
+        (20, "uncertified", 8),
+    ):
+        total = ... if sent is None else None
+        _, report = walk(face, scripted(paged(users(120), sent=sent, total=total)))
+        assert pickle.loads(pickle.dumps(report)) == report
+        drawn = report._repr_html_()
+        assert "WalkReport <span" in drawn
+        assert f" {certificate}</span></caption>" in drawn
+        assert f'>links</th><td dir="auto">{links}</td>' in drawn
+
+
+def test_strict_raises_at_the_end_where_nothing_is_proved(each_face, scripted):
+    server = scripted(paged(users(120), sent=20, total=None))
+    listing = each_face.client(server).users.list(strict=True)
+    with pytest.raises(IncompleteError) as caught:
+        each_face.collect(listing)
+    report = caught.value.report
+    assert report == listing.report
+    assert (report.distinct, report.certificate) == (120, "uncertified")
+    assert report.reason in str(caught.value)
+    for part in ("/external/users", "strict=True"):
+        assert part in str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).report == report
+
+
+def test_strict_gives_all_rows_before_it_raises(each_face, scripted):
+    server = scripted(paged(users(120), sent=20, total=None))
+    listing = each_face.client(server).users.list(strict=True)
+    assert ids(each_face.take(listing, 120)) == list(range(1, 121))
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_max_items_ends_the_walk_and_asks_for_no_more(each_face, scripted, most):
+    """The last page: what is still needed, and the three rows that it shares."""
+    server = scripted(paged(users(250)))
+    rows, report = walk(each_face, server, max_items=most)
+    assert rows == list(range(1, most + 1))
+    limits = [int(one.query["limit"]) for one in server.requests]
+    assert limits == {0: [], 100: [99, 4]}[most]
+    assert report.certificate == "uncertified"
+    assert f"max_items={most}" in report.reason
+
+
+def test_pages_are_as_sent_but_for_repeats(each_face, scripted):
+    first = envelope([user(1), user(2)], limit=2, total=4)
+    second = envelope([user(2), user(3)], limit=2, offset=2, total=5)
+    third = envelope([user(4)], limit=2, offset=4, total=5)
+    server = scripted(*(answer(200, one) for one in (first, second, third)))
+    listing = each_face.client(server).users.list(page_size=2)
+    pages = each_face.pages(listing)
+    assert all(isinstance(page, Page) for page in pages)
+    assert [(one.limit, one.offset, one.total, ids(one)) for one in pages] == [
+        (2, 0, 4, [1, 2]),
+        (2, 2, 5, [3]),
+        (2, 4, 5, [4]),
+    ]
+    assert listing.report.repeats == 1
+
+
+def test_pages_of_dicts(each_face, scripted):
+    pages = each_face.pages(each_face.client(scripted(paged(users(3)))).users.list(as_dict=True))
+    assert [page.items for page in pages] == [tuple(users(3))]
+
+
+def test_each_iteration_is_a_fresh_walk(each_face, scripted):
+    rows = users(3)
+    server = scripted(lambda request: paged(rows)(request))
+    listing = each_face.client(server).users.list()
+    assert ids(each_face.collect(listing)) == [1, 2, 3]
+    first = listing.report
+    rows.append(user(4))
+    assert ids(each_face.collect(listing)) == [1, 2, 3, 4]
+    assert len(server.requests) == 2
+    assert (first.rows, listing.report.rows) == (3, 4)
+    assert ids(each_face.call(listing.to_list)) == [1, 2, 3, 4]
+
+
+def test_two_walks_over_one_listing_do_not_mix(each_face, scripted):
+    listing = each_face.client(scripted(paged(users(250)))).users.list()
+    if each_face.name == "sync":
+        pairs = list(zip(listing, listing, strict=True))
+    else:
+
+        async def main() -> list[Any]:
+            first, second = aiter(listing), aiter(listing)
+            return [(one, await anext(second)) async for one in first]
+
+        pairs = each_face.call(main)
+    assert [(one.id, other.id) for one, other in pairs] == [(n, n) for n in range(1, 251)]
+
+
+def test_breaking_off_ends_the_requests(each_face, scripted):
+    server = scripted(paged(users(10_000)))
+    listing = each_face.client(server).users.list(page_size=10)
+    assert ids(each_face.take(listing, 3)) == [1, 2, 3]
+    sent = len(server.requests)
+    # One page in hand and those fetched ahead; without an end to them there would be a thousand.
+    assert sent < 10
+    assert listing.report.certificate == "uncertified"
+    assert listing.report.ended_at is None
+    assert "end" in listing.report.reason
+    each_face.collect(each_face.client(server).users.list(max_items=1))
+    assert len(server.requests) <= sent + 2
+
+
+def test_few_pages_are_fetched_ahead_of_a_slow_reader(each_face, scripted):
+    server = scripted(paged(users(10_000)))
+    listing = each_face.client(server).users.list(page_size=10)
+    most_ahead = 0
+
+    def look(read: int) -> None:
+        nonlocal most_ahead
+        wait_for(lambda: len(server.requests) - read >= 2)
+        time.sleep(0.01)
+        most_ahead = max(most_ahead, len(server.requests) - read)
+
+    if each_face.name == "sync":
+        for read, _ in zip(range(10), listing.pages(), strict=False):
+            look(read)
+    else:
+
+        async def main() -> None:
+            read = 0
+            async for _ in listing.pages():
+                look(read)
+                read += 1
+                if read == 10:
+                    break
+
+        each_face.call(main)
+    assert 2 <= most_ahead <= 5
+
+
+def test_the_report_is_live_during_a_walk(each_face, scripted):
+    listing = each_face.client(scripted(paged(users(300)))).users.list()
+    before = listing.report
+    assert (before.rows, before.started_at, before.ended_at) == (0, None, None)
+    assert (before.certificate, before.reason) == ("uncertified", "not read yet")
+    seen: list[WalkReport] = []
+    if each_face.name == "sync":
+        for _ in listing.pages():
+            seen.append(listing.report)
+    else:
+
+        async def main() -> None:
+            async for _ in listing.pages():
+                seen.append(listing.report)
+
+        each_face.call(main)
+    during = seen[0]
+    assert 99 <= during.rows <= 309
+    assert during.started_at is not None
+    assert during.certificate == "uncertified"
+    assert [one.rows for one in seen] == sorted(one.rows for one in seen)
+    assert (listing.report.rows, listing.report.distinct) == (309, 300)
+    assert listing.report.ended_at is not None
+
+
+def test_messages_are_walked_alike(face, scripted):
+    rows = [message(one) for one in range(1, 131)]
+    server = scripted(paged(rows, key="messages", at_most=50))
+    listing = face.client(server).messages.list(42)
+    read = face.collect(listing)
+    assert ids(read) == list(range(1, 131))
+    assert {one.user_id for one in read} == {42}
+    assert offsets(server) == [0, 47, 94]
+    report = listing.report
+    assert (report.requests, report.certificate, report.links) == (3, "counted", 2)
+    assert {one.path for one in server.requests} == {"/external/users/42/messages"}
+
+
+def test_ids_of_any_64_bits_are_told_apart(face, scripted):
+    numbers = [2**63 - 1, 0, -1, -(2**63), 1, 2**62]
+    rows, report = walk(face, scripted(paged([user(one) for one in numbers])))
+    assert rows == numbers
+    assert report.certificate == "snapshot"
+
+
+def test_a_listing_of_the_other_face_is_refused_by_for(scripted):
+
+    server = scripted(paged(users(3)))
+    arguments = (server.url, server.secret, server.vendor)
+    with pytest.raises(TypeError):
+        iter(AsyncClient(*arguments).users.list())  # type: ignore[call-overload]
+
+    async def main() -> None:
+        async for _ in Client(*arguments).users.list():  # type: ignore[attr-defined]
+            pass
+
+    with pytest.raises(TypeError):
+        asyncio.run(main())
+    assert server.requests == []
+
+
+def change_the_users(m: Lane) -> None:
+    ids = m.world.user_ids()
+    m.between_pages("users", after=1).delete(ids=ids[40:44]).add(2).edit(ids=[ids[97]], name="Ada")
+    m.between_pages("users", after=2).delete(ids=ids[60:62])
+
+
+@pytest.mark.parametrize("order", ["id", "newest"])
+def test_no_row_is_lost_while_the_list_changes(face, backread_mock, order):
+    m = backread_mock
+    m.dialect = f"documented order={order}"
+    change_the_users(m)
+    _, report = audited(face, m, strict=True)
+    assert (report.certificate, report.missing_links, report.inversions) == ("linked", 0, 0)
+
+
+def test_rows_that_a_later_page_should_show_are_fetched_by_id(face, backread_mock):
+    m = backread_mock
+    gone = m.world.user_ids()[96:98]
+    m.between_pages("users", after=1).delete(ids=gone)
+    _, report = audited(face, m, strict=True)
+    assert {call.user: call.status for call in m.calls("user")} == dict.fromkeys(gone, 404)
+    assert (report.certificate, report.rows_gone, report.rows_moved) == ("linked", 2, 0)
+    assert report.requests == len(m.journal)
+
+
+def test_strict_names_the_reason_why_nothing_is_proved(face, backread_mock):
+    backread_mock.dialect = "documented order=ties"
+    with pytest.raises(IncompleteError, match="the order changed between requests") as caught:
+        face.collect(face.client(backread_mock).users.list(strict=True))
+    report = caught.value.report
+    assert report.inversions > 0
+    assert (caught.value.attempts, report.requests) == ((), len(backread_mock.journal))
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_messages_are_counted_until_one_is_deleted(face, backread_server, changed):
+    world = World(seed=3, users=2, messages_per_user=(300, 300))
+    with backread_server.lane(world) as m:
+        user_id = m.world.user_ids()[0]
+        if changed:
+            m.between_pages("messages", after=1, user=user_id).delete(first=4)
+        _, report = audited(face, m, user_id, strict=True)
+    assert report.certificate == ("linked" if changed else "counted")
+
+
+@pytest.mark.parametrize("at_once", [2, 1])
+def test_pages_of_a_long_list_are_requested_side_by_side_up_to_max_concurrency(
+    each_face, scripted, at_once
+):
+    """Each page waits for another to be requested: one by one, none would be answered."""
+    rows, lock, most = users(3_000), threading.Lock(), [0]
+    barrier = threading.Barrier(at_once)
+    in_flight = 0
+
+    def service(request: Request) -> bytes:
+        nonlocal in_flight
+        offset = int(request.query["offset"])
+        with lock:
+            in_flight += 1
+            most.append(in_flight)
+        if 96 * 16 <= offset < 96 * 20:
+            barrier.wait(timeout=60)
+        with lock:
+            in_flight -= 1
+        return answer(200, envelope(rows[offset : offset + 99], offset=offset, total=len(rows)))
+
+    options = {"max_concurrency": 1} if at_once == 1 else {}
+    server = scripted(service)
+    listing = each_face.client(server, max_retries=0, **options).users.list(strict=True)
+    assert ids(each_face.collect(listing)) == list(range(1, 3_001))
+    assert at_once <= max(most) <= (8 if at_once == 2 else 1)
+    assert (listing.report.certificate, listing.report.links) == ("linked", 31)
+    assert len(server.requests) == 32
+
+
+@pytest.mark.parametrize("said", ["the next", "always 0", "the page's number"])
+def test_a_service_that_states_wrong_offsets_is_read_but_not_certified(face, scripted, said):
+    rows = users(1_000)
+
+    def service(request: Request) -> bytes:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        claimed = {"the next": offset + limit, "always 0": 0}.get(said, offset // limit)
+        page = rows[offset : offset + limit]
+        return answer(200, envelope(page, limit=limit, offset=claimed, total=len(rows)))
+
+    read, report = walk(face, scripted(service))
+    assert sorted(read) == list(range(1, 1_001))
+    assert report.certificate == "uncertified"
+
+
+@pytest.mark.parametrize("total", [None, 1_000])
+def test_rows_that_differ_in_each_response_are_compared_by_id(face, scripted, total):
+    """As rows with a signed address do."""
+    rows, responses = users(1_000), itertools.count()
+
+    def service(request: Request) -> bytes:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        signed = {"last_url": f"https://files.example/?signature={next(responses)}"}
+        page = [row | signed for row in rows[offset : offset + limit]]
+        return answer(200, envelope(page, limit=limit, offset=offset, total=total))
+
+    server = scripted(service)
+    read, report = walk(face, server)
+    assert read == list(range(1, 1_001))
+    assert len(server.requests) <= 1_000 / 96 + 5
+    assert (report.certificate, report.missing_links) == ("uncertified", 0)
+    assert "only their ids were compared" in str(report.reason)
+
+
+@pytest.mark.parametrize(("status", "first"), [(404, 0), (404, 120), (403, 120), (410, 120)])
+def test_a_refused_offset_is_an_error_unless_it_may_lie_past_the_end(face, scripted, status, first):
+    pages = paged(users(120), total=130)
+
+    def service(request: Request) -> bytes:
+        return answer(status) if int(request.query["offset"]) >= first else pages(request)
+
+    server = scripted(service)
+    if (status, first) == (404, 120):
+        rows, report = walk(face, server)
+        assert rows == list(range(1, 121))
+        assert (report.certificate, report.rows_short, report.pages) == ("linked", 10, 3)
+        return
+    with pytest.raises(StatusError, match=f"offset={first}") as caught:
+        walk(face, server)
+    assert caught.value.status_code == status

@@ -1,0 +1,322 @@
+"""``messages.all``: every user's messages, lists read side by side, and one report over them."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from backread import (
+    AuthenticationError,
+    IncompleteError,
+    IncompleteWarning,
+    NotFoundError,
+    PermissionDeniedError,
+)
+from helpers.api_rows import envelope, ids, message, paged, user, users
+from helpers.scripted_server import Request, answer
+
+
+class Service:
+    """Users with so many messages each; ``gone`` are listed, and not found with their messages."""
+
+    def __init__(
+        self,
+        counts: dict[int, int],
+        gone: tuple[int, ...] = (),
+        not_found: int = 404,
+        **paging: Any,
+    ) -> None:
+        self.counts = counts
+        self.gone = gone
+        self.not_found = not_found
+        self.paging = paging
+
+    def __call__(self, request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged([user(one) for one in self.counts])(request)
+        user_id = int(request.path.split("/")[3])
+        if user_id in self.gone or user_id not in self.counts:
+            return answer(self.not_found, b"gone")
+        rows = [message(user_id * 1000 + one) for one in range(self.counts[user_id])]
+        return paged(rows, key="messages", **self.paging)(request)
+
+    @property
+    def expected(self) -> Counter[tuple[int, int]]:
+        return Counter(
+            (user_id, user_id * 1000 + one)
+            for user_id, count in self.counts.items()
+            if user_id not in self.gone
+            for one in range(count)
+        )
+
+
+def pairs(messages: list[Any]) -> Counter[tuple[int, int]]:
+    return Counter((one.user_id, one.id) for one in messages)
+
+
+def test_every_message_of_the_mock_once(each_face, backread_server):
+    world = backread_server.world
+    listing = each_face.client(backread_server).messages.all()
+    read = each_face.collect(listing)
+    assert pairs(read) == Counter(
+        (user_id, one) for user_id in world.user_ids() for one in world.message_ids(user_id)
+    )
+    for one in read[:: len(read) // 50]:
+        assert one.body == world.message(one.user_id, one.id)["body"]
+    lists = [len(world.message_ids(user_id)) for user_id in world.user_ids()]
+    report = listing.report
+    # A full page is followed by one that begins three rows before its end.
+    pages = [1 if count < 99 else (count - 99) // 96 + 2 for count in lists]
+    assert (report.distinct, report.repeats) == (sum(lists), 3 * (sum(pages) - len(lists)))
+    assert report.rows == report.distinct + report.repeats
+    assert (report.total_first, report.total_last) == (sum(lists), sum(lists))
+    assert report.pages == sum(pages)
+    assert report.requests == report.pages + 3
+    long = [count for count in lists if count > 99]
+    assert long
+    assert report.lists_by_certificate == {
+        "snapshot": len(lists) - len(long),
+        "counted": len(long),
+    }
+    assert (report.uncertified_users, report.rows_short, report.proving_requests) == ((), 0, 0)
+    # The users are on three pages, and linked.
+    assert (report.certificate, report.reason) == ("linked", None)
+
+
+def test_the_users_may_be_named(face, scripted):
+    service = Service(dict.fromkeys(range(1, 30), 2))
+    server = scripted(service)
+    for named in ([3, 5], (3, 5), {3, 5}, iter([3, 5]), range(3, 6, 2)):
+        listing = face.client(server).messages.all(users=named)
+        assert pairs(face.collect(listing)) == Counter(
+            {key: 1 for key in service.expected if key[0] in (3, 5)}
+        )
+        assert listing.report.requests == 2
+        assert listing.report.certificate == "snapshot"
+    assert "/external/users" not in {one.path for one in server.requests}
+    assert "2 users" in repr(listing)
+
+
+def test_named_users_can_be_walked_twice(face, scripted):
+    """An iterator is used up by the first walk, unless it was kept."""
+    listing = face.client(scripted(Service({1: 2, 2: 2}))).messages.all(users=iter([1, 2]))
+    assert len(face.collect(listing)) == len(face.collect(listing)) == 4
+
+
+def test_no_named_users_is_no_messages(face, scripted):
+    server = scripted(Service({1: 2}))
+    assert face.collect(face.client(server).messages.all(users=[])) == []
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("not_found", [404, 410])
+def test_a_named_user_that_does_not_exist_is_an_error(face, scripted, not_found):
+    service = Service({1: 1}, not_found=not_found)
+    with pytest.raises(NotFoundError, match="/external/users/9/messages") as caught:
+        face.collect(face.client(scripted(service)).messages.all(users=[1, 9]))
+    assert caught.value.status_code == not_found
+
+
+# Some services say 410 of what they once had (RFC 9110 15.5.11).
+@pytest.mark.parametrize("not_found", [404, 410])
+def test_a_user_that_goes_away_is_no_error_and_is_reported(face, scripted, not_found):
+    service = Service({1: 2, 2: 3, 3: 4}, gone=(2,), not_found=not_found)
+    server = scripted(service)
+    listing = face.client(server).messages.all()
+    assert pairs(face.collect(listing)) == service.expected
+    report = listing.report
+    # The users, three lists, and the user whose list was not found.
+    assert report.requests == len(server.requests) == 5
+    assert (report.rows, report.lists_by_certificate) == (6, {"snapshot": 2})
+    assert (report.certificate, report.uncertified_users) == ("uncertified", ())
+    assert "1 users were gone" in report.reason
+    with pytest.raises(IncompleteError):
+        face.collect(face.client(server).messages.all(strict=True))
+
+
+def test_a_list_that_is_not_found_for_a_user_who_is_there_is_in_doubt(face, scripted):
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users/2":
+            return answer(200, user(2))
+        return Service({1: 2, 2: 3, 3: 4}, gone=(2,))(request)
+
+    listing = face.client(scripted(service)).messages.all()
+    with pytest.warns(IncompleteWarning, match="of user 2;"):
+        assert len(face.collect(listing)) == 6
+    assert listing.report.uncertified_users == listing.report.unread_users == (2,)
+    assert listing.report.certificate == "uncertified"
+
+
+def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face, scripted):
+    asked: list[str] = []
+
+    def service(request: Request) -> bytes:
+        if request.path != "/external/users":
+            asked.append(request.path)
+            if len(asked) > 1:
+                return answer(404, b"gone")
+        return Service({1: 250})(request)
+
+    server = scripted(service)
+    listing = face.client(server).messages.all()
+    assert len(face.collect(listing)) == 99
+    report = listing.report
+    assert (report.rows, report.distinct, report.rows_short) == (99, 99, 151)
+    assert report.requests == len(server.requests)
+    assert (report.certificate, report.uncertified_users) == ("uncertified", ())
+    assert "1 users were gone" in report.reason
+    asked.clear()
+    with pytest.raises(IncompleteError):
+        face.collect(face.client(server).messages.all(strict=True))
+
+
+def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face, scripted):
+    def service(request: Request) -> bytes:
+        if request.query.get("offset") == "192":
+            return answer(403, b"no more")
+        return Service({1: 250})(request)
+
+    server = scripted(service)
+    failed = face.client(server).messages.all()
+    with pytest.raises(PermissionDeniedError):
+        face.collect(failed)
+    assert (failed.report.rows, failed.report.distinct, failed.report.pages) == (198, 195, 2)
+    # The last one asks whether others are answered.
+    assert failed.report.requests == len(server.requests) == 5
+    assert failed.report.ended_at is not None
+    cut = face.client(server).messages.all(max_items=150)
+    assert len(face.collect(cut)) == 150
+    assert cut.report.rows >= 150
+    assert cut.report.ended_at is not None
+
+
+def test_an_error_of_the_list_of_users_ends_the_walk(face, scripted):
+    listing = face.client(scripted(answer(401))).messages.all()
+    with pytest.raises(AuthenticationError):
+        face.collect(listing)
+
+
+def test_lists_are_counted_by_what_they_earned(face, scripted):
+    service = Service({4: 120, 1: 5, 2: 130, 3: 0})
+    listing = face.client(scripted(service)).messages.all(strict=True)
+    assert pairs(face.collect(listing)) == service.expected
+    report = listing.report
+    assert report.lists_by_certificate == {"snapshot": 2, "counted": 2}
+    assert report.uncertified_users == ()
+    assert (report.certificate, report.reason) == ("counted", None)
+    assert (report.rows, report.distinct, report.repeats, report.links) == (261, 255, 6, 2)
+    assert (report.rows_short, report.proving_requests) == (0, 0)
+
+
+def test_uncertified_lists_are_counted_and_named(face, scripted):
+    counts = {4: 120, 1: 5, 2: 130, 3: 0}
+
+    def service(request: Request) -> bytes:
+        come_short = request.path in ("/external/users/4/messages", "/external/users/2/messages")
+        return Service(counts, sent=20 if come_short else None, total=None if come_short else ...)(
+            request
+        )
+
+    listing = face.client(scripted(service)).messages.all()
+    assert pairs(face.collect(listing)) == Service(counts).expected
+    report = listing.report
+    assert report.uncertified_users == (2, 4)
+    assert report.lists_by_certificate == {"snapshot": 2, "uncertified": 2}
+    assert report.certificate == "uncertified"
+    assert "2 users" in report.reason
+
+
+def test_users_that_are_uncertified_leave_the_whole_uncertified(face, scripted):
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged(users(120), sent=20, total=None)(request)
+        return Service(dict.fromkeys(range(1, 121), 0))(request)
+
+    listing = face.client(scripted(service)).messages.all()
+    face.collect(listing)
+    assert listing.report.lists_by_certificate == {"snapshot": 120}
+    assert listing.report.uncertified_users == ()
+    assert listing.report.certificate == "uncertified"
+    assert "users" in listing.report.reason
+
+
+def test_a_user_without_an_integer_id_is_not_passed_over_in_silence(face, scripted):
+    """Its messages cannot be asked for, so the whole cannot be proved."""
+    for odd in ("x", None, -5):
+
+        def service(request: Request, odd: Any = odd) -> bytes:
+            if request.path == "/external/users":
+                return paged([user(1), user(odd)])(request)
+            return answer(200, envelope([message(7)], key="messages"))
+
+        listing = face.client(scripted(service)).messages.all()
+        assert ids(face.collect(listing)) == [7]
+        assert listing.report.certificate == "uncertified"
+
+
+@pytest.mark.parametrize("most", [0, 1, 7, 100, 150])
+def test_max_items_is_over_all_lists(each_face, scripted, most):
+    service = Service(dict.fromkeys(range(1, 21), 20))
+    server = scripted(service)
+    listing = each_face.client(server, max_concurrency=2).messages.all(max_items=most)
+    read = pairs(each_face.collect(listing))
+    assert read.total() == most
+    assert not read - service.expected
+    assert listing.report.certificate == "uncertified"
+    assert f"max_items={most}" in listing.report.reason
+    assert len(server.requests) < 21
+
+
+def test_all_as_dicts_and_as_pages(each_face, scripted):
+    client = each_face.client(scripted(Service({1: 2, 2: 1})))
+    read = each_face.collect(client.messages.all(as_dict=True))
+    assert sorted(ids(read)) == [1000, 1001, 2000]
+    assert read[0].keys() == message(0).keys()
+    pages = each_face.pages(client.messages.all())
+    assert sorted(len(page) for page in pages) == [1, 2]
+    assert all(len({one.user_id for one in page}) == 1 for page in pages)
+
+
+def test_breaking_off_ends_all_lists(face, scripted):
+    server = scripted(Service(dict.fromkeys(range(1, 2001), 2)))
+    client = face.client(server, max_concurrency=2)
+    assert len(face.take(client.messages.all(), 5)) == 5
+    sent = len(server.requests)
+    assert sent < 60
+    face.call(client.users.page)
+    assert len(server.requests) <= sent + 4
+
+
+def test_lists_are_read_side_by_side(face, scripted):
+    """Each list waits for the others to be asked for: one after another, none would be answered."""
+    import threading
+
+    barrier = threading.Barrier(4)
+
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged(users(4))(request)
+        barrier.wait(timeout=60)
+        return answer(200, envelope([message(1)], key="messages"))
+
+    client = face.client(scripted(service), max_concurrency=4, max_retries=0)
+    assert len(face.collect(client.messages.all())) == 4
+
+
+def test_a_user_named_twice_is_read_once(face, scripted):
+    service = Service({1: 2, 2: 3})
+    listing = face.client(scripted(service)).messages.all(users=[1, 2, 1])
+    assert pairs(face.collect(listing)) == service.expected
+
+
+def test_the_error_of_the_only_list_ends_the_walk(face, scripted):
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users/2/messages":
+            return answer(403, b"not this one")
+        return Service({1: 2, 2: 3, 3: 4})(request)
+
+    listing = face.client(scripted(service)).messages.all(users=[2])
+    with pytest.raises(PermissionDeniedError, match="/external/users/2/messages"):
+        face.collect(listing)
+    assert listing.report.certificate == "uncertified"
+    assert listing.report.reason
