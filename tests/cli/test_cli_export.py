@@ -116,7 +116,6 @@ def test_nothing_published_is_the_error_of_the_mirror(backread, tmp_path):
 
 
 @posix_only
-@pytest.mark.slow
 def test_ctrl_c_ends_an_export_at_once_and_leaves_nothing(tmp_path):
     said = [
         {"user_id": 1, "id": n, "body": os.urandom(200).hex(), "sender_type": "user"}

@@ -179,7 +179,6 @@ def completed(line: str, shell: str = "bash", **more: str) -> list[str]:
     return done.stdout.split("\n")
 
 
-@pytest.mark.slow
 def test_commands_options_and_values_are_completed():
     assert {"users", "user"} <= set(completed("backread us"))
     assert "--limit" in completed("backread users --l")
@@ -187,7 +186,6 @@ def test_commands_options_and_values_are_completed():
     assert completed("backread tables chats mess")[0] == "messages"
 
 
-@pytest.mark.slow
 def test_folders_are_completed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("chats", "charts", ".hidden"):

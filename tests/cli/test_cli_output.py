@@ -202,7 +202,6 @@ def test_progress_is_shown_where_no_rows_are(settings, tmp_path):
     assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", shown.text)
 
 
-@pytest.mark.slow
 def test_rows_of_a_table_wait_on_disk():
     """Memory stays the same however many rows there are."""
     row = [1, None, "x" * 1_000]

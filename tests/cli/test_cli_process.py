@@ -374,7 +374,7 @@ def test_ctrl_c_while_parquet_is_written_is_exit_130(scripted, tmp_path):
 
 
 @posix_only
-@pytest.mark.slow
+@pytest.mark.long
 def test_this_suite_passes_as_a_background_job():
     # There the shell ignores Ctrl-C for its children.
     test = f"{__file__}::test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code"

@@ -159,7 +159,6 @@ def test_a_run_of_given_users_that_fails_is_not(backread, server, tmp_path, monk
     assert "unfinished" not in backread("runs", folder).out
 
 
-@pytest.mark.slow
 def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
     folder = tmp_path / "chats"
     with MockServer(World(seed=11, users=300, messages_per_user=(1, 5))) as server:
@@ -321,7 +320,6 @@ def test_sync_keeps_off_the_folder_of_the_demo(backread, tmp_path):
 
 
 @posix_only
-@pytest.mark.slow
 def test_ctrl_c_during_a_sync_says_that_it_can_go_on(backread, tmp_path):
     folder = tmp_path / "chats"
     world = World(seed=1, users=2_000, messages_per_user=(100, 300))
@@ -343,7 +341,6 @@ def test_ctrl_c_during_a_sync_says_that_it_can_go_on(backread, tmp_path):
     assert "Traceback" not in error
 
 
-@pytest.mark.slow
 def test_the_commands_that_the_demo_names_can_be_typed(backread, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     opened: list[Path] = []
@@ -362,7 +359,6 @@ def test_the_commands_that_the_demo_names_can_be_typed(backread, tmp_path, monke
     assert timedelta(0) < datetime(2026, 11, 23, tzinfo=UTC) - last < timedelta(days=2)
 
 
-@pytest.mark.slow
 def test_demo_shows_two_runs_and_three_answers(backread, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):

@@ -74,7 +74,6 @@ def test_a_user_and_a_message(server, tmp_path):
     assert "red" in seen(server, tmp_path, "message", first, message)
 
 
-@pytest.mark.slow
 def test_sync_escapes_the_name_of_its_folder(server, tmp_path):
     assert "users" in seen(server, tmp_path, "sync", NAME)
     assert "snapshot" in seen(server, tmp_path, "runs", NAME)
@@ -87,7 +86,6 @@ def test_sync_escapes_the_name_of_its_folder(server, tmp_path):
     assert "demo FOLDER" in seen(server, tmp_path, "demo", NAME, expected=2)
 
 
-@pytest.mark.slow
 def test_commands_over_a_mirror_escape_hostile_texts(server, tmp_path):
     seen(server, tmp_path, "sync", NAME)
     for user_id in server.world.user_ids():
@@ -104,7 +102,6 @@ def test_commands_over_a_mirror_escape_hostile_texts(server, tmp_path):
     assert "no user" in said
 
 
-@pytest.mark.slow
 def test_demo_escapes_the_name_of_its_folder(server, tmp_path):
     assert "The mirror is in" in seen(server, tmp_path, "demo", NAME)
 
@@ -123,7 +120,6 @@ def test_sync_escapes_what_a_lock_says_of_its_holder(server, tmp_path):
     assert "is being synced by process 42 on the machine" in said
 
 
-@pytest.mark.slow
 def test_a_profile_and_its_name(server, tmp_path):
     assert "sender types" in seen(server, tmp_path, "probe", "--save", NAME)
     for shape in ("table", "json"):

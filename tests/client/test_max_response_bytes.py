@@ -43,7 +43,6 @@ def refused(scripted: Any, bomb: Any, read: str, limit: int, face: str = "sync")
 
 
 @needs_linux
-@pytest.mark.slow
 @pytest.mark.parametrize("limit", [100_000, 64 * 2**20])
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_decompression_bomb_takes_at_most_max_response_bytes(scripted, bomb, limit):
@@ -51,7 +50,6 @@ def test_decompression_bomb_takes_at_most_max_response_bytes(scripted, bomb, lim
 
 
 @needs_linux
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "read"), [("sync", "dicts"), ("sync", "arrow"), ("async", "all")])
 def test_each_read_takes_at_most_max_response_bytes(scripted, kind, read):
     bomb = BOMBS["gzip"]
@@ -59,7 +57,6 @@ def test_each_read_takes_at_most_max_response_bytes(scripted, kind, read):
 
 
 @needs_linux
-@pytest.mark.slow
 def test_repaired_lone_surrogates_take_at_most_max_response_bytes(scripted):
     """Each is a few bytes, and a list of them all would be larger than what they stand in."""
     body = b'{"id": "x", "name": "' + rb"\ud800" * 5_000_000 + b'"}'

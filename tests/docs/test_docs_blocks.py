@@ -186,7 +186,6 @@ def test_a_query_gives_rows(block, mirror):
     assert mirror.sql(block.code).fetchall()
 
 
-@pytest.mark.slow
 def test_each_step_of_the_tutorial_leads_to_the_next(tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     environment = enter(tmp_path, monkeypatch)

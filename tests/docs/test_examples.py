@@ -70,7 +70,7 @@ def response_times(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "two-workers"]
+    "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.long)], ids=["alone", "two-workers"]
 )
 def test_the_project_passes_its_suite(response_times, workers):
     if workers and importlib.util.find_spec("xdist") is None:
@@ -93,7 +93,6 @@ def test_the_project_reports(backread_server, response_times):
         assert [line.startswith("this may not be all: ") for line in lines[-2:]] == [False, doubted]
 
 
-@pytest.mark.slow
 def test_the_notebook_runs(monkeypatch):
     for package in ("nbclient", "nbformat", "matplotlib", "polars", "pyarrow", "duckdb"):
         pytest.importorskip(package)

@@ -22,7 +22,7 @@ from helpers.mirrors import rows, sync
 from helpers.python_process import environment
 from helpers.waiting import wait_for
 
-pytestmark = [posix_only, pytest.mark.slow]
+pytestmark = posix_only
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 from backread.testing import MockServer, World
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(find_spec("schemathesis") is None, reason="schemathesis is not installed"),
 ]
 

@@ -79,7 +79,7 @@ def check_held(before: tuple[int, int]) -> None:
     assert threads <= before[1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_cancellations_leave_nothing_behind(backread_server):
     """No task, file, thread or memory, and no place among the requests under way."""
     client = backread_server.async_client(max_concurrency=4, max_retries=0)

@@ -74,7 +74,7 @@ for thread in threads: thread.join()
     check_silent(done, "{0}")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_forks_while_others_read_and_are_cancelled(backread_server):
     """Whatever lock is held at the moment; children end in both ways, with what they inherited."""
     pytest.importorskip("pyarrow")
@@ -186,7 +186,6 @@ def set_environment(variables: dict[str, str]) -> None:
     os.environ.update(variables)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_process_pool_of_each_kind(backread_server, monkeypatch, method):
     for name, value in environment(backread_server).items():

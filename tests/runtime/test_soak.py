@@ -16,7 +16,7 @@ REQUESTS = 5_000
 SOAK = Path(__file__).parents[1] / "soak.py"
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what a process holds"),
 ]
 

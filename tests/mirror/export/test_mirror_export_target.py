@@ -173,7 +173,6 @@ def test_files_are_as_private_as_their_folder(mirror, tmp_path, shape, umask):
 
 @posix_only
 @each_format
-@pytest.mark.slow
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(large, tmp_path, shape):
     """A limit on the size of a file fails writes as a full disk does."""
     need(shape)
@@ -198,7 +197,7 @@ sys.exit(run(sys.argv[1:]))
 
 @posix_only
 @each_format
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_export_leaves_what_the_next_one_removes(large, tmp_path, shape):
     need(shape)
     target = tmp_path / FORMATS[shape]

@@ -95,7 +95,6 @@ def test_query_that_is_open_for_the_whole_of_a_sync_gives_its_own_snapshot(mirro
     assert rows(mirror, "SELECT count(*) FROM messages") == [(server.world.total_messages,)]
 
 
-@pytest.mark.slow
 def test_query_in_another_process_neither_waits_nor_is_waited_for(mirror, server):
     before = server.world.total_messages
     with reader_elsewhere(mirror) as process:

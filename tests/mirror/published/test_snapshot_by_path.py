@@ -142,7 +142,7 @@ def not_found(error: Exception) -> bool:
 
 
 @posix_only
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("resolved", [False, True])
 @every_reader
 def test_read_during_publications_is_one_version_or_a_clear_error(mirror, read, resolved):

@@ -170,13 +170,13 @@ def test_forget_killed_at_some_file_system_calls(planted, at_call, measured, tmp
 
 
 # In parts, none of which comes near the time limit of a test on a slow machine.
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(6))
 def test_forget_killed_at_each_file_system_call(planted, at_call, measured, tmp_path, part):
     kill_each(planted, tmp_path, [at_call(number) for number in measured[0][part::6]])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_forget_killed_at_any_time(planted, measured, tmp_path):
     chance = random.Random(3)
     moments = [chance.uniform(0.3, 1.05) * measured[1] for _ in range(20)]

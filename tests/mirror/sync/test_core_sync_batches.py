@@ -38,7 +38,6 @@ def client_of(server: Any, **options: Any) -> Client:
     return Client(server.url, server.secret, server.vendor, **options)
 
 
-@pytest.mark.slow
 def test_a_run_that_waits_longer_than_a_batch_lasts_has_not_ended(scripted):
     """A batch is due after two seconds; one of nothing but a user that is gone comes first."""
 

@@ -67,7 +67,7 @@ def source() -> BatchSource:
     return BatchSource(*batches, batch(swept="snapshot"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_a_handler_raises_comes_out_of_a_sync_at_any_moment(tmp_path):
     kinds = (TaskEndedError, SystemExit, ValueError)
     # The second time: the first one also imports.

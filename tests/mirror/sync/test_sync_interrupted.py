@@ -99,7 +99,6 @@ def assert_is_the_world(mirror: Mirror, world: World) -> None:
             assert message.body == world.message(user_id, message.id)["body"]
 
 
-@pytest.mark.slow
 def test_sync_killed_three_times_then_holds_exactly_the_rows(mirror, server):
     committed = 0
     for commits, delay in ((2, 0.0), (3, 0.004), (4, 0.012)):
@@ -122,7 +121,6 @@ def test_sync_killed_three_times_then_holds_exactly_the_rows(mirror, server):
     assert (again.run_id, again.resumed, again.messages_added) == (2, False, 0)
 
 
-@pytest.mark.slow
 def test_finished_lists_are_not_read_again(mirror, server):
     with child(mirror, server) as process:
         *_, sent = step(process, times=5)
@@ -138,7 +136,6 @@ def test_finished_lists_are_not_read_again(mirror, server):
     assert_is_the_world(mirror, server.world)
 
 
-@pytest.mark.slow
 def test_sync_killed_before_publishing_is_published_by_the_next(mirror, server):
     with child(mirror, server) as process:
         step(process, "publishing")
@@ -162,7 +159,6 @@ class InterruptedSyncError(Exception):
     """What a test's callback raises."""
 
 
-@pytest.mark.slow
 def test_full_run_that_was_killed_marks_only_what_is_gone(mirror, server):
     world = World(seed=5, users=90, messages_per_user=(60, 90))
     with MockServer(world) as small:
@@ -205,7 +201,6 @@ def test_error_of_the_service_passes_unchanged_and_the_next_sync_goes_on(mirror,
 
 
 @posix_only
-@pytest.mark.slow
 def test_ctrl_c_leaves_the_mirror_resumable(mirror, server):
     with child(mirror, server) as process:
         step(process, times=3)
@@ -231,7 +226,6 @@ def test_second_sync_of_a_folder_fails_at_once_and_names_the_first(mirror, serve
     assert f"process {os.getpid()}, since " in failures[0]
 
 
-@pytest.mark.slow
 def test_second_sync_in_another_process_is_refused_too(mirror, server):
     with child(mirror, server) as process:
         step(process)
@@ -263,7 +257,6 @@ def test_reader_sees_the_snapshot_before_until_the_sync_has_ended(mirror, server
     assert held_open.fetchall() == [(before,)]
 
 
-@pytest.mark.slow
 def test_reader_never_sees_half_a_snapshot(mirror):
     world = World(seed=9, users=30, messages_per_user=(5, 20))
     states: set[tuple[int, int, int]] = set()
@@ -317,7 +310,6 @@ def test_snapshots_that_were_never_published_are_removed(mirror, server):
 
 
 @posix_only
-@pytest.mark.slow
 def test_reading_works_in_a_forked_child(mirror, server):
     sync(mirror, server)
     query = "SELECT count(*) FROM messages"

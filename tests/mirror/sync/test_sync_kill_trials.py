@@ -11,7 +11,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(not IN_CHECKOUT, reason="the scripts are in the checkout only"),
 ]
 

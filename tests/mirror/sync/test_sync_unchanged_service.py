@@ -19,8 +19,6 @@ USERS = 5_000
 # One page of users each 99, one request a user, and one in a hundred for what may go wrong.
 MOST = (USERS / 99 + USERS) * 1.01
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[MockServer]:
