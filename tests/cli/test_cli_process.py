@@ -154,7 +154,7 @@ def test_a_long_wait_is_said_on_stderr(scripted, tmp_path, arguments, status):
 
 
 def test_a_wait_that_requests_share_is_said_once(capfd):
-    from backread.cli.delays import said_delays
+    from backread.cli.stderr import said_delays
 
     logger = logging.getLogger("backread.http")
     now = time.time()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from backread import Mirror
 from backread._display.bubbles import conversation_html
-from backread._display.progress_bar import progress_html
+from backread._display.reports import progress_html
 from backread._display.words import ago, duration
 from backread.mirror.conversation import Conversation
 from backread.mirror.report import SyncReport

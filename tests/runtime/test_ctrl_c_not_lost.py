@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backread._files.removal import remove_folder
-from backread._files.unfinished import private_folder
+from backread._files.unfinished import private_folder, remove_folder
 from helpers.python_process import SECONDS
 
 fcntl = pytest.importorskip("fcntl", reason="Windows sends SIGINT to a console")

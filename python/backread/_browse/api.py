@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, cast
 
-from backread._browse.bubbles import PageBubbles
 from backread._browse.freshness import Freshness, read_freshness
-from backread._browse.lists import heading, hits_html, people_html
+from backread._browse.lists import PageBubbles, heading, hits_html, people_html
 from backread._client.arguments import LARGEST
 from backread.errors import MirrorError
 from backread.mirror.people import People, PeopleQuery, PersonOrder

@@ -1,19 +1,19 @@
-"""The lists beside a conversation as markup: people, and messages that a search found."""
+"""Lists of people and found messages as markup, and the bubbles of one user's page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from backread._browse.bubbles import message_address
+from backread._display.bubbles import LONGEST_BODY, Bubbles
 from backread._display.markup import Html, safe, sheet, shortened
 from backread._display.records import marked, user_rows
 from backread._display.words import amount, is_invisible, line, moment
 from backread.mirror.people import Person
-from backread.mirror.search import SearchHit
-from backread.models import User
+from backread.mirror.search import SearchHit, places_of
+from backread.models import Message, User
 
-__all__ = ["heading", "hits_html", "people_html"]
+__all__ = ["PageBubbles", "heading", "hits_html", "message_address", "people_html"]
 
 LONGEST_NAME = 80
 
@@ -89,3 +89,42 @@ def _day(time: datetime | None) -> str:
         return ""
     full = moment(time.replace(microsecond=0))
     return f'<time datetime="{time:%Y-%m-%dT%H:%M:%SZ}" title="{full}">{time:%Y-%m-%d}</time>'
+
+
+def message_address(user_id: int, message_id: int) -> str:
+    """Where the page shows a message."""
+    return f"#/user/{user_id}/message/{message_id}"
+
+
+class PageBubbles(Bubbles):
+    """Bubbles for the page of one user; ``words`` are folded."""
+
+    def __init__(self, user_id: int, words: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._user_id = user_id
+        self._words = words
+
+    def attributes(self, message: Message) -> Html:
+        """The message's id, by which the script finds it, and focus for links to it."""
+        return Html(f' id="message-{message.id}" tabindex="-1"')
+
+    def text(self, body: str) -> Html:
+        """The body with the words marked."""
+        return marked(body, places_of(body, self._words)) if self._words else safe(body)
+
+    def moment(self, message: Message, time: Html) -> Html:
+        """The time as a link to the message."""
+        address = message_address(self._user_id, message.id)
+        return Html(f'<a href="{address}" title="Link to message {message.id}">{time}</a>')
+
+    def rest(self, message: Message, position: int, characters: int) -> Html:
+        """A button that shows the whole body."""
+        return Html(
+            f'<button type="button" class="whole" data-message="{message.id}">Show '
+            f"{characters:,} more characters</button>"
+        )
+
+    def whole(self, message: Message) -> Html:
+        """All of a body that `rest` cut."""
+        body = message.body or ""
+        return Html(f"{self.text(body[:LONGEST_BODY])}{safe(body[LONGEST_BODY:])}")

@@ -22,6 +22,13 @@ NOT_LIMIT = {
 """Hints for an option that a caller expects of a list, since other libraries have it."""
 
 
+PROBE_REQUESTS = 120
+"""The most requests a probe sends, by default."""
+
+PROBE_SAMPLE = 12
+"""The number of users whose messages it examines, by default."""
+
+
 def whole(
     name: str, number: Any, least: int, most: int, *, then: str = "; nothing was sent"
 ) -> int:
@@ -120,3 +127,11 @@ def refuse_options(
         hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(sorted(known))}"
         hint = (elsewhere or {}).get(name, hint)
         raise TypeError(f"{call}() has no option {name}; {hint}")
+
+
+def probe_arguments(max_requests: int, sample: int) -> tuple[int, int]:
+    """The numbers, checked; ValueError out of bounds."""
+    return (
+        whole("max_requests", max_requests, 1, 1_000_000),
+        whole("sample", sample, 0, 100_000),
+    )

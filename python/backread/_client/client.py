@@ -7,7 +7,13 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from backread._backread import NativeClient, __version__
-from backread._client.arguments import known_options, refuse_options
+from backread._client.arguments import (
+    PROBE_REQUESTS,
+    PROBE_SAMPLE,
+    known_options,
+    probe_arguments,
+    refuse_options,
+)
 from backread._client.messages import AsyncMessages, Messages
 from backread._client.options import (
     ARGUMENTS,
@@ -16,7 +22,6 @@ from backread._client.options import (
     Service,
     SharedOptions,
 )
-from backread._client.probe import MOST_REQUESTS, SAMPLE, probe_arguments
 from backread._client.secret import SECRET_VARIABLE, redact_secret
 from backread._client.users import AsyncUsers, Users
 
@@ -286,7 +291,9 @@ class Client(_BaseClient):
         """The messages: ``list``, ``all``, ``page``, ``get``."""
         return Messages(self)
 
-    def probe(self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE) -> ServiceProfile:
+    def probe(
+        self, *, max_requests: int = PROBE_REQUESTS, sample: int = PROBE_SAMPLE
+    ) -> ServiceProfile:
         """Measures service behaviour that the API does not specify, as a `ServiceProfile`.
 
         Sends one GET at a time, usually 30 to 50. Some are unlike those of any other call: a list
@@ -386,7 +393,7 @@ class AsyncClient(_BaseClient):
         return AsyncMessages(self)
 
     async def probe(
-        self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE
+        self, *, max_requests: int = PROBE_REQUESTS, sample: int = PROBE_SAMPLE
     ) -> ServiceProfile:
         """The async version of `Client.probe`."""
         from backread.profile import ServiceProfile

@@ -1,8 +1,8 @@
-"""Reports and listings: the certificate first, then every field."""
+"""Reports and listings: the certificate first, then every field; and a line with a progress bar."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from backread._display.markup import (
@@ -15,14 +15,20 @@ from backread._display.markup import (
     sheet,
     table_rows,
 )
-from backread._display.style import TABLES
+from backread._display.style import BAR, TABLES
 from backread._display.words import amount, counts, duration, odd_values
 
 if TYPE_CHECKING:
     from backread.mirror.report import SyncReport
     from backread.models import WalkReport
 
-__all__ = ["certificate_mark", "listing_html", "report_html", "sync_report_html"]
+__all__ = [
+    "certificate_mark",
+    "listing_html",
+    "progress_html",
+    "report_html",
+    "sync_report_html",
+]
 
 MOST_IDS = 10
 """The number of ids shown of a longer list."""
@@ -201,3 +207,13 @@ def _every_field(report: WalkReport | SyncReport) -> str:
         f"<details><summary>every field</summary>"
         f"<table><tbody>{table_rows(rows)}</tbody></table></details>"
     )
+
+
+def progress_html(label: str, fraction: float | None, parts: Iterable[str], *, live: bool) -> str:
+    """A label, a bar while it is ``live`` (without a ``fraction`` one of no length), numbers."""
+    bar = ""
+    if live:
+        state = "" if fraction is None else f' value="{fraction:.4f}"'
+        bar = f'<progress max="1"{state} aria-label="{safe(label)}"></progress>'
+    text = " · ".join(parts)
+    return output(f"{BAR}<b>{safe(label)}</b> {bar}<span>{safe(text)}</span>", " br-progress")

@@ -10,6 +10,7 @@ import atexit
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
 import tempfile
@@ -27,12 +28,13 @@ from backread._files.access import (
     give,
     keep_for_owner,
 )
-from backread._files.removal import remove_folder
+from backread._interruptible import run_to_its_end
 
 __all__ = [
     "Unfinished",
     "is_unfinished",
     "private_folder",
+    "remove_folder",
     "remove_leftovers",
     "scratch_folder",
     "unfinished_name",
@@ -249,3 +251,12 @@ else:
         except OSError:
             return if_unsupported
         return True
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes a folder if it is there; what cannot be removed stays.
+
+    What a signal's handler raises is raised afterwards: within `shutil.rmtree`, it could make that
+    close a file descriptor twice, and be replaced by the error of the second time.
+    """
+    run_to_its_end(lambda: shutil.rmtree(folder, ignore_errors=True))

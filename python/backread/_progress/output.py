@@ -81,7 +81,7 @@ class _Notebook:
             self._handle.update({"text/plain": ""}, raw=True)
 
     def _draw(self, now: State, *, live: bool) -> None:
-        from backread._display.progress_bar import progress_html
+        from backread._display.reports import progress_html
 
         bundle = {
             "text/html": progress_html(now.label, now.fraction, now.parts, live=live),

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from backread._interruptible import run_to_its_end
 
-__all__ = ["main"]
+__all__ = ["main", "version_line"]
 
 
 def main() -> None:
@@ -28,8 +28,6 @@ def main() -> None:
 
 def _run() -> int:
     if sys.argv[1:] == ["--version"] and sys.stdout is not None:
-        from backread.cli.version import version_line
-
         # Without the extras, too: the first thing that a report of a bug needs. If it cannot be
         # written, `run` says so.
         with suppress(OSError):
@@ -60,3 +58,17 @@ def _load() -> Callable[[], int]:
     from backread.cli.app import run
 
     return run
+
+
+def version_line() -> str:
+    """The versions that a report of a bug needs, on one line."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    from backread import __version__
+
+    try:
+        duckdb = f"DuckDB {version('duckdb')}"
+    except PackageNotFoundError:
+        duckdb = "no DuckDB"
+    return f"backread {__version__} (Python {platform.python_version()}, {duckdb})"

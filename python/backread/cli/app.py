@@ -12,11 +12,11 @@ from typing import Annotated, cast
 
 import typer
 
+from backread.cli import version_line
+from backread.cli.arguments import VARIABLE
 from backread.cli.browse import browse
 from backread.cli.changes import changes
 from backread.cli.color import Color, choose
-from backread.cli.completion import VARIABLE
-from backread.cli.delays import said_delays
 from backread.cli.demo import demo
 from backread.cli.doctor import doctor
 from backread.cli.exits import SIGNALLED, USAGE, exit_code, say_failure
@@ -32,10 +32,9 @@ from backread.cli.search import search
 from backread.cli.show import show
 from backread.cli.signals import ended_like_ctrl_c
 from backread.cli.sql import sql
-from backread.cli.stderr import drop_stderr, say
+from backread.cli.stderr import drop_stderr, said_delays, say
 from backread.cli.sync import runs, sync
 from backread.cli.tables import tables
-from backread.cli.version import version_line
 from backread.errors import IncompleteWarning
 
 __all__ = ["app", "run"]

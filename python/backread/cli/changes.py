@@ -16,16 +16,15 @@ from backread._files.spreadsheet import guards_in_words
 from backread._files.unfinished import Unfinished
 from backread.cli.arguments import Folder
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import Format, format_of
+from backread.cli.output import Format, format_of, refuse_binary_on_terminal, write_by_path
 from backread.cli.paths import cannot_be_written, to_write
-from backread.cli.scratch_output import refuse_binary_on_terminal, write_by_path
 from backread.cli.stderr import say
 from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
     from backread.mirror import Changes
-    from backread.mirror.export.changed_rows import ChangesFormat
+    from backread.mirror.export.copying import ChangesFormat
 
 __all__ = ["changes"]
 
@@ -131,7 +130,7 @@ def changes(
 
 def _write(found: Changes, shape: Format, output: Path | None, raw_csv: bool) -> int:
     """Writes the rows and returns their number."""
-    from backread.mirror.export.changed_rows import write_changes
+    from backread.mirror.export.copying import write_changes
 
     done = (0, 0)
 

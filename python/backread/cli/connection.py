@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
@@ -16,7 +17,6 @@ from backread.cli.exits import UnusableArgumentError
 from backread.cli.help import CONNECTION
 from backread.cli.paths import to_read
 from backread.cli.services import REQUIRED, complete_service, find_service
-from backread.cli.settings import refuse_missing
 from backread.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -25,6 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "with_connection"]
 
 P = ParamSpec("P")
+
+
+SETTINGS = {
+    "base_url": (
+        "BACKREAD_BASE_URL",
+        "--base-url",
+        "the service's address, such as https://chat.example.com",
+    ),
+    "api_secret": (
+        "BACKREAD_API_SECRET",
+        "--secret-file",
+        "the API Secret Key, from the Integration (General) page of the service's console",
+    ),
+    "vendor": (
+        "BACKREAD_VENDOR",
+        "--vendor",
+        "the vendor word of the service's media type, application/vnd.WORD.v1+json",
+    ),
+}
 
 
 class Connection:
@@ -212,3 +231,23 @@ def _keyword(name: str, annotation: Any, **settings: Any) -> inspect.Parameter:
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
+
+
+def refuse_missing(given: Mapping[str, object]) -> None:
+    """Raises `UnusableArgumentError` if the service is not configured.
+
+    Args:
+        given: The client's arguments from the command line, by their names.
+    """
+    missing = [
+        f"{variable} or {option} ({what})"
+        for name, (variable, option, what) in SETTINGS.items()
+        if not given.get(name) and not os.environ.get(variable, "").strip()
+    ]
+    if missing:
+        *others, last = missing
+        listed = f"{', '.join(others)} and {last}" if others else last
+        raise UnusableArgumentError(
+            f"the service is not configured: set {listed}; to try backread without a service, run "
+            "backread demo"
+        )

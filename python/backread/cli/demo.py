@@ -13,12 +13,12 @@ import typer
 
 from backread._files.access import make_folder
 from backread._files.unfinished import Unfinished
+from backread.cli.arguments import Until
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write, is_there
 from backread.cli.sync import progress
 from backread.cli.table_output import print_table
 from backread.cli.text import plain_lines
-from backread.cli.until import Until
 from backread.mirror.database import OWN_NAMES
 from backread.mirror.service import DEMO_MARKER
 

@@ -12,12 +12,12 @@ import typer
 
 from backread._client.secret import read_secret_file
 from backread._files.unfinished import Unfinished
+from backread.cli.arguments import Until
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import cannot_be_written, to_read, to_write
 from backread.cli.shells import Shell, assignments, other_shell
 from backread.cli.signals import ended_by_signal
 from backread.cli.stderr import say
-from backread.cli.until import Until
 
 if TYPE_CHECKING:
     from datetime import datetime

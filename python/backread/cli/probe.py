@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._client.probe import MOST_REQUESTS, SAMPLE
+from backread._client.arguments import PROBE_REQUESTS, PROBE_SAMPLE
 from backread._files.unfinished import Unfinished
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import ServiceMovedError, UnusableArgumentError
@@ -42,13 +42,13 @@ def probe(
     sample: Annotated[
         int,
         typer.Option("--sample", min=0, metavar="NUMBER", help="How many users' messages to read."),
-    ] = SAMPLE,
+    ] = PROBE_SAMPLE,
     max_requests: Annotated[
         int,
         typer.Option(
             "--max-requests", min=1, metavar="NUMBER", help="The most requests, including retries."
         ),
-    ] = MOST_REQUESTS,
+    ] = PROBE_REQUESTS,
     against: Annotated[
         Path | None,
         typer.Option(

@@ -19,11 +19,17 @@ from backread._files.spreadsheet import guards_in_words
 from backread._interruptible import run_interruptibly
 from backread.cli.arguments import Folder
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import Csv, Format, destination, format_of
+from backread.cli.output import (
+    Csv,
+    Format,
+    destination,
+    format_of,
+    refuse_binary_on_terminal,
+    write_by_path,
+)
 from backread.cli.pager import write_paged
 from backread.cli.paths import to_write
 from backread.cli.read import csv_options
-from backread.cli.scratch_output import refuse_binary_on_terminal, write_by_path
 from backread.cli.stderr import say
 from backread.cli.table_output import UTC, table_lines
 from backread.cli.text import plain_lines

@@ -19,8 +19,7 @@ from backread._files.access import (
     give_like_folder,
     make_subfolder,
 )
-from backread._files.removal import remove_folder
-from backread._files.unfinished import private_folder, remove_leftovers
+from backread._files.unfinished import private_folder, remove_folder, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.engine import (
     DATABASE_IS_DAMAGED,

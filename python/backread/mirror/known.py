@@ -1,16 +1,18 @@
-"""The stored state that is passed back to the core at the start of a run."""
+"""The stored state, and the given users, that are passed to the core at the start of a run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backread.errors import MirrorError
 from backread.mirror.engine import named_errors, rows_of, stream_of
 
 if TYPE_CHECKING:
     from backread.mirror.store import Store
 
-__all__ = ["Known", "StoredRows"]
+__all__ = ["Known", "StoredRows", "given_users"]
 
 
 class StoredRows:
@@ -57,3 +59,16 @@ class Known:
     profile: dict[str, Any] | None = None
     forgotten: StoredRows | None = None
     digest_key: bytes | None = None
+
+
+def given_users(store: Store, user_ids: Sequence[int]) -> StoredRows:
+    """The users as rows; raises `MirrorError` if one of them was forgotten."""
+    values = ", ".join(f"({user_id})" for user_id in sorted({*user_ids}))
+    query = f"SELECT CAST(user_id AS BIGINT) AS user_id FROM (VALUES {values}) AS given(user_id)"
+    forgotten = store.rows(f"SELECT user_id FROM forgotten SEMI JOIN ({query}) USING (user_id)")
+    if forgotten:
+        raise MirrorError(
+            f"user {forgotten[0][0]} was forgotten in this mirror and is not read again; leave the "
+            "user out"
+        )
+    return StoredRows(store, query)

@@ -15,8 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from backread._files.access import RefusedFileError, flush_directory, read_file
-from backread._files.removal import remove_folder
-from backread._files.unfinished import Unfinished, is_unfinished, unfinished_name
+from backread._files.unfinished import Unfinished, is_unfinished, remove_folder, unfinished_name
 from backread.errors import MirrorError
 
 __all__ = [

@@ -11,24 +11,51 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from backread._files.unfinished import remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.database import database_bytes, open_database, rewrite_database
+from backread.mirror.engine import timestamp
 from backread.mirror.finish_run import count_change
 from backread.mirror.layout import PUBLISHED, current_name
 from backread.mirror.pending_removal import mark_removal, unmark_removal
 from backread.mirror.publish import publish
 from backread.mirror.runs import never_finished
-from backread.mirror.schema import CONTENT_TABLES, PURGE_PENDING, Table
+from backread.mirror.schema import ALL_USERS, CONTENT_TABLES, MESSAGES, PURGE_PENDING, USERS, Table
 from backread.mirror.store import Store
 from backread.mirror.views_database import clear_views_database
 
-__all__ = ["check_removal", "delete_rows", "delete_users", "open_store", "removal"]
+__all__ = [
+    "check_removal",
+    "delete_rows",
+    "delete_users",
+    "open_store",
+    "removal",
+    "remove_expired",
+]
 
 SPARE = 16 * 2**20
 """Bytes for the log and the smaller files that a removal writes."""
+
+
+LONGEST_RETENTION = 1000 * 365 * 86_400
+"""Seconds; longer than any row exists, and within the range of `timedelta`."""
+
+# A reject has no mark: it is gone if a complete read of its list, begun after it was last seen, did
+# not find it. A list of messages with a reject in it is always read from the service, never skipped
+# as unchanged.
+GONE_REJECT = f"""
+CASE resource
+    WHEN 'users' THEN last_seen_at < (
+        SELECT max(started_at) FROM runs
+        WHERE {ALL_USERS} AND users_swept_at IS NOT NULL AND certificate <> 'uncertified')
+    ELSE EXISTS (
+        SELECT 1 FROM lists WHERE lists.user_id = rejects.user_id AND kind = 'whole'
+        AND certificate <> 'uncertified' AND started_at > last_seen_at)
+END
+"""
 
 
 @contextmanager
@@ -127,3 +154,30 @@ def _publish_what_remains(store: Store) -> None:
     else:
         # Nothing was published yet, but a killed process may have begun to.
         remove_leftovers(store.folder / PUBLISHED)
+
+
+def remove_expired(store: Store, retention: float) -> None:
+    """Removes users, with all that is theirs, and messages marked as deleted that long ago.
+
+    Also rejects that were last seen that long ago and are gone.
+    ``retention`` is in seconds. Does nothing if there are none.
+    """
+    before = datetime.now(UTC) - timedelta(seconds=min(retention, LONGEST_RETENTION))
+    expired = f"deleted_at < {timestamp(before)}"
+    rejects = f"last_seen_at < {timestamp(before)} AND {GONE_REJECT}"
+    tables = {USERS.name: expired, MESSAGES.name: expired, "rejects": rejects}
+    if not any(store.rows(f"SELECT 1 FROM {name} WHERE {tables[name]} LIMIT 1") for name in tables):
+        return
+    check_removal(store)
+    with removal(store):
+        store.rows(
+            f"CREATE OR REPLACE TEMP TABLE leaving AS SELECT id AS user_id FROM users "
+            f"WHERE {expired}"
+        )
+        store.rows(
+            f"DELETE FROM rejects WHERE resource = 'messages' AND (user_id, id) IN "
+            f"(SELECT (user_id, id) FROM messages WHERE {expired})"
+        )
+        store.rows(f"DELETE FROM rejects WHERE {rejects}")
+        delete_users(store, "leaving")
+        delete_rows(store, MESSAGES, expired)

@@ -22,13 +22,12 @@ from backread.mirror.deletions import rows_to_ask
 from backread.mirror.engine import check_path, load_duckdb, named_errors
 from backread.mirror.finish_run import end_partial, finish
 from backread.mirror.forgotten import forget_again
-from backread.mirror.given_users import given_users
+from backread.mirror.known import given_users
 from backread.mirror.lock import writer_lock
 from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind
-from backread.mirror.purge import open_store
+from backread.mirror.purge import open_store, remove_expired
 from backread.mirror.report import Mode, Phase, SyncProgress, SyncReport
-from backread.mirror.retention import remove_expired
 from backread.mirror.runs import (
     Run,
     Spent,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, get_args
 
 from backread._display.words import amount, size
 from backread._files.paths import shown
@@ -12,17 +13,16 @@ from backread._frames import require
 from backread.errors import MirrorError
 from backread.mirror.conversation import attributes_of
 from backread.mirror.engine import from_microseconds, named_errors
-from backread.mirror.lazy import lazy_frame
 from backread.mirror.row_stream import LEAST_POLARS, RowStream
 
 if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found, unused-ignore]
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from backread.mirror.mirror import Mirror
     from backread.mirror.snapshot_reader import SnapshotReader
 
-__all__ = ["MirrorTable", "MirrorTables", "TableName", "unknown_table"]
+__all__ = ["MirrorTable", "MirrorTables", "TableName", "lazy_frame", "unknown_table"]
 
 TableName = Literal["users", "messages", "conversations", "lists", "rejects", "runs"]
 
@@ -196,3 +196,43 @@ def unknown_table(name: object) -> ValueError:
         f"a mirror has the tables {', '.join(others)} and {last}, not {name!r} "
         "(forgotten and profile: only in SQL)"
     )
+
+
+def lazy_frame(cursor: DuckDBPyConnection, table: str) -> polars.LazyFrame:
+    """A frame that reads at each collect; a query may scan it several times."""
+    frame: polars.LazyFrame = cursor.table(table).pl(lazy=True)
+    try:
+        # The function behind pl(lazy=True); polars.defer would hold a whole scan in memory.
+        from duckdb.polars_io import duckdb_source
+    except ImportError:
+        return frame
+    scanned = cast("DuckDBPyRelation", _Scanned(cursor, table))
+    return duckdb_source(scanned, frame.collect_schema())
+
+
+class _Scanned:
+    """A relation that uses a new cursor each time.
+
+    A connection allows one open reader; polars scans concurrently if a query uses a table twice,
+    and does not close readers that it abandons.
+    """
+
+    def __init__(self, cursor: DuckDBPyConnection, table: str) -> None:
+        self._cursor = cursor
+        self._table = table
+        self._lock = Lock()
+
+    def project(self, columns: str) -> DuckDBPyRelation:
+        if not columns:
+            raise ValueError(
+                "this query needs no column, as a row index alone does, and DuckDB cannot scan "
+                "without one; use x.to_polars().lazy() instead of x.scan_polars()"
+            )
+        return self._new().project(columns)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._new(), name)
+
+    def _new(self) -> DuckDBPyRelation:
+        with self._lock:
+            return self._cursor.cursor().table(self._table)

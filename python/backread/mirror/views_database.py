@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backread._files.access import access_of, flush_directory, flush_file, give_access
-from backread._files.removal import remove_folder
-from backread._files.unfinished import private_folder
+from backread._files.unfinished import private_folder, remove_folder
 from backread.mirror.engine import connect, pattern, quoted, rows_of
 from backread.mirror.layout import current_link
 from backread.mirror.schema import ALL_USERS

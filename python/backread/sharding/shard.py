@@ -1,8 +1,13 @@
-"""`Shard`: one part of a reading, small enough to send to any worker."""
+"""`Shard`: one part of a reading, small enough to send to any worker, and its signature.
+
+The signature proves that the planner had the API secret. Others may be able to write to where the
+JSON is stored; it prevents a shard from being read with settings that its plan did not give it.
+"""
 
 from __future__ import annotations
 
 import base64
+import hmac
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -17,13 +22,17 @@ from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
 from backread.sharding.identifiers import count_packed, unpack
 from backread.sharding.settings import client_with, secret_here
-from backread.sharding.signature import sign, signature_matches, signing_key
 
 if TYPE_CHECKING:
     from backread._client.client import Client
     from backread._client.operations import Walk
 
-__all__ = ["Resource", "Shard", "unclosed", "walk_messages"]
+__all__ = [
+    "Resource",
+    "Shard",
+    "unclosed",
+    "walk_messages",
+]
 
 Resource: TypeAlias = Literal["users", "messages"]
 """What a plan reads."""
@@ -33,6 +42,10 @@ T_co = TypeVar("T_co", covariant=True)
 FORMAT = 2
 UNSIGNED_FORMAT = 1
 PAGE_SIZE = 99
+
+
+LABEL = b"backread: signature of shards, format 2"
+"""Domain separation: keys derived for other uses have other labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,3 +280,23 @@ def _load(*values: Any) -> Shard[Any]:
 
 def _walk_users(client: Client, offset: int, ids: list[int], strict: bool) -> Walk:
     return client._native.walk_planned_users(offset, ids, strict, PAGE_SIZE)
+
+
+def signing_key(secret: str | Client) -> bytes:
+    """The signing key, derived from a secret, or by a client that does not reveal its secret."""
+    if isinstance(secret, str):
+        return hmac.digest(secret.encode(errors="surrogateescape"), LABEL, "sha256")
+    return secret._native.derived_key(LABEL)
+
+
+def sign(key: bytes, document: dict[str, Any]) -> str:
+    """HMAC-SHA256 of the document as canonical JSON, in hexadecimal digits."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hmac.digest(key, text.encode("ascii"), "sha256").hex()
+
+
+def signature_matches(key: bytes, document: dict[str, Any], signature: str) -> bool:
+    """Whether the signature is that of the document, compared in constant time."""
+    return hmac.compare_digest(
+        sign(key, document).encode("ascii"), signature.encode("ascii", errors="replace")
+    )

@@ -13,11 +13,10 @@ from backread.testing.audit import Audit, LostRow, RepeatedRow
 from backread.testing.dialect import Dialect
 from backread.testing.fault import Fault
 from backread.testing.journal import Calls, JournalEntry
-from backread.testing.lane import Lane
+from backread.testing.lane import Lane, UnfiredError
 from backread.testing.rate import Rate
 from backread.testing.server import MockServer
 from backread.testing.unexpected import UnexpectedRequestError
-from backread.testing.unfired import UnfiredError
 
 __all__ = [
     "Audit",

@@ -3,25 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from backread._backread import read_dialect
 from backread._client.arguments import refuse_options
-from backread.testing.switches import (
-    Ids,
-    Nulls,
-    Order,
-    OverLimit,
-    PastEnd,
-    SenderType,
-    Switches,
-    Total,
-)
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = ["Dialect", "Switches", "dialect_text"]
+__all__ = [
+    "Dialect",
+    "Ids",
+    "Nulls",
+    "Order",
+    "OverLimit",
+    "PastEnd",
+    "SenderType",
+    "Switches",
+    "Total",
+    "dialect_text",
+]
+
+
+OverLimit: TypeAlias = Literal["refuse", "clamp", "ignore"]
+Order: TypeAlias = Literal["id", "newest", "ties", "shuffled"]
+Total: TypeAlias = Literal["exact", "stale", "capped", "null", "low", "high"]
+PastEnd: TypeAlias = Literal["empty", "not_found", "last_page"]
+Nulls: TypeAlias = Literal["documented", "null", "missing", "both"]
+SenderType: TypeAlias = Literal["documented", "others"]
+Ids: TypeAlias = Literal["integer", "large", "text"]
+
+
+class Switches(TypedDict, total=False):
+    """The switches of a `Dialect`, which describes each."""
+
+    strict: bool
+    over_limit: OverLimit
+    max_limit: int
+    default_limit: int
+    order: Order
+    total: Total
+    total_cap: int
+    past_end: PastEnd
+    nulls: Nulls
+    sender_type: SenderType
+    extra_fields: bool
+    ids: Ids
+    short_pages: bool
+
 
 # The words of the grammar for false and true.
 _WORDS = {

@@ -1,4 +1,4 @@
-"""Lanes of a mock server, which isolate tests from each other."""
+"""Lanes of a mock server, which isolate tests from each other, and their `UnfiredError`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from backread._client.options import ClientOptions
     from backread.testing.requests import ListRoute, Route
 
-__all__ = ["Lane"]
+__all__ = ["Lane", "UnfiredError"]
 
 
 class Lane:
@@ -279,3 +279,25 @@ def _check_options(options: Iterable[str]) -> None:
         raise TypeError(
             f"{own[0]} is the lane's own: leave it out; Client(...) is for another service"
         )
+
+
+class UnfiredError(AssertionError):
+    """A test passed, but a fault or a change between pages that it had set up never happened.
+
+    ``unfired`` lists these as text. The test did not test what it meant to: the fault matched none
+    of the requests, or the change waited for a page that was not read.
+    """
+
+    def __init__(self, unfired: tuple[str, ...]) -> None:
+        super().__init__(unfired)
+        self.unfired = unfired
+
+    def __str__(self) -> str:
+        many = len(self.unfired) > 1
+        lines = [f"{len(self.unfired)} {'faults or changes' if many else 'fault or change'} that "]
+        lines[0] += "this test had set never happened: no request matched"
+        lines += (f"    {each}" for each in self.unfired)
+        lines.append(
+            "correct or remove it, or call allow_unfired() of the lane if this is intended"
+        )
+        return "\n".join(lines)

@@ -11,7 +11,7 @@ from contrast import unreadable
 from selenium.webdriver import Chrome
 
 from backread._display.mirrors import mirror_html
-from backread._display.progress_bar import progress_html
+from backread._display.reports import progress_html
 from backread.mirror import Conversation, SyncReport
 from backread.mirror.summary import LastRun, MirrorSummary
 from backread.models import Page, WalkReport

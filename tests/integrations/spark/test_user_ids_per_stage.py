@@ -5,8 +5,8 @@ from typing import Any
 from pyspark import TaskContext
 
 from backread import Client
-from backread.integrations.spark import user_ids_per_stage
-from backread.integrations.spark.user_ids_per_stage import read_once_per_stage
+from backread.integrations.spark import source
+from backread.integrations.spark.source import read_once_per_stage
 
 
 class Task:
@@ -29,7 +29,7 @@ def test_the_list_is_that_of_the_stage_and_a_second_attempt_reads_it_again(monke
         times.append(len(times))
         return [times[-1]]
 
-    monkeypatch.setattr(user_ids_per_stage, "listed_ids", listed_ids)
+    monkeypatch.setattr(source, "listed_ids", listed_ids)
     client: Any = None
     seen = []
     for plan_id, task in (

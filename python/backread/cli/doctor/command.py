@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backread.cli.completion import folders
+from backread.cli.arguments import folders
 from backread.cli.connection import Connection, with_connection
 from backread.cli.doctor.findings import Findings
 from backread.cli.doctor.installation import check_installation

@@ -1,12 +1,15 @@
-"""Checks the executors for cores, backread, and the secret."""
+"""Checks the executors for cores, backread, and the secret; shows backread's errors in them."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from backread import __version__
-from backread.errors import ConfigurationError
+from backread.errors import BackreadError, ConfigurationError
 from backread.sharding.planning import MOST_SHARDS
 
 if TYPE_CHECKING:
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext  # type: ignore[import-not-found, unused-ignore]
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
 
-__all__ = ["check", "context", "described", "slots"]
+__all__ = ["check", "context", "described", "one_error", "slots"]
 
 
 def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = None) -> None:
@@ -127,3 +130,17 @@ def _partition_check(version: str, secret_file: str | None) -> Any:
                 yield host, f"secret_file {secret_file} cannot be read: {reason}"
 
     return check_partition
+
+
+@contextmanager
+def one_error() -> Iterator[None]:
+    """Makes Spark show a backread error's text only, which says all that a traceback could.
+
+    A Spark process that ends in a Python error serves nothing else afterwards.
+    """
+    try:
+        yield
+    except BackreadError:
+        if "pyspark.worker_util" in sys.modules:
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ig
 from backread import landing
 from backread.errors import BackreadError, ConfigurationError, LandingError
 from backread.integrations.spark.columns import RUN, arrow_schema, conform
-from backread.integrations.spark.one_error import one_error
+from backread.integrations.spark.executors import one_error
 from backread.landing.storage import Storage, absolute_folder
 
 if TYPE_CHECKING:

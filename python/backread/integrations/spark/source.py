@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
+from pyspark import TaskContext  # type: ignore[import-not-found, unused-ignore]
 from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ignore]
     DataSource,
     DataSourceReader,
@@ -18,31 +19,30 @@ from backread._client.privacy import loaded
 from backread.errors import BackreadError, ConfigurationError
 from backread.integrations.spark.columns import arrow_schema, conform, spark_schema, wanted_schema
 from backread.integrations.spark.executors import check as check_executors
-from backread.integrations.spark.executors import slots
+from backread.integrations.spark.executors import one_error, slots
 from backread.integrations.spark.landed import (
     LandedReader,
     LandedStreamReader,
     RefusedStreamReader,
     require_folder,
 )
-from backread.integrations.spark.one_error import one_error
 from backread.integrations.spark.options import (
     LandedOptions,
     ServiceOptions,
     parse_options,
     parse_registered,
 )
-from backread.integrations.spark.user_ids_per_stage import read_once_per_stage
-from backread.sharding.live import live_shards
+from backread.sharding.live import ReadList, listed_ids, live_shards
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
     from pyspark.sql.types import StructType  # type: ignore[import-not-found, unused-ignore]
 
+    from backread import Client
     from backread._client.privacy import Choice
     from backread.sharding.live import LiveShard
 
-__all__ = ["BackreadDataSource", "register"]
+__all__ = ["BackreadDataSource", "read_once_per_stage", "register"]
 
 READ_ONLY = (
     "backread cannot write to the service; write the frame in another format, such as parquet"
@@ -207,3 +207,26 @@ def _wanted(schema: StructType, options: ServiceOptions | LandedOptions) -> Stru
 
 def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_last: tuple[object, list[int]] | None = None
+
+
+def read_once_per_stage(plan_id: str) -> ReadList:
+    """Reads the list of users, or returns what this process read for the running stage.
+
+    Each execution of a query has separate stages, so none sees another's list. A retried task reads
+    the list again.
+    """
+
+    def listed(client: Client, strict: bool) -> list[int]:
+        global _last
+        task = TaskContext.get()
+        if task is None:
+            return listed_ids(client, strict)
+        stage = (plan_id, task.stageId())
+        if _last is None or _last[0] != stage or task.attemptNumber() > 0:
+            _last = stage, listed_ids(client, strict)
+        return _last[1]
+
+    return listed

@@ -1,11 +1,15 @@
-"""Writes Parquet, CSV and JSON lines with DuckDB's COPY."""
+"""Writes Parquet, CSV and JSON lines with DuckDB's COPY, also the rows of `Mirror.changes`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from backread._files.spreadsheet import BYTE_ORDER_MARK, FORMULA
-from backread.mirror.engine import quoted
+from backread.mirror.changes import Changes
+from backread.mirror.engine import quoted, rows_of
 from backread.mirror.export.cells import (
     as_json_value,
     as_text,
@@ -13,13 +17,22 @@ from backread.mirror.export.cells import (
     may_be_text,
     selected,
 )
-from backread.mirror.export.job import Job, TableQuery
+from backread.mirror.export.job import Job, TableQuery, run_beside
 from backread.mirror.parquet_files import nullable
 
-__all__ = ["write_csv", "write_jsonl", "write_parquet"]
+__all__ = [
+    "ChangesFormat",
+    "write_changes",
+    "write_csv",
+    "write_jsonl",
+    "write_parquet",
+]
 
 ROW_GROUP_SIZE = "32MB"
 """The most that DuckDB collects of a row group in memory, in each of its threads."""
+
+
+ChangesFormat = Literal["json", "csv", "parquet"]
 
 
 def write_parquet(job: Job, table: TableQuery, path: Path) -> None:
@@ -81,3 +94,29 @@ def _is_formula(name: str) -> str:
 
 def _text(name: str) -> str:
     return f"CAST({identifier(name)} AS VARCHAR)"
+
+
+def write_changes(
+    changes: Changes, shape: ChangesFormat, path: Path, *, raw_csv: bool = False
+) -> tuple[int, int]:
+    """Writes a file in this format; returns the numbers of its rows and of guarded cells.
+
+    JSON is one line per row. Raises ``duckdb.Error`` if the file cannot be written.
+    """
+    cursor, query = changes._opened()
+    described = rows_of(cursor, f"DESCRIBE {query}")
+    columns = tuple((str(each[0]), str(each[1])) for each in described)
+    table = TableQuery("changes", query, columns, (), changes.num_rows)
+    job = Job(cursor, (table,), path.parent)
+    writers: dict[ChangesFormat, Callable[[Job, TableQuery, Path], None]] = {
+        "json": write_jsonl,
+        "csv": partial(write_csv, raw=raw_csv, excel=False),
+        "parquet": write_parquet,
+    }
+
+    def write_table(job: Job) -> None:
+        job.begin(table)
+        writers[shape](job, table, path)
+
+    run_beside(job, write_table, None)
+    return table.rows, job.guarded_cells
