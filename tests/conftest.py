@@ -46,11 +46,11 @@ from typing import Any
 
 import pytest
 
-from helpers import admin_client, command_line, doctor_report
+from helpers import command_line, doctor_report, raw_requests
 from helpers.scripted_server import ScriptedServer
 
-admin = admin_client.admin
-admin_server = admin_client.admin_server
+admin = raw_requests.admin
+admin_server = raw_requests.admin_server
 backread = command_line.backread
 doctor = doctor_report.doctor
 server = command_line.server

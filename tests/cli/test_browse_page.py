@@ -15,8 +15,7 @@ from backread.mirror import Mirror
 from backread.mirror.search import LONGEST_WORDS
 from helpers import browse_client
 from helpers.browse_client import MESSAGES, USERS, Visitor, publish
-from helpers.browse_rows import message
-from helpers.hostile_text import HOSTILE
+from helpers.hostile_text import HOSTILE, message
 from helpers.mirrors import BatchSource, batch
 from helpers.waiting import wait_for
 

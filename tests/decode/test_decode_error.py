@@ -8,13 +8,35 @@ import json
 import sys
 import time
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from backread import IncompleteError
+from backread import DecodeError, IncompleteError
 from helpers.api_rows import envelope, ids, user, users
 from helpers.scripted_server import answer
-from helpers.single_reads import decode_error, get_message, get_user, list_users
+
+
+def get_user(face: Any, scripted: Any, body: Any, **options: Any) -> Any:
+    server = scripted(answer(200, body))
+    return face.call(face.client(server, max_retries=0).users.get, 42, **options)
+
+
+def get_message(face: Any, scripted: Any, body: Any, **options: Any) -> Any:
+    server = scripted(answer(200, body))
+    return face.call(face.client(server, max_retries=0).messages.get, 42, 7, **options)
+
+
+def list_users(face: Any, scripted: Any, body: Any, **options: Any) -> tuple[list[Any], Any]:
+    listing = face.client(scripted(answer(200, body)), max_retries=0).users.list(**options)
+    return face.collect(listing), listing.report
+
+
+def decode_error(read: Any, *arguments: Any, **options: Any) -> DecodeError:
+    with pytest.raises(DecodeError) as caught:
+        read(*arguments, **options)
+    return caught.value
+
 
 BAD_IDS = {
     "text": "42",

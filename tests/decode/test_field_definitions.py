@@ -8,7 +8,12 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+import subprocess
+import sys
+import textwrap
+
 import pyarrow as pa
+import pytest
 
 from backread import typed_dicts
 from backread._backread import messages_table, users_table
@@ -56,3 +61,22 @@ def test_typed_dict_has_the_fields_of_its_dataclass(record):
     }
     assert get_type_hints(shape) == derived
     assert shape.__required_keys__ == derived.keys() & {"id"}
+
+
+def test_a_class_with_other_fields_is_refused():
+    program = """
+        import dataclasses
+        from backread import Client, models
+
+        models.UserSender = dataclasses.make_dataclass(
+            "UserSender", ["name", "id", "mood"], frozen=True, slots=True
+        )
+        try:
+            Client("http://127.0.0.1:9", "secret", "vendor")
+        except TypeError as error:
+            print(error)
+        """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "UserSender" in said
+    assert '["id", "mood", "name"], not ["email", "extra", "id", "name"]' in said

@@ -13,8 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from backread._browse import BrowseServer
-from helpers.browse_rows import message
-from helpers.hostile_text import ADDRESSES, HOSTILE
+from helpers.hostile_text import ADDRESSES, HOSTILE, message
 from helpers.mirrors import BatchSource, batch
 from helpers.waiting import PATIENCE
 

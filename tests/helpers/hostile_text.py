@@ -1,6 +1,6 @@
 """What strangers may write into names, messages and addresses, for the tests of what is drawn."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
@@ -118,3 +118,20 @@ def written(number: int, text: str, address: str | None = None, **changes: Any) 
         id=number, body=text, sender_type=kind, sender=sender, user_id=42,
         extra={text: text}, **fields,
     )  # fmt: skip
+
+
+START = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+def message(user_id: int, number: int, body: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "user_id": user_id,
+        "id": number,
+        "body": body,
+        "created_at": START + timedelta(hours=number),
+        "sender_type": "user",
+        "sender_id": user_id,
+        "sender_name": "Ada",
+        "read_by_operator": True,
+        "read_by_user": True,
+    } | fields

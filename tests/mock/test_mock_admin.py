@@ -8,8 +8,7 @@ import pytest
 from backread import Client
 from backread.errors import AuthenticationError
 from backread.testing import MockServer, World
-from helpers.admin_client import Admin
-from helpers.raw_requests import Caller
+from helpers.raw_requests import Admin, Caller
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backread.testing import MockServer, World
-from helpers.admin_client import Admin
+from helpers.raw_requests import Admin
 
 LANE_PATHS = [
     "",

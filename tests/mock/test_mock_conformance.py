@@ -1,15 +1,96 @@
-"""What the mock answers is what the OpenAPI document says: no more, and no less."""
+"""What the mock answers is what the OpenAPI document says, no more and no less; the document itself."""
 
 import dataclasses
+import importlib.resources
 import itertools
+import json
 import random
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from backread.testing import Dialect, MockServer, World
-from helpers.openapi_document import Document
-from helpers.raw_requests import Answer, Caller
+from helpers.raw_requests import MESSAGE_FIELDS, USER_FIELDS, Answer, Caller
+
+JSON = "application/json"
+
+
+def load() -> Any:
+    """The document of the wheel."""
+    return json.loads((importlib.resources.files("backread") / "openapi.json").read_bytes())
+
+
+def close(part: Any) -> Any:
+    """The same document, with every object closed to fields that it does not list."""
+    if isinstance(part, list):
+        return [close(value) for value in part]
+    if not isinstance(part, dict):
+        return part
+    closed = {name: close(value) for name, value in part.items()}
+    # Without a type of its own it only narrows another schema, which names the fields.
+    if part.get("type") == "object" and "properties" in part:
+        closed["additionalProperties"] = False
+    return closed
+
+
+class Document:
+    """What may be answered to a GET of each path; ``closed`` forbids fields not listed."""
+
+    def __init__(self, *, closed: bool = False) -> None:
+        self._jsonschema = pytest.importorskip("jsonschema")
+        told = load()
+        self.told = close(told) if closed else told
+        self.paths: dict[str, Any] = self.told["paths"]
+
+    def resolve(self, part: Any) -> Any:
+        """What a reference within the document leads to."""
+        while "$ref" in part:
+            place = self.told
+            for step in part["$ref"].removeprefix("#/").split("/"):
+                place = place[step]
+            part = place
+        return part
+
+    def answers(self) -> set[tuple[str, int]]:
+        """Every path with every status that is listed for it."""
+        return {
+            (path, int(status))
+            for path, methods in self.paths.items()
+            for status in methods["get"]["responses"]
+        }
+
+    def codes(self, path: str, status: int) -> set[str]:
+        """The words that a refusal's body may carry."""
+        response = self.resolve(self.paths[path]["get"]["responses"][str(status)])
+        _, narrowed = self.resolve(response["content"][JSON]["schema"])["allOf"]
+        return set(narrowed["properties"]["error"]["properties"]["code"]["enum"])
+
+    def problem(self, path: str, answer: Answer) -> str | None:
+        """What of status, content type, headers or body is not as listed for the path."""
+        responses = self.paths[path]["get"]["responses"]
+        if str(answer.status) not in responses:
+            return f"status {answer.status} is not listed"
+        response = self.resolve(responses[str(answer.status)])
+        if answer.headers["content-type"] != f"{JSON}; charset=utf-8":
+            return f"content type {answer.headers['content-type']}"
+        for name, reference in response["headers"].items():
+            header = self.resolve(reference)
+            given = answer.headers.get(name.lower())
+            if given is None:
+                return f"no header {name}"
+            if (problem := self.misfit(header["schema"], given)) is not None:
+                return f"{name}: {problem}"
+        return self.misfit(response["content"][JSON]["schema"], answer.json)
+
+    def misfit(self, schema: Any, value: Any) -> str | None:
+        """Where and why a value does not fit a schema."""
+        whole = {**schema, "components": self.told["components"]}
+        for error in self._jsonschema.Draft202012Validator(whole).iter_errors(value):
+            return f"{error.json_path}: {error.message[:200]}"
+        return None
+
 
 SWITCHES = {
     "strict": ["yes", "no"],
@@ -139,3 +220,76 @@ def test_the_documented_dialect_answers_all_that_is_listed_and_no_field_more():
     assert seen.keys() == document.answers()
     for (path, status), codes in seen.items():
         assert status == 200 or codes == document.codes(path, status), (path, status)
+
+
+ACCEPTED = "application/vnd.{}.v1+json"
+
+
+@pytest.fixture
+def ask(backread_server: MockServer) -> Iterator[Caller]:
+    caller = Caller(backread_server)
+    yield caller
+    caller.connection.close()
+
+
+def test_the_document_is_served_to_all_and_is_that_of_the_wheel(ask):
+    answer = ask("/openapi.json", Authorization=None, Accept=None)
+    assert answer.status == 200
+    assert answer.json == load()
+
+
+def test_the_served_document_has_the_media_type_of_the_servers_vendor():
+    def media_types(document: Any) -> set[str]:
+        answers = (each["get"]["responses"]["200"] for each in document["paths"].values())
+        return {media_type for answer in answers for media_type in answer["content"]}
+
+    assert media_types(load()) == {ACCEPTED.format("example"), "application/json"}
+    with MockServer(World(users=1), vendor="acme") as server:
+        ask = Caller(server)
+        served = ask("/openapi.json").json
+        ask.connection.close()
+    assert media_types(served) == {ACCEPTED.format("acme"), "application/json"}
+
+
+def test_a_sender_must_go_with_its_sender_type():
+    document = Document()
+    message = document.told["components"]["schemas"]["Message"]
+    messages = document.told["components"]["schemas"]["MessagePage"]["examples"][0]["messages"]
+    senders = {one["sender_type"]: one["sender"] for one in messages}
+    assert senders.keys() == {"user", "operator", "system"}
+    for sender_type in senders:
+        for of, sender in senders.items():
+            problem = document.misfit(
+                message, {**messages[0], "sender_type": sender_type, "sender": sender}
+            )
+            assert (problem is None) is (sender_type in (of, "system")), (sender_type, of)
+
+
+def test_each_example_of_the_document_fits_its_schema():
+    document = Document(closed=True)
+    seen = []
+    for name, schema in document.told["components"]["schemas"].items():
+        for example in schema.get("examples", ()):
+            assert document.misfit(schema, example) is None
+            seen.append(name)
+    assert {"User", "Message", "UserPage", "MessagePage"} <= set(seen)
+
+
+def test_the_document_is_openapi_and_has_the_four_operations():
+    told = load()
+    assert re.fullmatch(r"3\.1\.\d+", told["openapi"])
+    assert {
+        (path, *methods.keys() - {"parameters"}) for path, methods in told["paths"].items()
+    } == {
+        ("/external/users", "get"),
+        ("/external/users/{USER_ID}", "get"),
+        ("/external/users/{USER_ID}/messages", "get"),
+        ("/external/users/{USER_ID}/messages/{MESSAGE_ID}", "get"),
+    }
+    assert list(told["components"]["schemas"]["User"]["properties"]) == USER_FIELDS
+    assert list(told["components"]["schemas"]["Message"]["properties"]) == MESSAGE_FIELDS
+
+
+def test_the_document_is_valid():
+    validator = pytest.importorskip("openapi_spec_validator")
+    validator.validate(load(), cls=validator.OpenAPIV31SpecValidator)

@@ -20,8 +20,7 @@ from backread import (
     ServerError,
     plan,
 )
-from helpers.api_rows import ids, message, paged, users
-from helpers.failing_pages import failing
+from helpers.api_rows import failing, ids, message, paged, users
 from helpers.scripted_server import Break, Request, answer
 from helpers.waiting import PATIENCE, wait_for
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backread import ServerError
-from helpers.api_rows import ids, users
-from helpers.failing_pages import failing
+from helpers.api_rows import failing, ids, users
 from helpers.scripted_server import ScriptedServer
 
 

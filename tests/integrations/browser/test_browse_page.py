@@ -18,8 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from backread._browse import BrowseServer
 from conftest import barriers, errors, show
-from helpers.browse_rows import message
-from helpers.hostile_text import ADDRESSES, HOSTILE
+from helpers.hostile_text import ADDRESSES, HOSTILE, message
 from helpers.mirrors import BatchSource, batch
 
 SECONDS = 60

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from backread import ServerError
-from helpers.api_rows import message, paged, users
-from helpers.failing_pages import failing
+from helpers.api_rows import failing, message, paged, users
 from helpers.mirrors import rows
 from helpers.scripted_server import Request, answer
 

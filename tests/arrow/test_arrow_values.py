@@ -1,10 +1,13 @@
-"""Libraries may request another schema of an Arrow stream: no value is lost or moved by that."""
+"""Values of Arrow columns: other requested schemas lose none, and `extra` is the JSON that was sent."""
 
+import json
 from typing import Any
 
 import pytest
 
 from backread._client import listing as listing_module
+from helpers.api_rows import envelope, message
+from helpers.scripted_server import ScriptedServer, answer
 
 pa = pytest.importorskip("pyarrow")
 
@@ -59,3 +62,28 @@ def test_an_error_whose_text_has_a_nul_ends_no_process(backread_mock, monkeypatc
         messages.__arrow_c_schema__()
         with pytest.raises(Exception, match="a\u2400b"):
             pa.RecordBatchReader.from_stream(messages).read_all()
+
+
+OWN = "$serde_json::private::"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"x": {OWN + "Number": "12"}},
+        {"x": {OWN + "Number": "abc"}},
+        {"x": [{OWN + "RawValue": "[1, 2]"}]},
+        {OWN + "RawValue": "no JSON"},
+        {"ordinary": [1, 2.5, None, 'a "b" \\ c']},
+    ],
+)
+@pytest.mark.parametrize("escaped", [False, True])
+def test_extra_column_is_the_json_that_was_sent(face, value, escaped):
+    row = json.dumps(message(1, seen=True, more=value))
+    if escaped:
+        row = row.replace("$serde", "\\u0024serde")
+    body = json.dumps(envelope([0], key="messages", total=1)).replace("[0]", f"[{row}]")
+    with ScriptedServer(lambda _: answer(200, body.encode())) as server:
+        table = pa.table(face.client(server).messages.list(1))
+    [extra] = table["extra"].to_pylist()
+    assert json.loads(extra) == {"seen": True, "more": value}
