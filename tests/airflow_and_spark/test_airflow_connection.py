@@ -103,9 +103,10 @@ def test_empty_fields_of_a_form_are_left_out():
     assert settings.options == {"allow_http": False, "timeout": 5.0}
 
 
-def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host():
+@pytest.mark.parametrize("password", [None, ""])
+def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host(password):
     with pytest.raises(ConfigurationError, match="'chats' has no password; give the API secret"):
-        read_settings(connection(password=None), ENVIRONMENT)
+        read_settings(connection(password=password), ENVIRONMENT)
 
 
 @pytest.mark.parametrize(

@@ -46,14 +46,6 @@ def test_a_connection_without_a_host_cannot_redirect_the_secret(
     assert environment.calls().count == 0
 
 
-@pytest.mark.parametrize("password", [None, ""])
-def test_a_host_without_a_password_gets_no_secret(airflow, environment, elsewhere, password):
-    connect_to(host=elsewhere.url, password=password)
-    with pytest.raises(AirflowFailException, match="has no password; give the API secret"):
-        airflow.BackreadHook().get_conn()
-    assert elsewhere.requests == []
-
-
 def test_without_a_host_the_environment_is_used_and_code_may_set_a_proxy(
     airflow, environment, elsewhere
 ):

@@ -48,15 +48,6 @@ def test_a_walk_that_fails_is_an_error_and_no_short_table(face, scripted, consum
         consumer.rows(listing, "name")
 
 
-def test_duckdb_reads_a_listing_twice_in_one_query(face, backread_mock):
-    duckdb = load("duckdb")
-    people = face.client(backread_mock).users.list()
-    with duckdb.connect() as connection:
-        query = "select count(*) from people one join people other using (id)"
-        assert connection.sql(query).fetchall() == [(backread_mock.world.total_users,)]
-    assert people.report.certificate == "linked"
-
-
 def test_a_lazy_query_of_polars_holds_what_was_read_when_it_was_made(face, scripted):
     polars = load("polars")
     server = scripted(paged(users(5)))

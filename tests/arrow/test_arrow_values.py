@@ -1,4 +1,4 @@
-"""Values of Arrow columns: other requested schemas lose none, and `extra` is the JSON that was sent."""
+"""Arrow columns: a requested schema loses no value, and `extra` is the JSON that was sent."""
 
 import json
 from typing import Any

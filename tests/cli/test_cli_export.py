@@ -109,12 +109,6 @@ def test_what_is_refused_leaves_nothing(
     assert [each.name for each in tmp_path.iterdir()] == ["here"]
 
 
-def test_nothing_published_is_the_error_of_the_mirror(backread, tmp_path):
-    done = backread("export", tmp_path / "chats", tmp_path / "out", "--format", "csv")
-    assert done.code == 7
-    assert "nothing is published" in done.line
-
-
 @posix_only
 def test_ctrl_c_ends_an_export_at_once_and_leaves_nothing(tmp_path):
     said = [

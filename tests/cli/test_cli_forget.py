@@ -10,8 +10,8 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 from backread.mirror import Mirror
-from helpers.landed_run import land
 from helpers.mirrors import BatchSource, batch, rows
+from helpers.shards import land
 
 
 @pytest.fixture

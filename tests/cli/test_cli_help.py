@@ -37,6 +37,7 @@ def titles(text: str) -> list[str]:
 
 def test_the_commands_are_in_groups(backread):
     text = backread("--help").out
+    assert backread().out == text
     found = titles(text)
     assert found[:3] == [
         "Read the service", "Keep a mirror of it, and read that", "Try and test"
@@ -145,6 +146,16 @@ def test_colour_is_a_choice():
         (["search", "x", "y", "--since", "2024-02-01", "--until", "2024-01-01"], "--since must be"),
         (["export", "x", "y.csv", "--excel", "--format", "parquet"], "--"),
         (["users", "--base-url", "http://chat.example.com"], "or set --allow-http"),
+        (["users", "--base-url", "not a url"], "--base-url or BACKREAD_BASE_URL has a blank"),
+        (["users", "--secret-file", "nowhere"], "nowhere"),
+        (["users", "--output", "no/such/folder/users"], "--output"),
+        (["messages"], "--all"),
+        (["messages", "1", "--all"], "--all"),
+        (["mock", "--port-file", "no/such/folder/port"], "--port-file"),
+        (["mock", "--messages", "many"], "MIN:MAX"),
+        (["mock", "--secret-file", "nowhere"], "--secret-file"),
+        (["probe", "--max-requests", "0"], "--max-requests"),
+        (["probe", "--sample", "-1"], "--sample"),
     ],
     ids=lambda each: " ".join(each)[:60] if isinstance(each, list) else "",
 )

@@ -112,16 +112,6 @@ def test_mock_until_sets_its_latest_time():
 
 
 @posix_only
-def test_the_secret_may_come_from_a_file(tmp_path):
-    file = tmp_path / "secret"
-    file.write_text("mock_for_the_shop\n", encoding="utf-8")
-    with served("--messages", "3", "--secret-file", file) as said:
-        assert said["BACKREAD_API_SECRET"] == "mock_for_the_shop"
-        with client(said) as reader:
-            assert len(reader.messages.list(42).to_list()) == 3
-
-
-@posix_only
 def test_a_shell_runs_nothing_of_the_secret(tmp_path):
     secret = "mock_$(touch${IFS}made);touch${IFS}made'`\"\\"
     file = tmp_path / "secret"

@@ -406,10 +406,3 @@ def test_a_long_cell_makes_no_other_row_longer():
     head, first, second = file.getvalue().splitlines()
     assert head.index("sender") == first.index("a") == 2 + 2 + 100 + 2
     assert second == f" 2  {long}  b"
-
-
-def test_a_table_passes_no_command_on_to_the_terminal():
-    out = io.StringIO()
-    print_table(["body"], [["\x1b]0;owned\x07\x1b[2Jhello\u009b31m"]], out)
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out.getvalue())
-    assert "hello" in out.getvalue()

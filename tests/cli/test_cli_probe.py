@@ -43,22 +43,6 @@ def test_the_bound_is_kept(backread, server):
     assert "at most 1 request will be sent" in backread("probe", "--max-requests", 1).error
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--max-requests", "0"], "--max-requests"),
-        (["--sample", "-1"], "--sample"),
-        (["--format", "csv"], "--format"),
-    ],
-)
-def test_wrong_usage_sends_nothing(backread, server, arguments, says):
-    before = sent(server)
-    done = backread("probe", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert says in done.line
-    assert sent(server) == before
-
-
 def test_a_file_that_cannot_be_written_is_found_before_anything_is_sent(backread, server, tmp_path):
     before = sent(server)
     done = backread("probe", "--save", tmp_path / "none" / "profile.json")
@@ -74,20 +58,6 @@ def test_a_profile_that_cannot_be_saved_is_shown(backread, tmp_path, monkeypatch
     assert done.code == 2
     assert ServiceProfile.from_json(done.out).users.order is not None
     assert f"--save {file} cannot be written" in done.error
-
-
-def test_a_wrong_secret_has_no_profile(backread, monkeypatch):
-    monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
-    done = backread("probe")
-    assert (done.code, done.out) == (4, "")
-    assert done.error.splitlines()[-1].startswith("backread: GET /external/users: ")
-
-
-def test_a_service_that_is_not_there(backread, monkeypatch):
-    with MockServer() as gone:
-        monkeypatch.setenv("BACKREAD_BASE_URL", gone.url)
-    done = backread("probe", "--max-retries", 0)
-    assert (done.code, done.out) == (5, "")
 
 
 # --- against --------------------------------------------------------------------------------------

@@ -59,40 +59,6 @@ def test_secret_may_come_from_a_file(backread, server, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["users", "--limit", "0"], "--limit"),
-        (["users", "--limit", "many"], "--limit"),
-        (["users", "--format", "xml"], "--format"),
-        (["users", "--colour"], "--colour"),
-        (["user"], "USER_ID"),
-        (["user", "forty-two"], "USER_ID"),
-        (["user", "--", "-1"], "USER_ID"),
-        (["messages"], "--all"),
-        (["messages", "1", "--all"], "--all"),
-        (["fetch"], "fetch"),
-        (["users", "--timeout", "soon"], "--timeout"),
-        (["users", "--base-url", "not a url"], "--base-url or BACKREAD_BASE_URL has a blank"),
-        (["users", "--base-url", "http://chat.example.com"], "--allow-http"),
-        (["users", "--secret-file", "nowhere"], "nowhere"),
-        (["users", "--output", "no/such/folder/users"], "--output"),
-        (["mock", "--port-file", "no/such/folder/port"], "--port-file"),
-        (["mock", "--messages", "many"], "MIN:MAX"),
-        (["mock", "--secret-file", "nowhere"], "--secret-file"),
-        (["users", "--format", "csv", "--output", "x.parquet"], "do not agree"),
-        (["mock", "--messages", "9:1"], "MIN:MAX"),
-        (["mock", "--port", "70000"], "--port"),
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_is_one_line_and_exit_2(backread, arguments, says, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = backread(*arguments)
-    assert (done.code, done.out) == (2, "")
-    assert says in done.line
-
-
-@pytest.mark.parametrize(
     "names",
     [["BASE_URL"], ["API_SECRET"], ["VENDOR"], ["BASE_URL", "API_SECRET", "VENDOR"]],
     ids=" ".join,
@@ -186,14 +152,6 @@ def test_users_without_a_usable_id_are_exit_6(backread, scripted, monkeypatch, t
     assert backread("sync", tmp_path / "chats").code == 0
 
 
-def test_unreachable_service_is_exit_5(backread, monkeypatch):
-    with MockServer() as gone:
-        monkeypatch.setenv("BACKREAD_BASE_URL", gone.url)
-    done = backread("users", "--max-retries", 0)
-    assert done.code == 5
-    assert done.line
-
-
 def test_folder_that_is_no_mirror_is_exit_7(backread, tmp_path):
     pytest.importorskip("duckdb")
     assert "sync" in backread("runs", tmp_path).line
@@ -238,17 +196,7 @@ def test_a_missing_package_says_what_to_install(tmp_path, module, arguments, ext
     assert f'pip install "backread[{extra}]"' in done.stderr
 
 
-# --- help, version ----------------------------------------------------------------------------
-
-
-def test_help_names_every_command(backread):
-    for arguments in ([], ["--help"]):
-        done = backread(*arguments)
-        assert done.code == 0
-        reads = ("users", "user", "messages", "message")
-        for command in (*reads, "sync", "runs", "report", "probe", "mock", "demo"):
-            assert command in done.out
-            assert backread(command, "--help").code == 0
+# --- version ----------------------------------------------------------------------------
 
 
 def test_version(backread):

@@ -410,11 +410,6 @@ def test_names_with_a_date_in_them_are_written(backread, chats, tmp_path, name):
     assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_folder_without_a_mirror_is_exit_7(backread, tmp_path):
-    assert backread("report", tmp_path / "none").code == 7
-    assert backread("report", tmp_path, "-o", tmp_path.parent / "r.html").code == 7
-
-
 def test_missing_pygal_says_what_to_install(backread, chats, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pygal", None)
     done = backread("report", chats, "-o", tmp_path / "report.html")

@@ -92,16 +92,6 @@ def test_an_odd_answer_that_is_all_there_is_a_value(face, scripted, oddity):
         assert len(server.requests) == 1
 
 
-def test_a_packing_that_was_not_asked_for_is_named(face, scripted):
-    server = scripted(serve(NO_JSON["gzip twice"]))
-    face.failure(
-        server,
-        DecodeError,
-        'content encoding is "gzip, gzip", which was not requested',
-        max_retries=0,
-    )
-
-
 class Forger(socketserver.StreamRequestHandler):
     """Keeps its connections, and sends the answer to a request that was not sent along."""
 

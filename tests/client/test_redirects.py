@@ -80,12 +80,6 @@ def test_an_origin_that_is_left_by_a_second_redirect_is_refused(face, scripted, 
     face.failure(scripted(moved("/first"), moved(other.url)), TransportError, "another origin")
 
 
-def test_a_walk_is_refused_at_another_origin_too(face, scripted, other):
-    server = scripted(moved(f"{other.url}/external/users"))
-    with pytest.raises(TransportError, match="another origin"):
-        face.collect(face.client(server).users.list())
-
-
 @pytest.mark.parametrize(
     "location", ["file:///etc/hosts", "data:application/json,{}", "ftp://service.example/"]
 )

@@ -243,13 +243,6 @@ def test_command_does_not_repeat_a_misplaced_secret(backread, monkeypatch, argum
     assert not shows_it(done.out + done.error)
 
 
-def test_rows_that_hold_our_headers_do_not_get_it_into_a_report(face, scripted):
-    server = scripted(lambda request: answer(200, {"users": [sent_back(request), SECRET]}))
-    listing = face.client(server, max_retries=0).users.list()
-    assert face.collect(listing) == []
-    assert SECRET not in repr(listing.report)
-
-
 def test_a_traceback_drawn_with_its_locals_does_not_show_it(each_face, scripted):
     rich = pytest.importorskip("rich.traceback")
     console = pytest.importorskip("rich.console")

@@ -32,12 +32,6 @@ def scripted(scripted: Any) -> Any:
     return lambda *script: scripted(*script, secret=SECRET)
 
 
-def test_secret_is_sent_as_bearer_token(face, scripted):
-    server = scripted(answer(200, user(42)))
-    face.get(server)
-    assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
-
-
 def test_no_public_object_shows_the_secret(each_face, scripted):
     client = each_face.client(scripted(paged(users(120))), deadline=20)
     listing = client.users.list()

@@ -22,7 +22,7 @@ from backread import (
     StatusError,
 )
 from helpers.api_rows import envelope, user
-from helpers.scripted_server import HANG_UP, RESET, Place, answer
+from helpers.scripted_server import HANG_UP, Place, answer
 
 FINE = answer(200, user(42))
 HALF = b'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"id": 42, '
@@ -128,25 +128,6 @@ def test_an_error_whose_body_breaks_off_is_still_that_status(face, scripted):
     assert failure(face, server, NotFoundError).body == b"no such"
 
 
-def test_the_answers_of_the_mock_become_errors_too(face, backread_server):
-    client = face.client(backread_server)
-    with pytest.raises(NotFoundError) as caught:
-        face.call(client.users.get, 2)
-    assert b"unknown_user" in caught.value.body
-    with pytest.raises(NotFoundError):
-        face.call(client.messages.get, 42, 1)
-    with pytest.raises(NotFoundError, match="/external/users/2/messages"):
-        face.collect(client.messages.list(2))
-    stranger = face.kind(backread_server.url, "mock_of_another", backread_server.vendor)
-    with pytest.raises(AuthenticationError):
-        face.call(stranger.users.get, 42)
-    face.close(stranger)
-    other = face.kind(backread_server.url, backread_server.secret, "another")
-    with pytest.raises(StatusError, match="BACKREAD_VENDOR"):
-        face.call(other.users.page)
-    face.close(other)
-
-
 def test_a_walk_tries_again_and_its_report_counts_it(face, scripted):
     page = answer(200, envelope([user(1), user(2)]))
     listing = face.client(scripted(answer(503), HALF, page), max_retries=2).users.list()
@@ -175,14 +156,6 @@ def test_the_attempts_of_a_walk_s_error_are_those_of_the_request_that_failed(fac
         face.collect(face.client(server, max_retries=2, max_concurrency=1).users.list())
     assert len(server.requests) == 4
     assert [one.status for one in caught.value.attempts] == [503, 403]
-
-
-@pytest.mark.parametrize("broken", [HANG_UP, RESET, b"\x16\x03\x01 no HTTP\r\n\r\n"])
-def test_a_connection_that_breaks_before_the_answer(face, scripted, broken):
-    error = failure(face, scripted(broken), ConnectError)
-    assert isinstance(error, ConnectionError)
-    assert [one.status for one in error.attempts] == [None]
-    assert "base_url" in str(error)
 
 
 def test_nobody_listens(face):

@@ -17,8 +17,8 @@ from backread import LandingError, Mirror, MirrorError, landing
 from backread.testing import MockServer
 from helpers.command_line import Done
 from helpers.file_modes import mode, modes_below, posix_only, umask
-from helpers.landed_run import land
 from helpers.mirrors import rows, sync
+from helpers.shards import land
 
 pytestmark = posix_only
 

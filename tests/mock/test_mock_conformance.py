@@ -1,4 +1,4 @@
-"""What the mock answers is what the OpenAPI document says, no more and no less; the document itself."""
+"""What the mock answers is what the OpenAPI document says, no more and no less."""
 
 import dataclasses
 import importlib.resources

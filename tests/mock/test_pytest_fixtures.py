@@ -1,6 +1,5 @@
 """The pytest fixtures of the wheel, as a user's test suite has them."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -14,15 +13,6 @@ def test_the_server_has_200_users_with_messages(backread_server):
     world = backread_server.world
     assert (world.seed, world.total_users, world.messages_per_user) == (7, 200, (0, 120))
     assert backread_server.url.startswith("http://127.0.0.1:")
-
-
-def test_backread_client_fixtures_reach_backread_server(
-    backread_server, backread_client, backread_async_client
-):
-    before = backread_server.counts()["user"]
-    assert backread_client.users.get(42).id == 42
-    assert asyncio.run(backread_async_client.users.get(42)).id == 42
-    assert backread_server.counts()["user"] == before + 2
 
 
 def test_fixtures_need_no_setup(pytester):

@@ -30,7 +30,7 @@ from backread import (
 from backread.testing import Lane, MockServer, World
 from helpers.api_rows import ids, paged, users
 from helpers.python_process import check_silent, run
-from helpers.shard_rows import expected, keys
+from helpers.shards import expected, keys
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from backread import Client, IncompleteError, join_reports, plan
 from backread.testing import Dialect, Lane, MockServer, World
 from helpers.api_rows import ids, paged, user, users
 from helpers.scripted_server import answer
-from helpers.shard_rows import expected, keys
+from helpers.shards import expected, keys
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Reads through nginx and HAProxy: limits, upstreams that are down, closed connections, a refused tunnel."""
+"""Reads through nginx and HAProxy: limits, outages, closed connections, a refused tunnel."""
 
 from pathlib import Path
 from typing import Any

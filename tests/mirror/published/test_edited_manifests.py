@@ -11,8 +11,8 @@ pytest.importorskip("pyarrow")
 
 from backread import Client, LandingError, Mirror, MirrorError, landing, plan
 from backread.testing import MockServer
-from helpers.landed_run import land
 from helpers.mirrors import sync
+from helpers.shards import land
 
 NAMES = ["../users.parquet", "/etc/passwd", "a/b.1.parquet", "users.1.parquet\n", "", 7, None]
 

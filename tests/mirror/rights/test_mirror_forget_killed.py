@@ -23,8 +23,8 @@ from backread.testing import MockServer, World
 from helpers import CHILDREN
 from helpers.command_line import posix_only
 from helpers.file_traces import traces
-from helpers.landed_run import land
 from helpers.mirrors import rows, sync
+from helpers.shards import land
 
 pytestmark = posix_only
 

@@ -171,22 +171,6 @@ def test_pseudonyms_join_and_are_computed_as_documented(tmp_path, service, key):
     assert rows(mirror, "SELECT body FROM messages WHERE id = 1") == [(MESSAGES[0]["body"],)]
 
 
-def test_another_key_gives_other_pseudonyms(tmp_path, service, key):
-    other = key_file(tmp_path, OTHER_KEY, "other")
-    names = []
-    for each in (key, other):
-        mirror = Mirror(tmp_path / f"of-{each.stem}", pseudonymise=each)
-        sync(mirror, service)
-        names += rows(mirror, "SELECT name FROM users")
-    assert names[0] != names[1]
-
-
-def test_without_a_choice_nothing_changes(tmp_path, service):
-    mirror = Mirror(tmp_path / "chats")
-    sync(mirror, service)
-    assert rows(mirror, "SELECT name FROM users") == [(PERSON["name"],)]
-
-
 def test_a_sync_that_changes_nothing_writes_nothing(tmp_path, server, key):
     mirror = Mirror(tmp_path / "chats", pseudonymise=key, redact=True)
     sync(mirror, server)

@@ -225,9 +225,3 @@ def test_missing_duckdb_says_what_to_install(mirror, server, monkeypatch):
     with pytest.raises(MirrorError, match=r'pip install "backread\[mirror\]"'):
         sync(mirror, server)
     assert not mirror.folder.exists()
-
-
-def test_mirror_says_where_it_is(tmp_path):
-    mirror = Mirror(os.fspath(tmp_path))
-    assert repr(mirror) == f"<Mirror {str(tmp_path)!r}: nothing published>"
-    assert mirror.folder == tmp_path
