@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use backread_clock::Clock;
 
-// 0001-01-01T00:00:00Z, the first that Python can represent, and the last that jiff can:
+// The first instant with a year of four digits, 0001-01-01T00:00:00Z, and the last that jiff represents:
 // 9999-12-30T22:00:00.999999Z.
 const EARLIEST: i64 = -62_135_596_800_000_000;
 const LATEST: i64 = 253_402_207_200_999_999;

@@ -260,6 +260,8 @@ _ISO_8601 = re.compile(
     r" *([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{1,9}))?"
     r"(?:[Zz]|([+-])([0-9]{2}):?([0-9]{2})?)? *"
 )
+# Later ones are odd values.
+_LAST = datetime(9999, 12, 30, 22, 0, 0, 999_999, UTC)
 
 
 def moment(value: Any) -> datetime:
@@ -282,9 +284,12 @@ def moment(value: Any) -> datetime:
         offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
         if int(minutes or 0) > 59:
             raise _FaultError
-        return local - offset if sign != "-" else local + offset
+        instant = local - offset if sign != "-" else local + offset
     except (ValueError, OverflowError):
         raise _FaultError from None
+    if instant > _LAST:
+        raise _FaultError
+    return instant
 
 
 def _repaired(value: Any) -> Any:
