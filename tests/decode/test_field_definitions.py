@@ -1,5 +1,8 @@
 """The fields of the API are listed once: what Python derives from them or repeats agrees."""
 
+import subprocess
+import sys
+import textwrap
 from dataclasses import fields
 from datetime import datetime
 from typing import Any, get_type_hints
@@ -8,12 +11,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-import subprocess
-import sys
-import textwrap
-
 import pyarrow as pa
-import pytest
 
 from backread import typed_dicts
 from backread._backread import messages_table, users_table

@@ -1,4 +1,4 @@
-"""What strangers may write into names, messages and addresses, for the tests of what is drawn."""
+"""What strangers may write into names and messages, and the users and messages of `browse`."""
 
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""The mock asked by hand, and the fields that the interface shows."""
+"""The mock and its admin interface asked by hand, and the fields that the interface shows."""
 
 import contextlib
 import http.client
