@@ -78,7 +78,7 @@ lint-rust: $(STAMPS)/venv $(CARGO_DENY)
 	cargo fmt --check
 	cargo clippy --locked --profile ci --workspace --all-targets -- -D warnings
 	cargo check --locked --profile ci --package backread-core --no-default-features
-	$(CARGO_DENY) --all-features --locked check bans licenses sources
+	$(CARGO_DENY) --workspace --locked check bans licenses sources
 
 lint-python: $(STAMPS)/tools
 	$(BIN)/ruff check $(PYTHON_PATHS)
@@ -167,7 +167,7 @@ notebook: $(STAMPS)/wheel $(STAMPS)/tools
 	$(BIN)/python tools/execute_notebook.py examples/notebook/chats.ipynb
 
 audit: $(CARGO_DENY) $(STAMPS)/audit
-	$(CARGO_DENY) --all-features --locked check advisories
+	$(CARGO_DENY) --workspace --locked check advisories
 	$(BIN)/python tools/audit_extras.py
 
 # What the release workflow does, for this machine alone; it needs no network once the crates and

@@ -24,7 +24,7 @@ COLLECTED = re.compile(r"Collected\s*:\s*(\d+)")
 
 def build() -> Path:
     """The path of the program, built as a release is."""
-    command = ["cargo", "bench", "--locked", "--no-default-features", "--no-run"]
+    command = ["cargo", "bench", "--locked", "--package", "backread-core", "--no-run"]
     command += ["--bench", "decode-counted", "--message-format", "json"]
     built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     messages = map(json.loads, built.stdout.splitlines())

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 MANIFEST = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
 LOCK = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))
-VERSION = MANIFEST["package"]["version"]
+VERSION = MANIFEST["workspace"]["package"]["version"]
 TARGETS = {
     r"manylinux_.*_x86_64": "x86_64-unknown-linux-gnu",
     r"manylinux_.*_aarch64": "aarch64-unknown-linux-gnu",
@@ -124,6 +124,8 @@ def check_sbom(name: str, bom: dict, target: str) -> int:
         fail(f"the SBOM of {name} is not of backread {VERSION}")
     sums = {}
     for each in bom["components"]:
+        if each["name"].startswith("backread-"):
+            continue
         sums[each["name"], each["version"]] = each["hashes"][0]["content"]
     locked = {(each["name"], each["version"]): each.get("checksum") for each in LOCK["package"]}
     if strange := [crate for crate, content in sums.items() if locked.get(crate) != content]:
@@ -140,7 +142,7 @@ def linked(target: str) -> set[Crate]:
         *("--format", "{p}", "--target", target),
     )
     crates = {(line.split()[0], line.split()[1].removeprefix("v")) for line in tree.splitlines()}
-    return crates - {("backread", VERSION)}
+    return {crate for crate in crates if not crate[0].startswith("backread")}
 
 
 def audit_linux(path: Path, platform: str) -> str:
@@ -175,7 +177,7 @@ def check_sdist(path: Path, wheel: Path, work: Path) -> None:
     # compiled once.
     os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
     run(
-        *(BIN / "maturin", "build", "--locked", "--offline", "--profile", "local"),
+        *(BIN / "maturin", "build", "--locked", "--offline", "--profile", "ci"),
         *("--interpreter", sys.executable, "--out", work / "wheel"),
         cwd=work / top,
     )

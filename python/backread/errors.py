@@ -201,8 +201,7 @@ class RateLimitError(StatusError):
     """429: too many requests.
 
     ``retry_after`` is the wait that the service requested, in seconds from the response (from
-    ``Retry-After``, RFC 9110 10.2.3, ``X-RateLimit-Reset`` or ``RateLimit``); ``None`` if it sent
-    none of them.
+    ``Retry-After``, RFC 9110 10.2.3, or ``X-RateLimit-Reset``); ``None`` if it sent neither.
     """
 
     retry_after: float | None
