@@ -105,7 +105,7 @@ test-rust: $(STAMPS)/venv
 
 # Four workers, because tests also wait.
 test-python: $(STAMPS)/ci $(STAMPS)/tools
-	$(BIN)/python -m pytest --numprocesses 4 --max-worker-restart 0 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 test-wheel: $(STAMPS)/ci
 	$(BIN)/python tools/check_wheel.py $(CI_WHEELS)
@@ -134,33 +134,33 @@ PACKAGES_warehouses := services
 $(INTEGRATIONS:%=test-%): test-%: $(CI_WHEELS)/stamp
 	$(if $(PACKAGES_$*),$(BIN)/python tools/find_packages.py $(PACKAGES_$*))
 	$(BIN)/python tools/run_integration.py $* $(CI_WHEELS)
-$(LONG_INTEGRATIONS:%=test-long-%): test-long-%: $(CI_WHEELS)/stamp
+$(LONG_INTEGRATIONS:%=test-long-%): test-long-%: $(WHEELS)/stamp
 	$(if $(PACKAGES_$*),$(BIN)/python tools/find_packages.py $(PACKAGES_$*))
-	$(BIN)/python tools/run_integration.py $* $(CI_WHEELS) -m long
+	$(BIN)/python tools/run_integration.py $* $(WHEELS) -m long
 
 test-browser test-long-browser: target/site/index.html
 target/site/index.html: $(shell find docs -type f) zensical.toml
 	@$(MAKE) --no-print-directory docs
 
-test-extras: $(CI_WHEELS)/stamp
-	$(BIN)/python tools/resolve_extras.py $(CI_WHEELS)
+test-extras: $(WHEELS)/stamp
+	$(BIN)/python tools/resolve_extras.py $(WHEELS)
 
-# All that takes too long for each change. WALKS=1000000 make test-long walks longer, and
+# All that takes too long for each change, with the release build. WALKS=1000000 make test-long walks longer, and
 # SOAK_REQUESTS=10000000 soaks longer.
 WALKS ?= 210000
 SOAK_REQUESTS ?= 1000000
 test-long: $(STAMPS)/tools
-	$(BIN)/python tools/run_steps.py test-long-walks test-build test-long-python test-long-soak \
+	$(BIN)/python tools/run_steps.py test-long-walks build test-long-python test-long-soak \
 		$(LONG_INTEGRATIONS:%=test-long-%) test-extras sanitize
 
 test-long-walks: $(STAMPS)/venv
 	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --package backread-core --lib \
 		walk::tests::always -- --nocapture
 
-test-long-python: $(STAMPS)/ci $(STAMPS)/tools
+test-long-python: $(STAMPS)/wheel $(STAMPS)/tools
 	$(BIN)/python -m pytest -m long
 
-test-long-soak: $(STAMPS)/ci $(STAMPS)/tools
+test-long-soak: $(STAMPS)/wheel $(STAMPS)/tools
 	$(BIN)/python tests/soak.py $(SOAK_REQUESTS)
 
 notebook: $(STAMPS)/wheel $(STAMPS)/tools
@@ -195,7 +195,7 @@ fuzz:
 # interface to Python under memcheck, where each object has memory of its own. CPython itself and libc
 # have findings there, so those count that have a frame of ours.
 MEMCHECK := valgrind --quiet --leak-check=no --num-callers=40 --log-file=target/memcheck.log
-sanitize: $(STAMPS)/ci $(STAMPS)/tools
+sanitize: $(STAMPS)/wheel $(STAMPS)/tools
 	@valgrind --version >/dev/null 2>&1 || { echo "valgrind is missing; Debian: apt install valgrind" >&2; exit 1; }
 	RUSTFLAGS=-Zsanitizer=address RUSTC_BOOTSTRAP=1 cargo test --locked --workspace --exclude backread --lib \
 		--target $$(rustc -vV | sed -n 's/^host: //p') --target-dir $(BUILT)/sanitized

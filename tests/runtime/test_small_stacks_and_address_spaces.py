@@ -65,6 +65,8 @@ print(len(done))
 """
 
 
+# A build without optimisation needs more: make test-long installs the release build.
+@pytest.mark.long
 @pytest.mark.parametrize("call", ["get", "all", "probe", "await"])
 def test_a_call_needs_no_more_stack_than_musl_gives_a_thread(call):
     run = subprocess.run(

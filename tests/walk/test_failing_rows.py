@@ -141,6 +141,7 @@ def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted)
     assert read.report.requests == len(server.requests) < 30
 
 
+@pytest.mark.long
 def test_a_service_that_asks_for_patience_meanwhile_is_given_it(face, scripted):
     searching = itertools.count()
     whole = failing(KINDS["users"], "users", lambda page: 120 in page)

@@ -49,6 +49,7 @@ def test_what_was_read_is_published_and_the_next_sync_continues_the_run(mirror):
     assert [state for _, state, _ in rows(mirror, STATES)] == ["finished", "finished"]
 
 
+@pytest.mark.long
 def test_nights_of_a_small_budget_add_up_to_one_run(tmp_path):
     technical = "first_seen_at, last_seen_at, changed_at"
     content = f"SELECT COLUMNS(* EXCLUDE ({technical})) FROM {{}} ORDER BY ALL"

@@ -15,7 +15,7 @@ import duckdb
 
 from backread.mirror import Mirror
 
-USERS = 5_000
+USERS = 1_000
 # One page of users each 99, one request a user, and one in a hundred for what may go wrong.
 MOST = (USERS / 99 + USERS) * 1.01
 
