@@ -21,7 +21,7 @@ mod tally;
 mod ties;
 
 use super::*;
-use crate::api::Resource;
+use crate::api::{Natural, Resource};
 use crate::client::Read;
 use crate::decode::json::Text;
 use crate::decode::page::Page;
@@ -118,12 +118,20 @@ fn walk_while(
     (given, report, requests)
 }
 
-/// Walks with one request at a time; returns the ids and the report.
+/// Walks over users with one request at a time; returns the ids and the report.
 fn drive(
+    settings: WalkSettings,
+    answer: impl FnMut(u64, Limit) -> Read<Page>,
+) -> (Vec<i64>, WalkReport) {
+    drive_list(List::Users, settings, answer)
+}
+
+fn drive_list(
+    list: List,
     settings: WalkSettings,
     mut answer: impl FnMut(u64, Limit) -> Read<Page>,
 ) -> (Vec<i64>, WalkReport) {
-    let mut sweep = Sweep::new(List::Users, settings, Timestamp::now());
+    let mut sweep = Sweep::new(list, settings, Timestamp::now());
     let mut given = Vec::new();
     let mut requests = VecDeque::new();
     loop {
@@ -304,6 +312,29 @@ fn a_row_that_moved_to_the_front_unread_is_found_there() {
     assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), 300);
     assert_eq!(report.certificate, Certificate::Linked);
     assert_eq!(report.evidence.proving_requests, 1);
+}
+
+#[test]
+fn messages_whose_total_fell_are_not_counted_even_if_it_rose_again() {
+    let mut list = Simulated::new(250);
+    let mut responses = 0;
+    let messages = List::Messages {
+        user_id: Natural::new("user_id", 42).unwrap(),
+    };
+    let (given, report) = drive_list(messages, WalkSettings::WHOLE, |offset, limit| {
+        let answer = list.answer(offset, limit);
+        responses += 1;
+        match responses {
+            1 => drop(list.ids.remove(50)),
+            2 => list.ids.insert(0, 1000),
+            _ => {}
+        }
+        answer
+    });
+    // As many rows are held as the last total counts, and one of those is not held.
+    assert_eq!((given.len(), report.total_last), (250, Some(250)));
+    assert!(!given.contains(&1000));
+    assert_eq!(report.certificate, Certificate::Linked);
 }
 
 #[test]
