@@ -597,4 +597,4 @@ def reveal(items: list[Any]) -> None:
     """Shows the dicts in a list to the garbage collector, if ``next_items`` hid them from it."""
 
 def redacted(text: str, secret: str) -> str:
-    """The text with the secret redacted, also in base64 or with escapes."""
+    """The text with the secret redacted, also in lower case or with escapes."""

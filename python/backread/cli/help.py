@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from backread.cli.color import ink_for
 from backread.cli.examples import EXAMPLES
-from backread.cli.usage import choices_of, nearest
+from backread.cli.usage import NO_MORE, choices_of, nearest
 
 __all__ = ["CONNECTION", "WIDEST", "HelpCommand", "HelpGroup", "connection_help"]
 
@@ -33,6 +33,13 @@ Parameter = Any
 
 class HelpCommand(TyperCommand):
     """A command with our help."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Reads the command line; says what to do instead of a command that does not exist."""
+        command = " ".join([ctx.command_path, *args[:1]])
+        if command in NO_MORE:
+            ctx.fail(f"there is no command {command}: {NO_MORE[command]}")
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Context) -> list[str]:
         """``[OPTIONS] FOLDER [TABLE]``."""

@@ -100,6 +100,10 @@ def format_of(given: Format | None, output: Path | None) -> Format:
         given = Format.JSON
     suffix = "" if output is None else output.suffix.lower()
     meant = SUFFIXES.get(suffix)
+    if given is None and suffix == ".delta":
+        from backread.mirror.export.target import NO_DELTA
+
+        raise UnusableArgumentError(f"--output: {NO_DELTA}")
     if given is None and suffix in FOREIGN:
         raise UnusableArgumentError(
             f"backread does not write {suffix} files; name --output with one of "

@@ -10,7 +10,7 @@ from typing import Any
 
 from backread._client.arguments import LARGEST
 
-__all__ = ["choices_of", "in_options", "nearest", "usage_text"]
+__all__ = ["NO_MORE", "choices_of", "in_options", "nearest", "usage_text"]
 
 EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
 WITHOUT_VALUE = re.compile(r"Option '?(?P<option>--?[\w-]+)'? requires an argument")
@@ -92,7 +92,7 @@ def _unknown_option(error: Any) -> str:
 
 def _refused(error: Any, parameter: Any) -> str:
     if choices := choices_of(parameter):
-        if _input(error) == "delta":
+        if (_input(error) or "").lower() == "delta":
             from backread.mirror.export.target import NO_DELTA
 
             return NO_DELTA
