@@ -68,7 +68,7 @@ optimised: $(OPTIMISED)/stamp
 
 develop: $(STAMPS)/tools
 	@rm -f $(STAMPS)/wheel $(STAMPS)/ci
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --extras cli,mirror
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --no-default-features --extras cli,mirror
 
 lint: lint-rust lint-python lint-types
 
@@ -76,7 +76,7 @@ lint-rust: $(STAMPS)/venv $(CARGO_DENY)
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 	cargo fmt --check
-	cargo clippy --locked --profile ci --workspace --all-targets -- -D warnings
+	cargo clippy --locked --profile ci --workspace --all-targets --no-default-features -- -D warnings
 	cargo check --locked --profile ci --package backread-core --no-default-features
 	$(CARGO_DENY) --workspace --locked check bans licenses sources
 
@@ -300,7 +300,7 @@ $(OPTIMISED)/stamp: $(STAMPS)/maturin $(SOURCES) tools/train_build.py constraint
 # For tests: compiles in a third of the time of a release build.
 $(CI_WHEELS)/stamp: $(STAMPS)/maturin $(SOURCES)
 	@mkdir -p $(CI_WHEELS) && rm -f $(CI_WHEELS)/backread-*.whl
-	$(BIN)/maturin build --profile ci --locked --interpreter $(BIN)/python --out $(CI_WHEELS)
+	$(BIN)/maturin build --profile ci --no-default-features --locked --interpreter $(BIN)/python --out $(CI_WHEELS)
 	@touch $@
 
 # One of the two is installed, the last one made.
