@@ -113,13 +113,13 @@ UNASKED: dict[str, Callable[[], Iterable[bytes]]] = {
 
 MEGABYTES = 1_000_000
 ABOVE_THE_LIMIT = 32
-"""How many MB a read may take besides the limit."""
+"""How many MB a read may take in addition to the limit."""
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc says what memory was taken")
 
 
 def refused(scripted: Any, bomb: Any, read: str, limit: int, face: str = "sync") -> str:
-    """The error of a read in a process of its own; its memory is checked."""
+    """The error of a read in a separate process, whose memory is checked."""
 
     def service(request: Any) -> Any:
         first = request.path == "/external/users/1"
