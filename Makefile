@@ -68,7 +68,7 @@ optimised: $(OPTIMISED)/stamp
 
 develop: $(STAMPS)/tools
 	@rm -f $(STAMPS)/wheel $(STAMPS)/ci
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --no-default-features --extras cli,mirror
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --extras cli,mirror
 
 lint: lint-rust lint-python lint-types
 
@@ -76,7 +76,7 @@ lint-rust: $(STAMPS)/venv $(CARGO_DENY)
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 	cargo fmt --check
-	cargo clippy --locked --profile ci --workspace --all-targets --no-default-features -- -D warnings
+	cargo clippy --locked --profile ci --workspace --all-targets -- -D warnings
 	cargo check --locked --profile ci --package backread-core --no-default-features
 	$(CARGO_DENY) --workspace --locked check bans licenses sources
 
@@ -283,7 +283,7 @@ target/speed-peers/stamp: benches/peers/speed/peers.txt
 
 $(WHEELS)/stamp: $(STAMPS)/maturin $(SOURCES)
 	@mkdir -p $(WHEELS) && rm -f $(WHEELS)/backread-*.whl
-	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(WHEELS)
+	$(BIN)/maturin build --release --features jemalloc --locked --interpreter $(BIN)/python --out $(WHEELS)
 	@touch $@
 
 # As the release workflow builds it for Linux with glibc on x86-64: what tools/train_build.py runs
@@ -293,14 +293,14 @@ $(OPTIMISED)/stamp: $(STAMPS)/maturin $(SOURCES) tools/train_build.py constraint
 	@PATH="/usr/lib/llvm-$(LLVM)/bin:$$PATH" llvm-profdata --version 2>/dev/null | grep --quiet 'LLVM version $(LLVM)' || test -e "$$(dirname "$$(rustc --print target-libdir)")/bin/llvm-profdata" || \
 		{ echo "llvm-profdata is missing; run: rustup component add llvm-tools; Debian: apt install llvm-$(LLVM)" >&2; exit 1; }
 	@mkdir -p $(OPTIMISED) && rm -f $(OPTIMISED)/backread-*.whl
-	PATH="/usr/lib/llvm-$(LLVM)/bin:$$PATH" PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin build --release --pgo --locked \
+	PATH="/usr/lib/llvm-$(LLVM)/bin:$$PATH" PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin build --release --pgo --features jemalloc --locked \
 		--interpreter $(BIN)/python --target-dir $(BUILT)/optimised --out $(OPTIMISED)
 	@touch $@
 
 # For tests: compiles in a third of the time of a release build.
 $(CI_WHEELS)/stamp: $(STAMPS)/maturin $(SOURCES)
 	@mkdir -p $(CI_WHEELS) && rm -f $(CI_WHEELS)/backread-*.whl
-	$(BIN)/maturin build --profile ci --no-default-features --locked --interpreter $(BIN)/python --out $(CI_WHEELS)
+	$(BIN)/maturin build --profile ci --locked --interpreter $(BIN)/python --out $(CI_WHEELS)
 	@touch $@
 
 # One of the two is installed, the last one made.

@@ -178,7 +178,6 @@ def check_sdist(path: Path, wheel: Path, work: Path) -> None:
     os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
     run(
         *(BIN / "maturin", "build", "--locked", "--offline", "--profile", "ci"),
-        "--no-default-features",
         *("--interpreter", sys.executable, "--out", work / "wheel"),
         cwd=work / top,
     )
