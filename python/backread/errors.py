@@ -253,7 +253,7 @@ class IncompleteError(BackreadError):
 
 
 class IncompleteWarning(UserWarning):
-    """A walk over many users' messages skipped lists that could not be read."""
+    """A walk over many users' messages skipped lists, or users, that could not be read."""
 
 
 class MirrorError(BackreadError):

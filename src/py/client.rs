@@ -21,10 +21,10 @@ use backread_core::client::Client;
 use backread_core::config::Settings;
 use backread_core::page_digest::DigestKey;
 use backread_core::probe::ProbeSettings;
-use backread_core::walk::Walk;
 use backread_core::walk::all_messages::all_messages;
 use backread_core::walk::crawl::Users;
 use backread_core::walk::shard_users::{ShardUsers, shard_users};
+use backread_core::walk::{Walk, WalkSettings};
 
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {
@@ -161,14 +161,19 @@ impl NativeClient {
         self.page(py, list, offset, limit, as_dict, blocking)
     }
 
+    #[pyo3(signature = (strict, page_size, max_items, ends_unread=false))]
     fn walk_users(
         &self,
         py: Python<'_>,
         strict: bool,
         page_size: Whole<'_>,
         max_items: Option<Whole<'_>>,
+        ends_unread: bool,
     ) -> PyResult<NativeWalk> {
-        let settings = walk_settings(py, strict, page_size, max_items)?;
+        let settings = WalkSettings {
+            ends_unread,
+            ..walk_settings(py, strict, page_size, max_items)?
+        };
         let observer = self.observer(py, "users.list")?;
         let walk = Walk::new(observer.client(&self.client), List::Users, settings);
         Ok(NativeWalk::new(walk, Resource::Users, observer))

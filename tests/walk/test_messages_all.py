@@ -1,6 +1,7 @@
 """``messages.all``: every user's messages, lists read side by side, and one report over them."""
 
 from collections import Counter
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,8 +13,11 @@ from backread import (
     NotFoundError,
     PermissionDeniedError,
 )
+from backread.testing import Fault
 from helpers.api_rows import envelope, ids, message, paged, user, users
 from helpers.scripted_server import Request, answer
+
+SECONDS = 20
 
 
 class Service:
@@ -52,6 +56,47 @@ class Service:
 
 def pairs(messages: list[Any]) -> Counter[tuple[int, int]]:
     return Counter((one.user_id, one.id) for one in messages)
+
+
+def test_they_come_in_the_order_of_the_users_and_of_each_list(each_face, backread_mock):
+    backread_mock.on("messages").fail(Fault.latency(3), p=0.5)
+    client = each_face.client(backread_mock)
+    listed = [user.id for user in each_face.collect(client.users.list())]
+    in_order = [
+        (user_id, one.id)
+        for user_id in listed
+        for one in each_face.collect(client.messages.list(user_id))
+    ]
+    read = each_face.collect(client.messages.all())
+    assert [(one.user_id, one.id) for one in read] == in_order
+    first = each_face.collect(client.messages.all(max_items=10))
+    assert [(one.user_id, one.id) for one in first] == in_order[:10]
+    given = listed[5::-1]
+    read = each_face.collect(client.messages.all(users=[*given, given[0]]))
+    assert list(dict.fromkeys(one.user_id for one in read)) == [
+        user_id for user_id in given if user_id in {user for user, _ in in_order}
+    ]
+
+
+def test_lists_that_wait_for_a_slow_one_take_bounded_memory(face, scripted):
+    large, full = "x" * 2_000_000, 18
+    asked: set[str] = set()
+    enough = Event()
+
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged(users(40))(request)
+        asked.add(request.path)
+        if len(asked) >= full:
+            enough.set()
+        if request.path == "/external/users/1/messages":
+            assert enough.wait(SECONDS)
+            asked.add("not more while they wait")
+            assert len(asked) < 2 * full
+        return paged([message(1, body=large)], key="messages")(request)
+
+    read = face.collect(face.client(scripted(service), max_concurrency=8).messages.all())
+    assert [one.user_id for one in read] == list(range(1, 41))
 
 
 def test_every_message_of_the_mock_once(each_face, backread_server):

@@ -353,16 +353,25 @@ NAMED = 20
 WITHOUT_ID = re.compile(r"(\d+) users have no usable id, so their messages cannot be requested$")
 
 
+REFUSED = re.compile(r"the list of users: .*?(the service refuses offsets above \d+)")
+
+
 def warn_of_unread(report: WalkReport) -> None:
-    """Warns if the finished walk skipped lists that could not be read.
+    """Warns if the finished walk skipped lists, or users, that could not be read.
 
     The native module calls it at the end of an Arrow stream.
     """
+    from backread.errors import IncompleteWarning
+
+    if refused := users_refused(report.reason):
+        warnings.warn(
+            f"{refused}. To raise IncompleteError instead, use strict=True",
+            IncompleteWarning,
+            stacklevel=4,
+        )
     unread = report.unread_users
     if not unread:
         return
-    from backread.errors import IncompleteWarning
-
     shown = ", ".join(map(str, unread[:NAMED]))
     more = f" and {len(unread) - NAMED} more" if len(unread) > NAMED else ""
     lists = "1 list" if len(unread) == 1 else f"{len(unread)} lists"
@@ -377,6 +386,12 @@ def warn_of_unread(report: WalkReport) -> None:
 def stopped_by_caller(report: WalkReport) -> bool:
     """Whether ``max_items`` ended the walk; the report says so in its reason alone."""
     return (report.reason or "").startswith("stopped after max_items=")
+
+
+def users_refused(reason: str | None) -> str:
+    """Says that the list of users ended before a page that can never be read, if it did."""
+    refused = REFUSED.search(reason or "")
+    return f"the list of users was not read to its end: {refused[1]}" if refused else ""
 
 
 def users_without_id(report: WalkReport) -> int:

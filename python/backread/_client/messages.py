@@ -168,8 +168,8 @@ class Messages(_BaseMessages):
     ) -> Listing:  # type: ignore[type-arg]
         """All messages of all users; the users' lists are read concurrently.
 
-        The messages of one user keep the order of their list; different users' messages come in no
-        particular order, and each `Message` has its ``user_id``. The report has the weakest
+        They come in the order of the list of users, or of ``users``, and those of one user in the
+        order of their list; each `Message` has its ``user_id``. The report has the weakest
         certificate of the lists, the number of lists by certificate, and the users whose list is
         uncertified.
 

@@ -115,8 +115,10 @@ class ServiceMovedError(Exception):
 class UnreadListsError(Exception):
     """The messages of some users could not be read; ``then`` says what to do."""
 
-    def __init__(self, users: Sequence[int], users_without_id: int, then: str) -> None:
-        parts = []
+    def __init__(
+        self, users: Sequence[int], users_without_id: int, refused: str, then: str
+    ) -> None:
+        parts = [refused] if refused else []
         if users:
             named = ", ".join(map(str, users[:NAMED]))
             more = f" and {len(users) - NAMED} more" if len(users) > NAMED else ""

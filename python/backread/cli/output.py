@@ -170,7 +170,7 @@ def _say_what_is_missing(listing: Listing[Any], as_sent: int = 0) -> None:
 
     ``as_sent`` rows without an integer id were written as sent.
     """
-    from backread._client.listing import stopped_by_caller, users_without_id
+    from backread._client.listing import stopped_by_caller, users_refused, users_without_id
 
     report = listing.report
     nameless = users_without_id(report)
@@ -178,11 +178,12 @@ def _say_what_is_missing(listing: Listing[Any], as_sent: int = 0) -> None:
     if left_out > 0:
         rows = "1 row is" if left_out == 1 else f"{left_out:,} rows are"
         say(f"{rows} left out: {report.reason}")
-    if report.unread_users or nameless:
+    refused = users_refused(report.reason)
+    if report.unread_users or nameless or refused:
         then = "all other lists were read"
         if report.unread_users:
             then += "; try again later"
-        raise UnreadListsError(report.unread_users, nameless, then)
+        raise UnreadListsError(report.unread_users, nameless, refused, then)
     if left_out <= 0 and report.certificate == "uncertified" and not stopped_by_caller(report):
         say(f"the list is not proved complete: {report.reason}")
 

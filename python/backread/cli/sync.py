@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backread._client.arguments import LARGEST
+from backread._client.listing import users_refused
 from backread._display.words import amount, odd_values
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
@@ -198,11 +199,13 @@ def sync(
         sys.stdout.write(json.dumps(done.to_dict()) + "\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in wrapped(summary(done), sys.stdout))
-    if done.unread_users or done.users_without_id:
-        table = "lists" if done.unread_users else "rejects"
+    refused = users_refused(f"the list of users: {done.certificate_reason}")
+    if done.unread_users or done.users_without_id or refused:
+        table = "lists" if done.unread_users else "rejects" if done.users_without_id else "runs"
         raise UnreadListsError(
             done.unread_users,
             done.users_without_id,
+            refused,
             f"the table {table} of {folder} says why, and the next sync tries again",
         )
 

@@ -135,7 +135,8 @@ def plan(
 ) -> Plan[Any]:
     """Reads the list of users, and splits the reading of ``resource`` into shards.
 
-    A plan covers the users listed while it is made; later ones are in the next plan. Users that
+    A plan covers the users listed while it is made; later ones are in the next plan. If one page of
+    the list can never be read, the plan covers the users before it, and is uncertified. Users that
     disappear before their shard is read are counted in its report.
 
     Args:
@@ -205,7 +206,7 @@ def plan(
 
 def listed_users(client: Client, strict: bool) -> tuple[list[tuple[int, int]], WalkReport]:
     """The list of users: position and id of each one with a usable id."""
-    walk = client._native.walk_users(strict, PAGE_SIZE, None)
+    walk = client._native.walk_users(strict, PAGE_SIZE, None, ends_unread=True)
     ids: list[int | None] = []
     try:
         while (some := walk.next_ids(True)) is not None:

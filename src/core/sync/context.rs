@@ -16,6 +16,7 @@ use crate::walk::unread::UnreadLists;
 /// Every page has a checkpoint.
 pub const RESUMABLE: WalkSettings = WalkSettings {
     checkpoints: true,
+    ends_unread: true,
     ..WalkSettings::WHOLE
 };
 /// What all parts of the reading share.

@@ -19,7 +19,7 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::list_state::{Hints, ListedUser, requestable_id};
 use crate::prefetch::{Mapped, Outlet, Sink};
-use crate::report::WalkReport;
+use crate::report::{Certificate, WalkReport};
 use crate::walk::crawl::MOST_SIDE_BY_SIDE;
 use crate::walk::unread::UnreadLists;
 use crate::walk::{SharedReport, WalkedPage, sweep_from};
@@ -164,7 +164,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     sweep_from(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
     let report = Box::new(report.get());
     // Users who moved to pages that were read before the interruption were shown in none.
-    if report.unreadable_rows > 0 || resumed {
+    if report.certificate == Certificate::Uncertified || resumed {
         context.plan(Plan::see_known);
     }
     context.outlet.put(Event::UsersEnded(report)).await;

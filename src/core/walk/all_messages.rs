@@ -12,6 +12,7 @@ use crate::prefetch::{Outlet, Prefetch, Sink};
 use crate::report::{Certificate, Counts, Evidence, WalkReport};
 use crate::timestamp::Timestamp;
 use crate::walk::crawl::{Event, Users, crawl_into};
+use crate::walk::in_turn::InTurn;
 use crate::walk::room::Room;
 use crate::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
@@ -27,7 +28,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
     let prefetch = Prefetch::with_room(PAGES_AHEAD, move |outlet| async move {
         let client = client.counted();
         let listed = matches!(users, Users::Listed);
-        let messages = Arc::new(Messages {
+        let messages = Messages {
             downtime: client.downtime(),
             report: shared,
             state: Mutex::new(State {
@@ -37,14 +38,16 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
             full: Notify::new(),
             outlet,
             waiting: Room::default(),
-            client,
-        });
+            client: client.clone(),
+        };
         messages.begin();
+        let in_turn = Arc::new(InTurn::new(messages, &users));
+        let messages = &in_turn.inner;
         let lists = WalkSettings {
             strict: false,
             ..settings
         };
-        let crawl = crawl_into(&messages.client, users, lists, Arc::clone(&messages));
+        let crawl = crawl_into(&client, users, lists, Arc::clone(&in_turn));
         let crawled = if settings.max_items == Some(0) {
             Ok(())
         } else {

@@ -57,6 +57,31 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The user whose list it is about.
+    pub fn list_of(&self) -> Option<i64> {
+        match self {
+            Self::Users(_) | Self::UsersEnded(_) => None,
+            Self::Messages(page) => page.user_id,
+            Self::ListEnded { user_id, .. }
+            | Self::ListUnread { user_id, .. }
+            | Self::UserGone { user_id, .. } => Some(*user_id),
+        }
+    }
+
+    pub fn ends_list(&self) -> bool {
+        self.list_of().is_some() && !matches!(self, Self::Messages(_))
+    }
+
+    /// How much JSON it keeps in memory, in bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Users(page) | Self::Messages(page) => page.size(),
+            _ => 0,
+        }
+    }
+}
+
 /// Puts the messages of `users` into a sink, and pauses while its reader is behind.
 pub async fn crawl_into(
     client: &Client,
@@ -128,7 +153,10 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
                 let report = SharedReport::new(WalkReport::not_read_yet());
                 let (client, budget) = (&self.client, &self.budget);
                 let pages = UserPages { sink, queue };
-                let whole = WalkSettings::WHOLE;
+                let whole = WalkSettings {
+                    ends_unread: true,
+                    ..WalkSettings::WHOLE
+                };
                 sweep_into(client, List::Users, whole, budget, &report, &pages).await?;
                 sink.put(Event::UsersEnded(Box::new(report.get()))).await;
             }

@@ -45,6 +45,30 @@ pub fn ends_search(error: &Error) -> bool {
     !(retried || fails_for_its_rows(error) || error.is_too_large() || says_past_end(error))
 }
 
+/// The longest page from an offset that can be read, if any is: shorter ones than `failing`, which
+/// fails as `fails` says.
+pub(super) async fn longest_read(
+    request: &mut PageRequest<'_>,
+    offset: u64,
+    mut failing: Limit,
+    fails: impl Fn(&Error) -> bool,
+) -> Result<Option<(Page, Limit)>, Error> {
+    // A single row first: it tells a row that fails from a service that does.
+    let (mut tried, mut longest) = (Limit::SMALLEST, None);
+    while tried < failing {
+        match request.send_once(offset, tried).await {
+            Ok(page) => longest = Some((page, tried)),
+            Err(error) if fails(&error) => failing = tried,
+            Err(error) => return Err(error),
+        }
+        let Some((_, readable)) = longest else {
+            break;
+        };
+        tried = readable.next().max(readable.midpoint(failing));
+    }
+    Ok(longest)
+}
+
 /// Looks for the row that fails a page: some eight requests for a page of 99, two to four if the
 /// service fails altogether.
 pub(super) async fn longest_page(
@@ -53,20 +77,7 @@ pub(super) async fn longest_page(
     failing: Limit,
     any_read: bool,
 ) -> Result<Found, Error> {
-    // A single row first: it tells a row that fails from a service that does.
-    let (mut tried, mut failing) = (Limit::SMALLEST, failing);
-    let mut longest = None;
-    while tried < failing {
-        match request.send_once(offset, tried).await {
-            Ok(page) => longest = Some((page, tried)),
-            Err(error) if ends_search(&error) => return Err(error),
-            Err(_) => failing = tried,
-        }
-        let Some((_, readable)) = longest else {
-            break;
-        };
-        tried = readable.next().max(readable.midpoint(failing));
-    }
+    let longest = longest_read(request, offset, failing, |error| !ends_search(error)).await?;
     let Some((page, limit)) = longest else {
         return Ok(match is_next_read(request, offset, any_read).await? {
             true => Found::RowFails,

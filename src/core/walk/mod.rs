@@ -5,6 +5,7 @@ pub mod all_messages;
 mod answered_length;
 pub mod crawl;
 pub mod failing_row;
+mod in_turn;
 pub mod page_request;
 pub mod room;
 mod row_order;
@@ -35,6 +36,7 @@ use smaller_pages::SmallerPages;
 pub use sweep::{
     Checkpoint, Fetch, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Response, Resume, Sweep,
 };
+use unread::is_never_read;
 
 /// Why a list is not certified if a response is older than its walk.
 const OLD_PAGES: &str = "a cache answered with pages from before the walk began (header Age)";
@@ -54,6 +56,8 @@ pub struct WalkSettings {
     pub concurrent_pages: usize,
     /// Whether pages carry a checkpoint that a later walk can resume from.
     pub checkpoints: bool,
+    /// Whether a page of users that can never be read ends the list, uncertified, and is no error.
+    pub ends_unread: bool,
 }
 
 impl WalkSettings {
@@ -64,6 +68,7 @@ impl WalkSettings {
         max_items: None,
         concurrent_pages: CONCURRENT_PAGES,
         checkpoints: false,
+        ends_unread: false,
     };
 }
 
@@ -196,6 +201,7 @@ pub async fn sweep_from(
     };
     // A caller of a list is told, and may ask for smaller pages; a sync would never get through.
     let pages = SmallerPages::new(settings.checkpoints);
+    let ends_unread = settings.ends_unread && list == List::Users;
     let mut sweep = match from {
         Start::Beginning => Sweep::new(list, settings, now()),
         Start::Resumed(resume) => Sweep::resumed(list, settings, *resume, now()),
@@ -210,6 +216,7 @@ pub async fn sweep_from(
         budget,
         downtime: client.downtime(),
         pages,
+        ends_unread,
     };
     let mut swept = sender.run(&mut sweep, report, sink).await;
     if matches!(swept, Ok(Swept::Unread)) {
@@ -221,9 +228,14 @@ pub async fn sweep_from(
     {
         swept = Err(error);
     }
-    if swept.is_err() {
+    if let Err(error) = &swept {
         sweep.note_short();
-        sweep.report.doubt("a request failed".to_owned());
+        if ends_unread && sweep.has_rows() && is_never_read(client, budget, error).await {
+            sweep.end_before(error);
+            swept = Ok(Swept::ToTheEnd);
+        } else {
+            sweep.report.doubt("a request failed".to_owned());
+        }
     }
     sweep.report.outage_seconds = sender.downtime.seconds();
     sweep.report.end(now());
@@ -251,6 +263,8 @@ struct Sender<'a> {
     budget: &'a Budget,
     downtime: Downtime,
     pages: SmallerPages,
+    /// A page that fails ends the list, so those before it are still taken.
+    ends_unread: bool,
 }
 
 impl Sender<'_> {
@@ -313,9 +327,11 @@ impl Sender<'_> {
                     sweep.take(request, Response::Refused(error));
                 }
                 // What was sent before the budget was spent is still taken.
-                Err(error) if error.is_budget_spent() => {
+                Err(error) if error.is_budget_spent() || self.ends_unread => {
                     sweep.report.requests += error.attempts.len() as u64;
-                    spent = Some(error);
+                    if spent.is_none() || error.is_budget_spent() {
+                        spent = Some(error);
+                    }
                 }
                 Err(error) => {
                     sweep.report.requests += error.attempts.len() as u64;

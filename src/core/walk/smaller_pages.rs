@@ -8,10 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::answered_length::AnsweredLength;
 use super::failing_row::{
-    Found, ends_search, fails_for_its_rows, is_next_read, longest_page, read_alone,
+    Found, ends_search, fails_for_its_rows, is_next_read, longest_page, longest_read, read_alone,
 };
 use super::page_request::PageRequest;
 use super::says_past_end;
+use super::unread::is_refusal;
 use crate::api::{Limit, List};
 use crate::budget::Budget;
 use crate::client::{Client, Read};
@@ -43,6 +44,10 @@ struct State {
     answered: AnsweredLength,
     /// The offsets of rows that fail the pages that they are part of, or seem to.
     failing: BTreeSet<u64>,
+    /// The total of the page that was read last.
+    total: Option<i64>,
+    /// The service refuses pages that go beyond this offset, although the total promises rows there.
+    refused_from: Option<u64>,
     /// Searches for such rows since a page was last read as requested.
     searches: u32,
     /// The error of the page that was searched last, and the end of what was to be skipped of it.
@@ -57,10 +62,13 @@ struct State {
 }
 
 impl State {
-    /// How many rows the page at this offset may have: none of those that seem to fail.
+    /// How many rows the page at this offset may have: none of those that seem to fail, or that the
+    /// service refuses.
     fn limit(&self, offset: u64, requested: Limit) -> Limit {
-        let failing = self.failing.range(offset..).next();
-        let before = failing.and_then(|failing| Limit::of((failing - offset).max(1)));
+        let failing = self.failing.range(offset..).next().copied();
+        let refused = self.refused_from.filter(|from| *from >= offset);
+        let end = failing.into_iter().chain(refused).min();
+        let before = end.and_then(|end| Limit::of((end - offset).max(1)));
         let bounds = [self.fitting, self.answered.most(), before];
         bounds.into_iter().flatten().fold(requested, Limit::min)
     }
@@ -165,6 +173,11 @@ impl SmallerPages {
                 let any_read = self.state().any_read;
                 let fit = any_read || next_fits(request, offset).await?;
                 (Unreadable::TooLarge, fit)
+            } else if self.is_refused_within(request.list, offset, &error) {
+                let longest = longest_read(request, offset, limit, is_refusal).await?;
+                let (page, limit) = longest.ok_or(error)?;
+                self.state().refused_from = Some(offset + u64::from(limit.get()));
+                return Ok((self.note_read(page), limit));
             } else if !self.may_be_for_its_rows(&error) {
                 return Err(error);
             } else if limit == Limit::SMALLEST {
@@ -247,8 +260,19 @@ impl SmallerPages {
         fails_for_its_rows(error) && (first || self.state().any_read)
     }
 
+    /// Whether the service refused a page of users that the total promises.
+    fn is_refused_within(&self, list: List, offset: u64, error: &Error) -> bool {
+        let promised = self
+            .state()
+            .total
+            .and_then(|total| u64::try_from(total).ok());
+        let within = offset > 0 && promised.is_some_and(|total| offset < total);
+        list == List::Users && within && is_refusal(error)
+    }
+
     fn note_read(&self, page: Page) -> Page {
         let mut state = self.state();
+        state.total = page.total;
         state.left_out = 0;
         state.any_read = true;
         page

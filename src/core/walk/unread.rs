@@ -73,6 +73,30 @@ impl UnreadLists {
     }
 }
 
+/// Whether the service refuses a page, and will again.
+pub fn is_refusal(error: &Error) -> bool {
+    let status = error.status();
+    status.is_some_and(|status| matches!(status, 400 | 402 | 404..=407 | 409..=428 | 430..=499))
+}
+
+/// Whether a page of users that failed can never be read, though the service answers others: the
+/// list ends before it.
+pub async fn is_never_read(client: &Client, budget: &Budget, error: &Error) -> bool {
+    match &error.kind {
+        ErrorKind::Decode { .. } => true,
+        ErrorKind::Status(failure) if failure.status < 500 => is_refusal(error),
+        ErrorKind::Status(_)
+        | ErrorKind::Timeout(_)
+        | ErrorKind::TruncatedBody(_)
+        | ErrorKind::ResponseTooLarge { .. } => {
+            let once = client.without_retries();
+            let first = once.page(List::Users, 0, Limit::SMALLEST, budget).await;
+            first.is_ok()
+        }
+        _ => false,
+    }
+}
+
 fn may_be_of_one_list(error: &Error) -> bool {
     match &error.kind {
         ErrorKind::Status(failure) => !OF_EVERY_LIST.contains(&failure.status),

@@ -2,6 +2,7 @@
 
 use super::{Stage, Sweep};
 use crate::api::List;
+use crate::error::Error;
 use crate::report::Certificate;
 use crate::walk::OLD_PAGES;
 
@@ -63,6 +64,26 @@ impl Sweep {
         let promised = self.totals.last.is_none_or(|total| total > end);
         let cut_off = promised && !self.cut && !self.paging.at_end() && !self.ends_linked();
         cut_off.then_some(end)
+    }
+
+    /// Whether rows were read, so that the list can end after them.
+    pub fn has_rows(&self) -> bool {
+        self.paging.end() > 0
+    }
+
+    /// The list ends before a page that can never be read.
+    pub fn end_before(&mut self, error: &Error) {
+        let reason = format!(
+            "{}; {}: {}",
+            self.shortfall(),
+            self.refuses_the_rest(),
+            error.without_content()
+        );
+        self.report.doubt(reason);
+    }
+
+    fn refuses_the_rest(&self) -> String {
+        format!("the service refuses offsets above {}", self.paging.end())
     }
 
     /// Records how many more rows the last total counts than are known.
@@ -185,10 +206,12 @@ impl Sweep {
         );
         let before_total = totals.last.is_some_and(|total| total > self.paging.end());
         doubts.add_if(!at_end && told && !totals.too_small && !linked, || {
-            if before_total {
-                "the rows end before the total does"
+            if before_total && self.list_end.was_refused() {
+                self.refuses_the_rest()
+            } else if before_total {
+                "the rows end before the total does".to_owned()
             } else {
-                "no page ended exactly at the total"
+                "no page ended exactly at the total".to_owned()
             }
         });
         doubts.add_if(

@@ -85,6 +85,7 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
         max_items: case.max_items,
         concurrent_pages: case.concurrent_pages,
         checkpoints: case.killed_after.is_some(),
+        ends_unread: false,
     };
     let walked = walk(&mut list, settings, case.killed_after, 20_000)?;
     let report = &walked.report;
