@@ -341,6 +341,7 @@ def test_ctrl_c_during_a_sync_says_that_it_can_go_on(backread, tmp_path):
     assert "Traceback" not in error
 
 
+@pytest.mark.long
 def test_the_commands_that_the_demo_names_can_be_typed(backread, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     opened: list[Path] = []

@@ -90,7 +90,7 @@ def test_commands_over_a_mirror_escape_hostile_texts(server, tmp_path):
     seen(server, tmp_path, "sync", NAME)
     for user_id in server.world.user_ids():
         assert f"user {user_id}" in seen(server, tmp_path, "show", NAME, user_id, "--no-pager")
-        seen(server, tmp_path, "show", NAME, user_id, "--format", "json")
+    seen(server, tmp_path, "show", NAME, user_id, "--format", "json")
     for shape in ("table", "csv", "json"):
         assert "red" in seen(server, tmp_path, "sql", NAME, "FROM messages", "--format", shape)
     assert "title" in seen(server, tmp_path, "search", NAME, "title")
@@ -102,6 +102,7 @@ def test_commands_over_a_mirror_escape_hostile_texts(server, tmp_path):
     assert "no user" in said
 
 
+@pytest.mark.long
 def test_demo_escapes_the_name_of_its_folder(server, tmp_path):
     assert "The mirror is in" in seen(server, tmp_path, "demo", NAME)
 

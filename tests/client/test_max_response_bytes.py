@@ -139,7 +139,7 @@ def refused(scripted: Any, bomb: Any, read: str, limit: int, face: str = "sync")
 
 
 @needs_linux
-@pytest.mark.parametrize("limit", [100_000, 64 * 2**20])
+@pytest.mark.parametrize("limit", [100_000, pytest.param(64 * 2**20, marks=pytest.mark.long)])
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_decompression_bomb_takes_at_most_max_response_bytes(scripted, bomb, limit):
     assert refused(scripted, BOMBS[bomb], "get", limit) == "ResponseTooLargeError"
