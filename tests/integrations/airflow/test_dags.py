@@ -7,6 +7,7 @@ from dag_files import extras_of, run_dag, states, value_of
 from held import messages_landed, messages_of, mirror_holds
 
 from backread import Mirror
+from helpers.refused_offsets import REFUSALS, WINDOW, Accounts
 from helpers.scripted_server import ScriptedServer, answer
 
 
@@ -137,6 +138,23 @@ def test_a_connection_without_a_host_cannot_redirect_the_secret(
     assert "has no host, so it may not set proxy; give it a host and a password" in shown
     assert lane.secret not in shown
     assert lane.calls().count == 0
+
+
+def test_a_sync_publishes_the_users_before_a_page_that_is_refused(run, connect, tmp_path):
+    with ScriptedServer(Accounts(REFUSALS["400"])) as server:
+        connect(server)
+        done = run("refused", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats/")')
+        certified = run(
+            "certified",
+            f"""
+            BackreadSyncOperator(
+                task_id="chats", mirror="{tmp_path}/chats/", require_certificate=True
+            )
+            """,
+        )
+    assert states(done) == {"chats": "success"}
+    assert value_of(done, "chats")["messages_stored"] == WINDOW
+    assert states(certified) == {"chats": "failed"}
 
 
 def test_the_hook_gives_clients_to_tasks(run, lane, connect):

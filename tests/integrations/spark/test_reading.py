@@ -17,6 +17,7 @@ from backread.testing import MockServer, World
 from conftest import SECRET, held, rows
 from helpers import expected_rows
 from helpers.api_rows import message, paged, user
+from helpers.refused_offsets import REFUSALS, WINDOW, Accounts
 from helpers.scripted_server import Request, ScriptedServer
 
 WORLD = World(seed=11, users=60, messages_per_user=(0, 120))
@@ -86,6 +87,13 @@ def test_any_value_in_any_field_is_a_row(spark, resource):
     assert len(found) == len(by_id) == len(sent)
     for expected in (expected_rows.columns(each.model) for each in models):
         assert by_id[expected["id"]] == expected
+
+
+def test_the_messages_of_the_users_before_a_page_that_is_refused_are_read(spark):
+    with ScriptedServer(Accounts(REFUSALS["400"])) as server:
+        register(spark, base_url=server.url)
+        found = read(spark, resource="messages", shards=2).select("id").toArrow()
+    assert sorted(found["id"].to_pylist()) == list(range(1, WINDOW + 1))
 
 
 def test_each_query_on_one_frame_reads_the_rows_there_are(spark, serve):
