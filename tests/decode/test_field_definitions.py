@@ -19,13 +19,13 @@ from backread._client.columns import ATTRIBUTE, COLUMNS
 from backread.models import Message, OperatorSender, Sender, User, UserAttribute, UserSender
 from backread.typed_dicts import OperatorSenderDict, UserAttributeDict, UserSenderDict
 
-ARROW_TYPES: dict[type, pa.DataType] = {
-    int: pa.int64(),
-    bool: pa.bool_(),
-    str: pa.string(),
-    datetime: pa.timestamp("us", "UTC"),
-    dict: pa.string(),
-    tuple: pa.list_(pa.struct([(each.name, pa.string()) for each in ATTRIBUTE])),
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "int": pa.int64(),
+    "bool": pa.bool_(),
+    "str": pa.string(),
+    "datetime": pa.timestamp("us", "UTC"),
+    "dict": pa.string(),
+    "tuple": pa.list_(pa.struct([(each.name, pa.string()) for each in ATTRIBUTE])),
 }
 
 AS_SENT: dict[Any, Any] = {

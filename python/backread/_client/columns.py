@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from datetime import datetime
 from types import NoneType
 from typing import Any, Literal, TypeAlias, get_args, get_origin
 
@@ -25,12 +26,12 @@ Resource: TypeAlias = Literal["users", "messages"]
 class Column:
     """One column; ``nullable`` is false for the key of its table.
 
-    ``kind`` is the type of its values: int, bool, str, datetime, dict for JSON text, or tuple for a
-    list of `ATTRIBUTE`.
+    ``kind`` names the type of its values: int, bool, str, datetime, dict for JSON text, or tuple for
+    a list of `ATTRIBUTE`. It is a name because freezegun replaces the class datetime.
     """
 
     name: str
-    kind: type
+    kind: str
     nullable: bool
 
 
@@ -53,7 +54,9 @@ def _columns(record: type, prefix: str = "") -> tuple[Column, ...]:
             options = get_args(field.type)
             kind: Any = options[0] if NoneType in options else field.type
             is_key = field.type is int and not prefix
-            columns.append(Column(prefix + field.name, get_origin(kind) or kind, not is_key))
+            kind = get_origin(kind) or kind
+            name = "datetime" if issubclass(kind, datetime) else kind.__name__
+            columns.append(Column(prefix + field.name, name, not is_key))
     return tuple(_ordered(columns, prefix))
 
 

@@ -91,7 +91,7 @@ def _value(kind: Any, value: Any, path: str) -> Any:
     elif is_dataclass(kind):
         if isinstance(value, Mapping):
             return _object(kind, value, path)
-    elif kind is datetime:
+    elif issubclass(kind, datetime):
         return _instant(value, path)
     elif kind is float:
         with contextlib.suppress(OverflowError):

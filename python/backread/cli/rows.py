@@ -32,7 +32,7 @@ __all__ = [
 USER_COLUMNS = tuple(column.name for column in USERS)
 MESSAGE_COLUMNS = tuple(column.name for column in MESSAGES)
 
-TIMES = frozenset(column.name for column in (*USERS, *MESSAGES) if column.kind is datetime)
+TIMES = frozenset(column.name for column in (*USERS, *MESSAGES) if column.kind == "datetime")
 """The columns with times."""
 
 FIRST_SHOWN = ("created_at", "sender_type", "user_id", "id", "sender_name", "sender_forename")

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol, overload
@@ -247,7 +246,7 @@ def _records(
 ) -> list[dict[str, Any]]:
     # DuckDB returns datetimes only if pytz is installed.
     names = ", ".join(
-        f'epoch_us("{each.name}")' if each.kind is datetime else f'"{each.name}"'
+        f'epoch_us("{each.name}")' if each.kind == "datetime" else f'"{each.name}"'
         for each in columns
     )
     rows = reader.rows(snapshot.cursor, f"SELECT {names} FROM {rest}", values)
@@ -275,14 +274,14 @@ def _line(message: Message) -> str:
     return f"{moment}  {name}: {body}{file}"
 
 
-def _value(kind: type, stored: Any) -> Any:
-    if kind is dict:
+def _value(kind: str, stored: Any) -> Any:
+    if kind == "dict":
         return json.loads(stored, parse_int=_integer) if stored else {}
     if stored is None:
         return None
-    if kind is datetime:
+    if kind == "datetime":
         return from_microseconds(stored)
-    if kind is tuple:
+    if kind == "tuple":
         return attributes_of(stored)
     return stored
 

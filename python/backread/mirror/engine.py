@@ -45,7 +45,6 @@ __all__ = [
     "transaction",
 ]
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # The last is the size of the spill folder, for which DuckDB takes what the disk has free.
 FULL_DISK = (
@@ -331,4 +330,7 @@ def from_microseconds(value: int | None) -> datetime | None:
 
     DuckDB needs the package pytz to return aware datetimes; ``epoch_us`` does not.
     """
-    return None if value is None else EPOCH + timedelta(microseconds=value)
+    if value is None:
+        return None
+    # Not a constant: imported while a test freezes time, it would stay an instance of a fake class.
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -46,13 +45,13 @@ FORMAT = 5
 Column = tuple[str, str]
 """Name and SQL type."""
 
-SQL_TYPES: dict[type, str] = {
-    int: "BIGINT",
-    bool: "BOOLEAN",
-    str: "VARCHAR",
-    datetime: "TIMESTAMPTZ",
-    dict: "VARCHAR",
-    tuple: "STRUCT(" + ", ".join(f'"{each.name}" VARCHAR' for each in ATTRIBUTE) + ")[]",
+SQL_TYPES = {
+    "int": "BIGINT",
+    "bool": "BOOLEAN",
+    "str": "VARCHAR",
+    "datetime": "TIMESTAMPTZ",
+    "dict": "VARCHAR",
+    "tuple": "STRUCT(" + ", ".join(f'"{each.name}" VARCHAR' for each in ATTRIBUTE) + ")[]",
 }
 """By kind of `backread._client.columns.Column`: dict is stored as JSON text."""
 

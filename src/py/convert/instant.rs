@@ -1,6 +1,5 @@
 //! Instants as aware datetimes.
 
-use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyTuple, PyTzInfo};
@@ -47,6 +46,10 @@ pub fn prepare(py: Python<'_>) -> PyResult<()> {
 }
 
 fn constructor(py: Python<'_>) -> PyResult<&Constructor> {
-    let of_datetime = || Constructor::new(&PyDateTime::type_object(py));
+    let of_datetime = || {
+        // freezegun replaces the class; what that inherits still leads to the real one.
+        let method = py.get_type::<PyDateTime>().getattr("utcoffset")?;
+        Constructor::new(method.getattr("__objclass__")?.cast()?)
+    };
     once(py, &DATETIME, of_datetime)
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -30,13 +29,13 @@ __all__ = ["RUN", "arrow_schema", "conform", "spark_schema", "wanted_schema"]
 RUN = "run"
 """The column of landed rows with the number of their run."""
 
-TYPES: dict[type, DataType] = {
-    int: LongType(),
-    bool: BooleanType(),
-    str: StringType(),
-    datetime: TimestampType(),
-    dict: StringType(),
-    tuple: ArrayType(StructType([StructField(each.name, StringType()) for each in ATTRIBUTE])),
+TYPES: dict[str, DataType] = {
+    "int": LongType(),
+    "bool": BooleanType(),
+    "str": StringType(),
+    "datetime": TimestampType(),
+    "dict": StringType(),
+    "tuple": ArrayType(StructType([StructField(each.name, StringType()) for each in ATTRIBUTE])),
 }
 """By kind of `backread._client.columns.Column`: dict is read as JSON text."""
 

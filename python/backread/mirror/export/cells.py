@@ -24,8 +24,8 @@ Column = tuple[str, str]
 
 TIMESTAMP = "TIMESTAMP WITH TIME ZONE"
 TEXTS_OF_JSON = {
-    *(each.name for columns in COLUMNS.values() for each in columns if each.kind is dict),
-    *(each.name for each in ATTRIBUTE if each.kind is dict),
+    *(each.name for columns in COLUMNS.values() for each in columns if each.kind == "dict"),
+    *(each.name for each in ATTRIBUTE if each.kind == "dict"),
     # A rejected record.
     "json",
 }
@@ -106,7 +106,7 @@ def _parsed(column: Column) -> str:
     if kind.replace('"', "") != ATTRIBUTES:
         return identifier(name)
     values = {each.name: f"item.{identifier(each.name)}" for each in ATTRIBUTE}
-    values |= {each.name: _json(values[each.name]) for each in ATTRIBUTE if each.kind is dict}
+    values |= {each.name: _json(values[each.name]) for each in ATTRIBUTE if each.kind == "dict"}
     fields = ", ".join(f"{quoted(name)}: {value}" for name, value in values.items())
     return f"list_transform({identifier(name)}, lambda item: {{{fields}}})"
 
