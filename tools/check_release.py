@@ -195,7 +195,7 @@ def try_wheel(wheel: Path, version: str, interpreter: Path, environments: Path) 
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     if not (environment / "ready").exists():
         run(interpreter, "-m", "venv", "--clear", environment)
-        run(*pip, "--constraint", ROOT / "constraints.txt", "duckdb", "pytz")
+        run(*pip, "--constraint", ROOT / "constraints.txt", "duckdb", "tzdata")
         (environment / "ready").touch()
     run(*pip, "--no-index", "--force-reinstall", "--no-deps", wheel)
     print(run(python, "-I", ROOT / "tools/try_wheel.py", cwd=environments).strip())

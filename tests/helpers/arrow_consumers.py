@@ -99,7 +99,7 @@ class Pandas:
 
 
 class DuckDB:
-    needs = ("duckdb", "pytz")
+    needs = ("duckdb",)
     types: ClassVar = {
         "whole": "BIGINT",
         "text": "VARCHAR",

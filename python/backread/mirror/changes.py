@@ -172,7 +172,7 @@ class Changes(RowStream):
         from backread._display.records import mirror_table_html
 
         columns = self.columns
-        # As text, because DuckDB returns datetimes only if pytz is installed.
+        # As text: DuckDB needs a time zone database to return datetimes.
         text = ", ".join(f'CAST("{name}" AS VARCHAR)' for name in columns)
         query = f"SELECT {text} FROM ({self._query}) LIMIT {SHOWN_ROWS}"
         rows = self._reader.rows(self._own_snapshot(), query, [])

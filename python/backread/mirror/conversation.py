@@ -244,7 +244,7 @@ def _records(
     rest: str,
     values: list[Any],
 ) -> list[dict[str, Any]]:
-    # DuckDB returns datetimes only if pytz is installed.
+    # DuckDB needs a time zone database to return datetimes.
     names = ", ".join(
         f'epoch_us("{each.name}")' if each.kind == "datetime" else f'"{each.name}"'
         for each in columns

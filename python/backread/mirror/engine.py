@@ -328,7 +328,7 @@ def from_microseconds(value: int | None) -> datetime | None: ...
 def from_microseconds(value: int | None) -> datetime | None:
     """Microseconds since 1970 as an aware datetime in UTC.
 
-    DuckDB needs the package pytz to return aware datetimes; ``epoch_us`` does not.
+    DuckDB needs a time zone database to return aware datetimes; ``epoch_us`` does not.
     """
     if value is None:
         return None

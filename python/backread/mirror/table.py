@@ -169,7 +169,7 @@ class MirrorTables(Mapping[TableName, MirrorTable]):
 def _shown(name: str, kind: str) -> str:
     """The expression of a column whose values are shown; other types as DuckDB's text."""
     if kind == TIME:
-        # DuckDB returns datetimes only if pytz is installed.
+        # DuckDB needs a time zone database to return datetimes.
         return f'epoch_us("{name}")'
     as_is = kind in ("BIGINT", "BOOLEAN") or kind.startswith("MAP") or name == ATTRIBUTES
     return f'"{name}"' if as_is else f'CAST("{name}" AS VARCHAR)'

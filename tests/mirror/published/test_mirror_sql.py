@@ -1,13 +1,20 @@
 """What a query over the mirror may do: read the snapshot, and nothing else unless allowed."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from backread import Mirror
 from backread.errors import MirrorError
 from backread.testing import MockServer, World
 from helpers.mirrors import rows, sync
+from helpers.python_process import check_silent, run
 
 duckdb = pytest.importorskip("duckdb")
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -244,6 +251,29 @@ def test_values_go_in_as_parameters(mirror, where, params):
         None if params is None else values,
     )
     assert found.fetchall() == [(some,)]
+
+
+def test_times_are_fetched_with_any_extra_where_the_system_has_no_time_zones(
+    mirror, backread_server
+):
+    """As on Windows or a distroless image, where Python's zoneinfo takes the package tzdata."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [
+        {re.split("[^a-z]", each)[0] for each in extra}
+        for extra in project["optional-dependencies"].values()
+    ]
+    installed = set.intersection(*(each for each in extras if "duckdb" in each))
+    missing = {"pytz", "tzdata"} - installed
+    code = f"""
+        import sys
+        sys.modules |= dict.fromkeys({sorted(missing)})
+        from backread import Mirror
+        [(newest,)] = Mirror({str(mirror.folder)!r}).sql(
+            "select max(created_at) from messages").fetchall()
+        print(newest.tzinfo)
+    """
+    done = run(code, backread_server, PYTHONTZPATH="")
+    check_silent(done, "UTC")
 
 
 def test_a_value_is_never_sql(mirror):
