@@ -1,6 +1,9 @@
 """The MCP server over a mirror, by the SDK's own client: what a model is told, and what not."""
 
+import json
 import re
+import shutil
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -145,6 +148,71 @@ def test_people_are_those_of_the_newest_snapshot(folder):
     Mirror(folder).forget(44)
     # The files of earlier snapshots are gone.
     assert found(2, since="2024-03-01") == [42]
+
+
+# --- ids ----
+
+
+def through_javascript(document: str) -> Any:
+    """What a program in JavaScript passes on of a JSON document: numbers as it reads them."""
+    if (node := shutil.which("node")) is None:
+        return json.loads(document, parse_int=lambda digits: int(float(digits)))
+    program = "process.stdout.write(JSON.stringify(JSON.parse(process.argv[1])))"
+    written = subprocess.run([node, "-e", program, document], capture_output=True, check=True)
+    return json.loads(written.stdout)
+
+
+def test_a_client_in_javascript_reads_the_conversation_of_the_user_it_names(tmp_path):
+    ada, bob = 2**53 + 1, 2**53
+    source = BatchSource(
+        batch(
+            [{"id": ada, "name": "Ada"}, {"id": bob, "name": "Bob"}],
+            [
+                said(each, f"of {user}", id=bob + each, user_id=user)
+                for user in (ada, bob)
+                for each in (0, 1)
+            ],
+            swept="linked",
+        )
+    )
+    source.sync_into(tmp_path / "chats")
+    server = create_server(tmp_path / "chats", sql=True)
+
+    def ask(name: str, arguments: str) -> str:
+        return call(server, name, **through_javascript(arguments))
+
+    [_, found] = rows(ask("run_sql", '{"query": "SELECT max(id), 7 FROM users"}'))
+    assert found == [str(ada), 7]
+    arguments = json.dumps({"words": "of", "user_id": str(ada), "limit": 1})
+    [hit] = rows(ask("search_messages", arguments))
+    [user] = rows(ask("find_users", '{"words": "Ada"}'))
+    assert hit["user_id"] == user["user_id"] == str(ada)
+    arguments = json.dumps({"user_id": user["user_id"], "around": hit["message_id"], "limit": 1})
+    answer = ask("read_conversation", arguments)
+    [user, message] = rows(answer)
+    assert (user["user"]["id"], user["user"]["name"]) == (str(ada), "Ada")
+    assert (message["id"], message["body"]) == (hit["message_id"], f"of {ada}")
+    assert f'before="{hit["message_id"]}"' in answer
+    for argument in ("user_id", "around"):
+        arguments = json.dumps({"user_id": str(ada), argument: ada})
+        refused = ask("read_conversation", arguments)
+        assert isinstance(refused, Refused)
+        assert refused.startswith(f"read_conversation: {argument} must be a string, because")
+
+
+def test_ids_are_offered_as_integers_or_strings(folder):
+    async def schemas(client: Client) -> Any:
+        return {each.name: each.input_schema for each in (await client.list_tools()).tools}
+
+    offered = used(create_server(folder), schemas)
+    for tool, argument in (
+        ("search_messages", "user_id"),
+        *(("read_conversation", name) for name in ("user_id", "around", "before", "after")),
+    ):
+        kinds = [each["type"] for each in offered[tool]["properties"][argument]["anyOf"]]
+        assert kinds[:2] == ["integer", "string"]
+    answer = call(create_server(folder), "read_conversation", user_id="42", around="7", limit=1)
+    assert rows(answer)[1]["id"] == 7
 
 
 # --- size -----------------------------------------------------------------------------------------

@@ -16,7 +16,18 @@ from typing import Any
 from backread._display.addresses import HIDDEN, hide_addresses
 from backread._display.words import IGNORABLE
 
-__all__ = ["HIDDEN", "MOST_CHARACTERS", "SHORTENED", "Row", "Texts", "answer", "fenced", "fitting"]
+__all__ = [
+    "HIDDEN",
+    "MOST_CHARACTERS",
+    "SHORTENED",
+    "Row",
+    "Texts",
+    "answer",
+    "exact",
+    "fenced",
+    "fitting",
+    "is_rounded",
+]
 
 Row = dict[str, Any] | list[Any]
 
@@ -24,6 +35,9 @@ MOST_CHARACTERS = 30_000
 """The length of the rows in one answer: some 8,000 tokens."""
 
 SHORTENED = "These are fewer than asked for: more would make the answer too long."
+
+LARGEST_EXACT = 2**53 - 1
+"""JavaScript's Number.MAX_SAFE_INTEGER: programs written in it round larger numbers of JSON."""
 
 WINDOW = 4
 """How many times the length that is shown is searched for addresses."""
@@ -137,8 +151,22 @@ def fenced(text: str) -> str:
     )
 
 
+def is_rounded(value: object) -> bool:
+    """Whether clients in JavaScript round this number."""
+    return isinstance(value, (int, float)) and abs(value) > LARGEST_EXACT
+
+
+def exact(value: Any) -> Any:
+    """The value with each integer that would be rounded as text."""
+    if isinstance(value, dict):
+        return {name: exact(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [exact(each) for each in value]
+    return str(value) if isinstance(value, int) and is_rounded(value) else value
+
+
 def _as_line(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(exact(value), ensure_ascii=False, default=str)
     return UNSEEN.sub(_escape, text)
 
 

@@ -12,11 +12,22 @@ from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from backread._display.words import ago, amount, counts, moment
 from backread.errors import BackreadError, MirrorError
-from backread.integrations.mcp.answers import HIDDEN, SHORTENED, Row, Texts, answer, fenced, fitting
+from backread.integrations.mcp.answers import (
+    HIDDEN,
+    SHORTENED,
+    Row,
+    Texts,
+    answer,
+    exact,
+    fenced,
+    fitting,
+    is_rounded,
+)
 from backread.integrations.mcp.rows import (
     figure_rows,
     figures_left_out,
@@ -82,7 +93,21 @@ Since = Annotated[
     str | None, Field(description="Date or time (ISO 8601, UTC unless it names a zone).")
 ]
 Until = Annotated[str | None, Field(description="Like since; this moment is excluded.")]
-UserId = Annotated[int, Field(ge=0, description="The id of a user, as find_users gives it.")]
+
+
+def _not_rounded(given: object) -> object:
+    if is_rounded(given):
+        raise PydanticCustomError(
+            "rounded", "must be a string, because numbers above 2^53 may have been rounded"
+        )
+    return given
+
+
+Id = Annotated[int, BeforeValidator(_not_rounded, json_schema_input_type=int | str)]
+IdOrNone = Annotated[
+    int | None, BeforeValidator(_not_rounded, json_schema_input_type=int | str | None)
+]
+UserId = Annotated[Id, Field(ge=0, description="The id of a user, as find_users gives it.")]
 
 
 class Tools:
@@ -208,7 +233,7 @@ class Tools:
         words: Words,
         since: Since = None,
         until: Until = None,
-        user_id: Annotated[int | None, Field(ge=0, description="Only of this user.")] = None,
+        user_id: Annotated[IdOrNone, Field(ge=0, description="Only of this user.")] = None,
         offset: Annotated[int, Field(ge=0, le=MOST_SKIPPED)] = 0,
         limit: Annotated[int, Field(ge=1, le=50)] = 20,
     ) -> str:
@@ -244,9 +269,9 @@ class Tools:
         at: Annotated[
             Literal["first", "last"], Field(description="Which end to read, by default the last.")
         ] = "last",
-        around: Annotated[int | None, Field(description="A message id to read around.")] = None,
-        before: Annotated[int | None, Field(description="Reads before this message id.")] = None,
-        after: Annotated[int | None, Field(description="Reads after this message id.")] = None,
+        around: Annotated[IdOrNone, Field(description="A message id to read around.")] = None,
+        before: Annotated[IdOrNone, Field(description="Reads before this message id.")] = None,
+        after: Annotated[IdOrNone, Field(description="Reads after this message id.")] = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 30,
     ) -> str:
         """Reads a part of the conversation with a user, in chronological order.
@@ -278,9 +303,11 @@ class Tools:
                 facts.append(f"Messages {start + 1:,} to {end:,} of {window.total:,}.")
                 facts += _shortened(shown, rows)
                 if start > 0:
-                    facts.append(f"Earlier ones: before={messages[shown.start].id}.")
+                    first = json.dumps(exact(messages[shown.start].id))
+                    facts.append(f"Earlier ones: before={first}.")
                 if end < window.total:
-                    facts.append(f"Later ones: after={messages[shown.stop - 1].id}.")
+                    final = json.dumps(exact(messages[shown.stop - 1].id))
+                    facts.append(f"Later ones: after={final}.")
             else:
                 facts.append(f"No messages here; the conversation has {window.total:,}.")
             facts += window.deleted.in_words()
