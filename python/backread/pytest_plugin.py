@@ -5,7 +5,7 @@ backread is imported only when a fixture is used. Tests request fixtures by name
     def test_report(backread_server, backread_client):
         assert report(backread_client).users == backread_server.world.total_users
 
-    @pytest.mark.backread(dialect="hostile", faults="users offset=99: status(503) x2")
+    @pytest.mark.backread(dialect="hostile", faults="users offset=0: status(503) x2")
     def test_report_of_a_bad_day(backread_mock, backread_client):
         assert report(backread_client).users == backread_mock.world.total_users
 """

@@ -68,7 +68,7 @@ def mock(
         typer.Option(
             "--fault",
             metavar="TEXT",
-            help="A fault: 'users offset=99: status(429, retry_after=1) x2'. Repeatable.",
+            help="A fault: 'users offset=0: status(429, retry_after=1) x2'. Repeatable.",
         ),
     ] = None,
     rate: Annotated[

@@ -131,7 +131,7 @@ class Lane:
         return () if self._unfired_allowed else tuple(self._native.unfired())
 
     def fault(self, rules: str | Iterable[str]) -> None:
-        """Adds rules by their text, such as ``"users offset=99: status(429, retry_after=1) x2"``.
+        """Adds rules by their text, such as ``"users offset=0: status(429, retry_after=1) x2"``.
 
         Several are a list, or separated by a newline or a semicolon. Raises ValueError that names
         an invalid rule, and then adds none.

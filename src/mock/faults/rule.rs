@@ -229,7 +229,7 @@ impl FromStr for Rule {
         match (rules.pop(), rules.is_empty()) {
             (Some(rule), true) => Ok(rule),
             (Some(_), false) => Err(error("expected one rule, not several")),
-            (None, _) => Err(error("expected a rule, as in users offset=99: status(503)")),
+            (None, _) => Err(error("expected a rule, as in users offset=0: status(503)")),
         }
     }
 }
