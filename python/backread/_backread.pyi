@@ -4,7 +4,7 @@ Not public. Every operation takes ``blocking``. True waits for the value, withou
 Ctrl-C interrupts it. False needs a running event loop, and returns an awaitable of the value.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from os import PathLike
 from types import GenericAlias
@@ -183,7 +183,8 @@ class Walk:
     sent; ``hidden`` ones are hidden from the garbage collector until `reveal`. ``stop`` may be
     called at any time, from any thread, and repeatedly. ``take_error`` returns the error that ended
     the Arrow stream, once. ``arrow_stream`` with ``read_ahead`` reads the first part of the stream
-    before it returns; ``privacy`` says what its rows leave out.
+    before it returns; ``privacy`` says what its rows leave out; ``on_end`` is called before the
+    consumer learns that the stream ended.
     """
 
     report: WalkReport
@@ -193,7 +194,12 @@ class Walk:
     def next_ids(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...
     def take_error(self) -> BaseException | None: ...
-    def arrow_stream(self, read_ahead: bool, privacy: NativePrivacy | None = None) -> object: ...
+    def arrow_stream(
+        self,
+        read_ahead: bool,
+        privacy: NativePrivacy | None = None,
+        on_end: Callable[[], object] | None = None,
+    ) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 @type_check_only

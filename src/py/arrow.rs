@@ -91,6 +91,7 @@ pub struct Batches {
     resource: Resource,
     failed: Arc<Mutex<Option<PyErr>>>,
     observer: CallObserver,
+    on_end: Option<Py<PyAny>>,
     ended: bool,
 }
 
@@ -101,6 +102,7 @@ impl Batches {
         failed: Arc<Mutex<Option<PyErr>>>,
         observer: CallObserver,
         privacy: Option<Arc<Privacy>>,
+        on_end: Option<Py<PyAny>>,
     ) -> Self {
         Self {
             report: walk.report.clone(),
@@ -109,6 +111,7 @@ impl Batches {
             resource,
             failed,
             observer,
+            on_end,
             ended: false,
         }
     }
@@ -137,6 +140,9 @@ impl Batches {
         self.ended = !matches!(received, Ok(Some(_)));
         if self.ended {
             self.observer.end(py, None);
+            if let Some(on_end) = self.on_end.take() {
+                on_end.call0(py)?;
+            }
         }
         if matches!(received, Ok(None)) {
             self.warn(py)?;

@@ -195,13 +195,14 @@ impl NativeWalk {
     }
 
     /// The rest of the walk, without what `privacy` keeps out; `read_ahead` reads the first part of
-    /// it before returning.
-    #[pyo3(signature = (read_ahead, privacy=None))]
+    /// it before returning. `on_end` is called before the consumer learns that the stream ended.
+    #[pyo3(signature = (read_ahead, privacy=None, on_end=None))]
     fn arrow_stream<'py>(
         &self,
         py: Python<'py>,
         read_ahead: bool,
         privacy: Option<&NativePrivacy>,
+        on_end: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let mut batches = Batches::new(
             Arc::clone(&self.walk),
@@ -209,6 +210,7 @@ impl NativeWalk {
             Arc::clone(&self.failed),
             self.observer.clone(),
             privacy.map(NativePrivacy::shared),
+            on_end,
         );
         if read_ahead {
             batches.read_ahead(py)?;

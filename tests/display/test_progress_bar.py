@@ -170,6 +170,43 @@ def test_it_is_seen_while_another_package_reads(scripted, terminal):
     assert shown[0].startswith("users ████████████████░░░░░░░░ 66%  99/150 rows · 1 request · ")
 
 
+def read_by_pyarrow(listing: Any) -> int:
+    count: int = pytest.importorskip("pyarrow").table(listing).num_rows
+    return count
+
+
+def read_by_polars(listing: Any) -> int:
+    count: int = pytest.importorskip("polars").DataFrame(listing).height
+    return count
+
+
+def read_by_duckdb(listing: Any, end: str = "") -> int:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        return len(connection.sql(f"SELECT id FROM listing {end}").fetchall())
+
+
+@pytest.mark.parametrize("read", [read_by_pyarrow, read_by_polars, read_by_duckdb])
+def test_progress_ends_before_an_arrow_reader_has_all_rows(
+    each_face, backread_mock, terminal, read
+):
+    client = each_face.client(backread_mock)
+    rows = read(progress(client.messages.all()))
+    # Otherwise the caller's next print would share the line.
+    assert terminal.getvalue().endswith("\n")
+    [line] = terminal.lines
+    assert rows == backread_mock.world.total_messages
+    assert line.startswith(f"messages of every user  {rows:,} rows · 200 lists · ")
+    assert line.endswith(" · linked")
+
+
+@pytest.mark.backread(world={"users": 2_000, "messages_per_user": (20, 40)})
+def test_progress_ends_when_a_query_has_enough_rows(face, backread_mock, terminal):
+    listing = progress(face.client(backread_mock).messages.all())
+    assert read_by_duckdb(listing, "LIMIT 5") == 5
+    assert terminal.wait_for("not read to its end")
+
+
 def test_breaking_off_and_errors_are_said(scripted, terminal):
     service = paged(users(150))
     server = scripted(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backread._backread import NativeClient, NativePrivacy
     from backread.models import WalkReport
 
@@ -20,7 +22,12 @@ class Walk(Protocol):
     def next_ids(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...
     def take_error(self) -> BaseException | None: ...
-    def arrow_stream(self, read_ahead: bool, privacy: NativePrivacy | None = None) -> object: ...
+    def arrow_stream(
+        self,
+        read_ahead: bool,
+        privacy: NativePrivacy | None = None,
+        on_end: Callable[[], object] | None = None,
+    ) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 

@@ -182,9 +182,18 @@ class _ShownWalk:
     def take_error(self) -> BaseException | None:
         return self._walk.take_error()
 
-    def arrow_stream(self, read_ahead: bool, privacy: NativePrivacy | None = None) -> object:
+    def arrow_stream(
+        self,
+        read_ahead: bool,
+        privacy: NativePrivacy | None = None,
+        on_end: Callable[[], object] | None = None,
+    ) -> object:
         self._begin()
-        return self._walk.arrow_stream(read_ahead, privacy)
+        if (display := self._display) is not None:
+            on_end = partial(display.join)
+            # A reader such as a query with LIMIT may drop the stream before its end.
+            weakref.finalize(on_end, display.stop)
+        return self._walk.arrow_stream(read_ahead, privacy, on_end)
 
     def __arrow_c_schema__(self) -> object:
         return self._walk.__arrow_c_schema__()
@@ -229,9 +238,13 @@ class _Display:
                 self._ended = True
                 self._output.end(self._last())
 
+    def stop(self) -> None:
+        """Lets the display's thread draw the last state, in the notebook's cell that it knows."""
+        self._stopping.set()
+
     def join(self) -> None:
         """Ends the display and waits for its thread."""
-        self.end()
+        self.stop()
         self._thread.join()
 
     def _draw(self) -> None:
