@@ -62,6 +62,21 @@ def test_budget_ends_a_sync_without_an_error(backread, tmp_path):
     assert "partial" in backread("runs", folder).out
 
 
+def test_sync_command_counts_one_call_and_all_calls_of_the_run(backread, tmp_path):
+    folder = tmp_path / "chats"
+    first = json.loads(backread("sync", folder, "--max-requests", 50, "--json").out)
+    second = json.loads(backread("sync", folder, "--max-requests", 50, "--json").out)
+    assert (first["requests"], second["requests"], second["run"]["requests"]) == (50, 50, 100)
+    assert second["users"] <= 120
+    assert second["run"]["users"] == first["users"] + second["users"]
+    third = backread("sync", folder, "--max-requests", 10)
+    assert "; 10 requests in " in third.out
+    assert "; all syncs of the run: " in third.out
+    assert " read, 110 requests in " in third.out
+    assert ", 10 requests, " in third.error.splitlines()[-1]
+    assert "all syncs of the run" not in backread("sync", tmp_path / "other").out
+
+
 def test_a_service_that_refuses_a_sync_with_a_budget_is_told(backread, tmp_path, monkeypatch):
     folder = tmp_path / "chats"
     with MockServer(World(seed=3, users=30, messages_per_user=2)) as refusing:

@@ -1,7 +1,7 @@
 """What is drawn in a notebook: text of strangers stays text, and what matters is seen first."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from backread._display.bubbles import conversation_html
 from backread._display.reports import progress_html
 from backread._display.words import ago, duration
 from backread.mirror.conversation import Conversation
-from backread.mirror.report import SyncReport
+from backread.mirror.report import SyncFigures, SyncReport
 from backread.mirror.search import SearchHit, SearchResults
 from backread.models import Message, OtherSender, Page, WalkReport
 from helpers.hostile_text import ADDRESSES, HOSTILE, check, stranger, written
@@ -26,9 +26,13 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REPORT = WalkReport(
     14, 12, 1_203, 1_200, 3, 1_190, 1_200, 1, 0, "linked", NOW, NOW + timedelta(seconds=75), None
 )
+FIGURES = SyncFigures(
+    1_234, 20, 5_000, 3, 2, 400, 1, 12, 4, 9,
+    {"snapshot": 19, "uncertified": 1}, {"whole": 20}, NOW, 3_725.0, 0.0,
+)  # fmt: skip
 SYNCED = SyncReport(
-    7, "full", True, 1_234, 20, 5_000, 3, 2, 400, 1, 12, 4, "snapshot", None,
-    {"snapshot": 19, "uncertified": 1}, (42,), NOW, NOW, 3_725.0, {"whole": 20}, 9, 1, "it broke",
+    *(getattr(FIGURES, each.name) for each in fields(FIGURES)), replace(FIGURES, requests=2_345),
+    7, "full", True, "snapshot", None, (42,), NOW, 1, "it broke",
 )  # fmt: skip
 
 texts = st.text(max_size=60) | st.sampled_from(HOSTILE)
@@ -241,7 +245,8 @@ def test_a_report_of_many_lists_names_a_few_users():
 def test_a_sync_says_what_changed_and_what_was_not_proved():
     text = check(SYNCED._repr_html_()).text
     for said in ("users2032", "messages5,0004001", "✓ snapshot", "! uncertified 42", "gone12",
-                 "1 h 02 min, 1,234 requests", "it broke", "full, resumed"):  # fmt: skip
+                 "1 h 02 min, 1,234 requests", "it broke", "full, resumed",
+                 "20 users, 5,000 messages, 1 h 02 min, 2,345 requests"):  # fmt: skip
         assert said in text
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from backread import Client, ServiceProfile, WalkReport, plan
 from backread.landing import Landed
-from backread.mirror import SyncReport
+from backread.mirror import SyncFigures, SyncReport
 from backread.sharding import Plan, Shard
 from backread.testing import MockServer, World
 
@@ -46,6 +46,14 @@ SYNC_REPORTS = st.builds(
     ended_at=TIMES,
     seconds=st.floats(0, allow_infinity=False),
     outage_seconds=st.floats(0, allow_infinity=False),
+    run=st.builds(
+        SyncFigures,
+        lists_by_certificate=COUNTS,
+        lists_by_kind=COUNTS,
+        started_at=TIMES,
+        seconds=st.floats(0, allow_infinity=False),
+        outage_seconds=st.floats(0, allow_infinity=False),
+    ),
 )
 
 

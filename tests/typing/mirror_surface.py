@@ -121,6 +121,7 @@ def a_sync_report(report: SyncReport) -> None:
     assert_type((report.run_id, report.resumed, report.seconds), tuple[int, bool, float])
     assert_type((report.started_at, report.ended_at), tuple[datetime, datetime])
     assert_type(report.lists_by_certificate, dict[str, int])
+    assert_type(report.run.requests, int)
     assert_type(report.uncertified_users, tuple[int, ...])
 
 

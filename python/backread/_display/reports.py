@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from backread._display.markup import (
@@ -14,6 +15,7 @@ from backread._display.markup import (
     safe,
     sheet,
     table_rows,
+    text_of,
 )
 from backread._display.style import BAR, TABLES
 from backread._display.words import amount, counts, duration, odd_values
@@ -88,6 +90,11 @@ def sync_report_html(report: SyncReport) -> str:
         ("message lists read", counts(report.lists_by_kind) or None),
         ("took", f"{duration(report.seconds)}, {amount(report.requests, 'request')}"),
     ]
+    if report.resumed:
+        run = report.run
+        read = f"{amount(run.users, 'user')}, {amount(run.messages, 'message')}"
+        spent = f"{duration(run.seconds)}, {amount(run.requests, 'request')}"
+        rows.append(("all syncs of the run", f"{read}, {spent}"))
     if report.outage_seconds:
         rows.append(("service down", duration(report.outage_seconds)))
     if report.uncertified_users:
@@ -195,6 +202,8 @@ def _every_field(report: WalkReport | SyncReport) -> str:
     for name, value in named_fields(report):
         if isinstance(value, Mapping):
             rows.append((name, counts(value) or None))
+        elif is_dataclass(value):
+            rows.append((name, text_of(dict(named_fields(value)))))
         elif name == "uncertified_users":
             rows.append((name, _ids(report) or None))
         elif isinstance(value, int) and not isinstance(value, bool) and name != "run_id":

@@ -15,7 +15,7 @@ import typer
 
 from backread._client.arguments import LARGEST
 from backread._client.listing import users_refused
-from backread._display.words import amount, odd_values
+from backread._display.words import amount, counts, odd_values
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
 from backread.cli.arguments import Folder
@@ -29,7 +29,7 @@ from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
-    from backread.mirror import SyncProgress, SyncReport, UnfinishedRun
+    from backread.mirror import SyncFigures, SyncProgress, SyncReport, UnfinishedRun
     from backread.mirror.report import Mode
 
 __all__ = ["progress", "runs", "summary", "sync"]
@@ -261,8 +261,8 @@ def unfinished_line(run: UnfinishedRun) -> str:
 
 
 def summary(done: SyncReport) -> str:
-    """One line about a finished run."""
-    proved = ", ".join(f"{count:,} {name}" for name, count in done.lists_by_certificate.items())
+    """One line about a sync, and the figures of its run if an earlier sync began it."""
+    lists = counts(done.lists_by_certificate)
     ends = done.lists_by_kind.get("end", 0)
     run = f"run {done.run_id}{' (resumed)' if done.resumed else ''}"
     reason = done.certificate_reason
@@ -273,10 +273,11 @@ def summary(done: SyncReport) -> str:
         f"{done.deleted:,} gone" if done.mode == "full" else "",
         f"{done.rejects:,} rejects" if done.rejects else "",
         odd_values(done.odd_values),
-        f"{amount(done.requests, 'request')} in {done.seconds:.1f} s",
+        _cost(done),
         f"proof: users {done.certificate}{f' ({reason})' if reason else ''}"
-        + (f", message lists {proved}" if proved else ""),
+        + (f", message lists {lists}" if lists else ""),
         f"{ends:,} of them read at their end alone" if ends else "",
+        _all_syncs(done.run) if done.resumed else "",
         _left(done) if done.partial else "",
         f"stopped by {done.error}" if done.partial and done.error else "",
         f"not known to the service: {_numbered(done.unknown_users)}" if done.unknown_users else "",
@@ -290,6 +291,17 @@ def summary(done: SyncReport) -> str:
 
 def _rows(users: int, messages: int) -> str:
     return f"{amount(users, 'user')} and {amount(messages, 'message')}"
+
+
+def _cost(figures: SyncFigures) -> str:
+    return f"{amount(figures.requests, 'request')} in {figures.seconds:.1f} s"
+
+
+def _all_syncs(run: SyncFigures) -> str:
+    return (
+        f"all syncs of the run: {_rows(run.users, run.messages)} read, {_cost(run)}, "
+        f"message lists {counts(run.lists_by_certificate) or 'none'}"
+    )
 
 
 def _numbered(user_ids: tuple[int, ...]) -> str:

@@ -23,7 +23,7 @@ from backread.mirror.conversation import Conversation
 from backread.mirror.export import ExportProgress, ExportReport
 from backread.mirror.figures import Figures, FiguresProgress
 from backread.mirror.mirror import Mirror
-from backread.mirror.report import ForgetReport, SyncProgress, SyncReport
+from backread.mirror.report import ForgetReport, SyncFigures, SyncProgress, SyncReport
 from backread.mirror.search import SearchHit, SearchResults
 from backread.mirror.table import MirrorTable, MirrorTables
 from backread.mirror.unfinished_run import UnfinishedRun
@@ -41,6 +41,7 @@ __all__ = [
     "MirrorTables",
     "SearchHit",
     "SearchResults",
+    "SyncFigures",
     "SyncProgress",
     "SyncReport",
     "UnfinishedRun",

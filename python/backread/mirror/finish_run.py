@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any
 
 from backread.mirror.deletions import mark_gone, mark_messages_of_deleted, note_missed
 from backread.mirror.engine import from_microseconds
 from backread.mirror.odd_values import count_odd_values
-from backread.mirror.report import SyncReport
+from backread.mirror.report import SyncFigures, SyncReport
 from backread.mirror.runs import Run, Spent, clear, keep_newest_lists
 from backread.mirror.schema import ALL_USERS
 from backread.mirror.store import Store
 
-__all__ = ["count_change", "end_partial", "finish", "report_of"]
+__all__ = ["count_change", "end_partial", "figures_before", "finish", "of_this_sync", "report_of"]
 
 GENERATION = "generation"
 """The key in ``meta`` that counts the states which are to be published."""
 
 # The fields of a report that are not columns of `runs`, or have another form there.
 DERIVED = {
+    "run",
     "resumed",
     "published",
     "unknown_users",
@@ -31,6 +36,31 @@ DERIVED = {
     "odd_values",
     *(TIMES := ("started_at", "ended_at", "users_swept_at", "oldest_list_at")),
 }
+
+FIGURES = tuple(each.name for each in fields(SyncFigures) if each.name != "started_at")
+
+
+def figures_before(store: Store, run: Run) -> dict[str, Any]:
+    """The figures of the run as a sync begins, without the lists that it will read again."""
+    columns = dict(zip(FIGURES, FIGURES, strict=True)) | {
+        "rejects": _rejects(run),
+        "lists_by_certificate": _counted(run, "certificate", "kind <> 'unread'"),
+        "lists_by_kind": _counted(run, "kind", "kind <> 'unread'"),
+    }
+    [values] = store.rows(
+        f"SELECT {', '.join(columns.values())} FROM runs WHERE run_id = ?", [run.run_id]
+    )
+    return dict(zip(columns, values, strict=True))
+
+
+def of_this_sync(report: SyncReport, before: Mapping[str, Any], started_at: datetime) -> SyncReport:
+    """The report of a sync that began when its run had the figures ``before``."""
+
+    def rest(now: Any, then: Any) -> Any:
+        return dict(Counter(now) - Counter(then)) if isinstance(now, dict) else now - then
+
+    figures = {name: rest(getattr(report.run, name), before[name]) for name in FIGURES}
+    return replace(report, **figures, started_at=started_at)
 
 
 def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
@@ -111,7 +141,7 @@ def _close(
         f"""
         UPDATE runs SET ended_at = ?, requests = requests + ?,
             seconds = seconds + ?, outage_seconds = outage_seconds + ?,
-            rejects = (SELECT count(*) FROM rejects WHERE run_id = {run.run_id}),
+            rejects = {_rejects(run)},
             certificate = coalesce(certificate, 'uncertified'),
             lists_by_certificate = {_counted(run, "certificate")},
             lists_by_kind = {_counted(run, "kind")}, {assignments}
@@ -144,16 +174,20 @@ def _lists_of(store: Store, run: Run) -> tuple[int, int | None]:
     return int(done), int(total) or None
 
 
-def _counted(run: Run, column: str) -> str:
+def _rejects(run: Run) -> str:
+    return f"(SELECT count(*) FROM rejects WHERE run_id = {run.run_id})"
+
+
+def _counted(run: Run, column: str, condition: str = "true") -> str:
     return (
         f"(SELECT map_from_entries(list(({column}, rows) ORDER BY {column})) FROM "
         f"(SELECT {column}, count(*) AS rows FROM lists WHERE run_id = {run.run_id} "
-        f"AND {column} IS NOT NULL GROUP BY ALL))"
+        f"AND {column} IS NOT NULL AND {condition} GROUP BY ALL))"
     )
 
 
 def report_of(store: Store, run_id: int) -> SyncReport:
-    """The report of a finished or a partial run."""
+    """The report of a finished or a partial run, with the figures of the run."""
     names = [each.name for each in fields(SyncReport) if each.name not in DERIVED]
     moments = ", ".join(f"epoch_us({name})" for name in TIMES)
     [(*values, certificates, kinds, started, ended, swept, oldest)] = store.rows(
@@ -170,17 +204,19 @@ def report_of(store: Store, run_id: int) -> SyncReport:
         "SELECT count(*) FROM rejects WHERE run_id = ? AND resource = 'users' AND id IS NULL",
         [run_id],
     )
-    named = dict(zip(names, values, strict=True))
+    named = dict(zip(names, values, strict=True)) | {
+        "lists_by_certificate": certificates or {},
+        "lists_by_kind": kinds or {},
+        "started_at": from_microseconds(int(started)),
+    }
     return SyncReport(
         **named,
+        run=SyncFigures(**{each.name: named[each.name] for each in fields(SyncFigures)}),
         resumed=named["resumptions"] > 0,
-        lists_by_certificate=certificates or {},
-        lists_by_kind=kinds or {},
         uncertified_users=tuple(user_id for user_id, _ in uncertified),
         unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
         users_without_id=without_id,
         odd_values=count_odd_values(store.rows),
-        started_at=from_microseconds(int(started)),
         ended_at=from_microseconds(int(ended)),
         users_swept_at=from_microseconds(swept),
         oldest_list_at=from_microseconds(oldest),

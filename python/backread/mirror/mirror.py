@@ -177,7 +177,7 @@ class Mirror:
             publish: False leaves publishing to a later sync; for frequent syncs.
 
         Returns:
-            What the run read and changed.
+            What this sync read and changed; its ``run`` has the figures of the whole run.
 
         Raises:
             BackreadError: The client's errors, after committing what was fetched.

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 
-__all__ = ["ForgetReport", "Mode", "Phase", "RunState", "SyncProgress", "SyncReport"]
+__all__ = ["ForgetReport", "Mode", "Phase", "RunState", "SyncFigures", "SyncProgress", "SyncReport"]
 
 Mode: TypeAlias = Literal["incremental", "full"]
 """How a sync reads, see `Mirror.sync`."""
@@ -26,11 +26,12 @@ closing the run, writing Parquet, nothing more."""
 class SyncProgress:
     """The progress of a sync, as of its latest commit. ``phase`` says what it is doing.
 
-    ``users``, ``messages`` (rows read) and ``requests`` count the whole run, including what it did
-    before it was killed and resumed. ``users_total`` is the service's count of users, ``None``
-    while unknown. ``seconds`` is the time spent on the run.
+    ``users``, ``messages`` (rows read), ``requests`` and ``seconds`` are those of this sync, and
+    ``run_requests`` those of the whole run, which an earlier sync may have begun. ``users_total``
+    is the service's count of users, ``None`` while unknown.
 
-    ``lists`` of ``lists_total`` message lists are done, ``None`` while their number is unknown.
+    ``lists`` of the run's ``lists_total`` message lists are done, ``None`` while their number is
+    unknown.
     ``rate`` is the current speed in rows a second, ``pace`` in requests a second. ``seconds_left``
     estimates the rest of the reading from the lists that are left and their recent rate; ``None``
     while there is too little data.
@@ -47,6 +48,7 @@ class SyncProgress:
     rate: float = 0.0
     pace: float = 0.0
     seconds_left: float | None = None
+    run_requests: int = 0
 
     @property
     def rows(self) -> int:
@@ -55,32 +57,60 @@ class SyncProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncReport:
-    """What one run of a sync read and changed. All numbers except ``seconds`` are counts.
+class SyncFigures:
+    """What one sync read and changed, or all syncs of a run. All but the times are counts.
 
-    - ``run_id`` counts the runs of this mirror from 1. ``resumed`` is true if the run began in an
-      earlier sync that did not finish; the counts are then those of both.
     - ``users`` and ``messages`` are rows read from the service in ``requests`` requests; a row
-      that was read again after a kill counts again. Requests that a killed sync sent after its
-      last commit are not included.
+      that was read again counts again. Requests that a killed sync sent after its last commit are
+      not included.
     - ``users_added``, ``messages_added``: rows new to the mirror. ``users_updated``,
       ``messages_updated``: stored rows that differed or had been marked as deleted; an unchanged
       row that was merely missing from an earlier run does not count.
     - ``deleted``: users and messages newly marked with ``deleted_at``: in mode ``full``, and
       of the users given to a sync those in ``unknown_users``, with their messages.
-    - ``rejects``: records that did not fit the schema and went to the table ``rejects``.
+    - ``rejects``: records that did not fit the schema and went to the table ``rejects``, each
+      counted once in a run.
+    - ``rows_asked``: rows missing from their list that were fetched by id (only in mode
+      ``full``).
+    - ``lists_by_certificate``: how many message lists earned each certificate.
+    - ``lists_by_kind``: how many message lists were read in full (``whole``), only at their growing
+      end (``end``), were gone with their user (``gone``), or could not be read (``unread``).
+    - ``started_at``: UTC. ``seconds``: time spent, without the time between two syncs of a run.
+      ``outage_seconds``: how long the service was down meanwhile.
+    """
+
+    requests: int
+    users: int
+    messages: int
+    users_added: int
+    users_updated: int
+    messages_added: int
+    messages_updated: int
+    deleted: int
+    rejects: int
+    rows_asked: int
+    lists_by_certificate: dict[str, int] = field(hash=False)
+    lists_by_kind: dict[str, int] = field(hash=False)
+    started_at: datetime
+    seconds: float
+    outage_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport(SyncFigures):
+    """What one sync read and changed, and what its run has proved so far.
+
+    The fields of `SyncFigures` are those of this sync alone, and ``run`` has those of the whole
+    run, which differ if the run began in an earlier sync that did not finish (``resumed``). All
+    other fields describe the run as it is after this sync.
+
+    - ``run_id`` counts the runs of this mirror from 1.
     - ``certificate``: what the sweep over the users proved; ``certificate_reason``: why nothing.
-      ``lists_by_certificate``: how many message lists earned each certificate;
-      ``uncertified_users``: the ids of users whose list earned none, ascending;
+      ``uncertified_users``: the ids of users whose list earned no certificate, ascending;
       ``unread_users``: those of them whose list could not be read, or not to its end. Their
       earlier rows stay, ``lists`` has the reason, and the next sync reads them first.
       ``users_without_id``: rejected users without a usable id, whose messages were not requested.
-    - ``started_at``, ``ended_at``: UTC. ``seconds``: time spent on the run, without the time
-      between a kill and the resuming sync.
-    - ``lists_by_kind``: how many message lists were read in full (``whole``), only at their growing
-      end (``end``), were gone with their user (``gone``), or could not be read (``unread``).
-    - ``rows_asked``: rows missing from their list that were fetched by id (only in mode
-      ``full``).
+    - ``ended_at``: UTC.
     - ``state``: ``"finished"``, or ``"partial"`` if the budget was used up. Of a partial run,
       ``lists_done`` message lists are read and ``lists_left`` are not (null if the list of users
       was not read to its end); of ``lists_never_read`` users the mirror has no messages at all yet,
@@ -94,34 +124,19 @@ class SyncReport:
       sent. Of all rows that the mirror holds and that are not deleted, whenever they were read.
     - ``published``: false if the sync was told not to publish.
     - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
-      nothing did, or its budget alone. ``outage_seconds``: how long the service was down during
-      the run.
+      nothing did, or its budget alone.
     """
 
+    run: SyncFigures
     run_id: int
     mode: Mode
     resumed: bool
-    requests: int
-    users: int
-    messages: int
-    users_added: int
-    users_updated: int
-    messages_added: int
-    messages_updated: int
-    deleted: int
-    rejects: int
     certificate: str
     certificate_reason: str | None
-    lists_by_certificate: dict[str, int] = field(hash=False)
     uncertified_users: tuple[int, ...]
-    started_at: datetime
     ended_at: datetime
-    seconds: float
-    lists_by_kind: dict[str, int] = field(default_factory=dict, hash=False)
-    rows_asked: int = 0
     resumptions: int = 0
     error: str | None = None
-    outage_seconds: float = 0.0
     unread_users: tuple[int, ...] = ()
     state: RunState = "finished"
     lists_done: int | None = None

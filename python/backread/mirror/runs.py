@@ -129,7 +129,7 @@ def begin_run(
             # An unfinished run, of given users, may have read what this one does not find again.
             alone = not store.rows("SELECT 1 FROM runs LIMIT 1")
             run_id = _insert(store, _next_id(store), mode, now)
-            return Run(run_id, mode, resumed=False, alone=alone)
+            return Run(run_id, mode, resumed=False, alone=alone, started_at=now)
         # What a run of given users read meanwhile is newer, and so not read by this run.
         keep_newest_lists(store)
         *values, started = unfinished[0]
@@ -152,18 +152,19 @@ def begin_run(
 
 def begin_users_run(store: Store) -> Run:
     """A run over given users. It leaves an unfinished run over all users as it is."""
+    now = datetime.now(UTC)
     with store.transaction():
         # Its rows and lists keep the number of one that was killed and is deleted next.
         run_id = _next_id(store)
         # The rows of one that was killed are committed, and no later run resumes it.
         store.rows(f"DELETE FROM runs WHERE state = 'unfinished' AND NOT ({ALL_USERS})")
-        _insert(store, run_id, "incremental", datetime.now(UTC))
+        _insert(store, run_id, "incremental", now)
         store.rows(
             "UPDATE runs SET scope = 'users', certificate = 'uncertified', "
             "certificate_reason = 'only the given users were read' WHERE run_id = ?",
             [run_id],
         )
-    return Run(run_id, "incremental", resumed=False, alone=False, given=True)
+    return Run(run_id, "incremental", resumed=False, alone=False, given=True, started_at=now)
 
 
 def never_finished(store: Store) -> bool:

@@ -20,7 +20,7 @@ from backread.mirror.commit import commit
 from backread.mirror.database import refuse_foreign
 from backread.mirror.deletions import rows_to_ask
 from backread.mirror.engine import check_path, load_duckdb, named_errors
-from backread.mirror.finish_run import end_partial, finish
+from backread.mirror.finish_run import end_partial, figures_before, finish, of_this_sync
 from backread.mirror.forgotten import forget_again
 from backread.mirror.known import given_users
 from backread.mirror.lock import writer_lock
@@ -194,7 +194,9 @@ class _Sync:
         self._store = store
         self._run = run
         self._options = options
-        self._rows_before = run.users + run.messages
+        with named_errors(store.folder):
+            self._before = figures_before(store, run)
+        self._started_at = datetime.now(UTC) if run.resumed else run.started_at
         self._meter = Meter()
         # The reading progress of each phase.
         self._progress: dict[Phase, ReadingProgress] = {}
@@ -238,7 +240,7 @@ class _Sync:
             raise
         self._tell("finished")
         return replace(
-            report,
+            of_this_sync(report, self._before, self._started_at),
             published=self._options.publish,
             unknown_users=tuple(sorted(self._run.unknown_users)),
             has_other_secret=has_other_secret,
@@ -358,7 +360,9 @@ class _Sync:
             self._told = monotonic()
             self._tell_others(now)
         if self._options.on_progress is not None:
-            self._options.on_progress(now)
+            counted = ("users", "messages", "requests", "seconds")
+            here = {name: getattr(now, name) - self._before[name] for name in counted}
+            self._options.on_progress(replace(now, **here))
 
     def _tell_others(self, now: SyncProgress, error: str | None = None) -> None:
         run = self._run
@@ -372,7 +376,7 @@ class _Sync:
     def _progress_of(self, phase: Phase) -> SyncProgress:
         run, reading = self._run, self._progress.get("reading")
         lists, lists_total = (reading.lists_done, reading.lists_total) if reading else (0, None)
-        rows = run.users + run.messages - self._rows_before
+        rows = run.users + run.messages - self._before["users"] - self._before["messages"]
         speed = self._meter.observe(rows, lists, lists_total)
         busy = self._progress.get(phase)
         return SyncProgress(
@@ -387,4 +391,5 @@ class _Sync:
             rate=speed.rate if busy else 0.0,
             pace=busy.pace if busy else 0.0,
             seconds_left=speed.seconds_left if phase == "reading" else None,
+            run_requests=run.requests,
         )

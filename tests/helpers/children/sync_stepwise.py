@@ -1,7 +1,8 @@
 """One sync in a process of its own, stopped at each commit until the parent says to go on.
 
 Usage: ``python sync_stepwise.py FOLDER MODE``, the service in the environment. It writes one line
-of JSON for each progress (phase, users, messages, requests), then waits for a line on stdin.
+of JSON for each progress (phase, users, messages, requests of the run), then waits for a line on
+stdin.
 """
 
 import json
@@ -12,7 +13,7 @@ from backread.mirror import SyncProgress
 
 
 def tell(now: SyncProgress) -> None:
-    print(json.dumps([now.phase, now.users, now.messages, now.requests]), flush=True)
+    print(json.dumps([now.phase, now.users, now.messages, now.run_requests]), flush=True)
     sys.stdin.readline()
 
 

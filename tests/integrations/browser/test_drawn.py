@@ -1,7 +1,7 @@
 """What is drawn in a notebook, in a browser: it runs nothing, asks nobody, and can be read."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from selenium.webdriver import Chrome
 
 from backread._display.mirrors import mirror_html
 from backread._display.reports import progress_html
-from backread.mirror import Conversation, SyncReport
+from backread.mirror import Conversation, SyncFigures, SyncReport
 from backread.mirror.summary import LastRun, MirrorSummary
 from backread.models import Page, WalkReport
 from conftest import show
@@ -35,9 +35,12 @@ LAB = """
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 REPORT = WalkReport(3, 2, 10, 10, 0, 10, 10, 1, 0, "linked", NOW, NOW, None)
+FIGURES = SyncFigures(
+    9, 20, 50, 3, 2, 4, 1, 12, 4, 0, {"snapshot": 19, "uncertified": 1}, {}, NOW, 3.5, 0.0
+)
 SYNCED = SyncReport(
-    7, "full", True, 9, 20, 50, 3, 2, 4, 1, 12, 4, "snapshot", None,
-    {"snapshot": 19, "uncertified": 1}, (42,), NOW, NOW, 3.5,
+    *(getattr(FIGURES, each.name) for each in fields(FIGURES)), FIGURES,
+    7, "full", True, "snapshot", None, (42,), NOW,
 )  # fmt: skip
 
 CARD = MirrorSummary(

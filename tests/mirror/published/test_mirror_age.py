@@ -95,7 +95,7 @@ def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane, 
     with lane.client() as client:
         before = mirror.sync(client, max_requests=20)
     again = refused(mirror, lane)
-    assert (again.run_id, again.users) == (before.run_id, before.users)
+    assert (again.run_id, again.users, again.run.users) == (before.run_id, 0, before.users)
     as_of: Any = mirror.figures().coverage.as_of
     assert before.started_at < as_of <= before.ended_at
     said = [text for _, text in findings(doctor("--json", mirror.folder), "mirror")]

@@ -66,7 +66,7 @@ def test_what_it_had_read_before_it_was_broken_off_is_not_missed(mirror):
     last = batch((), messages_of(2, 22), lists={2: "counted"})
     report = BatchSource(last).sync_into(mirror.folder)
     # What the second attempt read of user 2 was no whole list, and so is read again.
-    assert (report.resumptions, report.messages_added, report.deleted) == (2, 4, 1)
+    assert (report.resumptions, report.run.messages_added, report.deleted) == (2, 4, 1)
     assert marked(mirror) == ([], [21])
     assert rows(mirror, SEEN_NOW) == [(11,), (12,), (22,)]
 

@@ -103,10 +103,10 @@ def test_sync_killed_three_times_then_holds_exactly_the_rows(mirror, server):
     committed = 0
     for commits, delay in ((2, 0.0), (3, 0.004), (4, 0.012)):
         with child(mirror, server) as process:
-            _, _, messages, _ = step(process, times=commits)
+            *_, requests = step(process, times=commits)
             # Each run goes on from what the one before it had committed.
-            assert messages >= committed
-            committed = messages
+            assert requests >= committed
+            committed = requests
             go_on(process)
             # Somewhere in the reading, the merging or the commit of the next batch.
             time.sleep(delay)
@@ -114,7 +114,7 @@ def test_sync_killed_three_times_then_holds_exactly_the_rows(mirror, server):
         assert process.returncode != 0
     report = sync(mirror, server)
     assert (report.run_id, report.resumed) == (1, True)
-    assert report.messages_added == server.world.total_messages
+    assert report.run.messages_added == server.world.total_messages
     assert_is_the_world(mirror, server.world)
     assert rows(mirror, "SELECT state, resumptions FROM runs") == [("finished", 3)]
     again = sync(mirror, server)

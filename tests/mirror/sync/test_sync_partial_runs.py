@@ -1,6 +1,8 @@
 """Runs whose budget is used up: published as they are, and continued by the next sync."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -44,9 +46,44 @@ def test_what_was_read_is_published_and_the_next_sync_continues_the_run(mirror):
     report = third.sync_into(mirror.folder)
     assert (report.state, report.run_id, report.certificate) == ("finished", 1, "snapshot")
     assert third.done == [1, 2]
-    assert (report.lists_by_kind, report.messages_added) == ({"whole": 3}, 3)
+    assert (report.lists_by_kind, report.messages_added) == ({"whole": 1}, 1)
+    assert (report.run.lists_by_kind, report.run.messages_added) == ({"whole": 3}, 3)
     assert night(read(1, 2, 3, swept=True), ended_early=False).sync_into(mirror.folder).run_id == 2
     assert [state for _, state, _ in rows(mirror, STATES)] == ["finished", "finished"]
+
+
+def test_sync_report_counts_one_call_and_its_run_all_calls(mirror):
+    reports, seen = [], []
+    with MockServer(World(seed=7, users=300, messages_per_user=3)) as server:
+        while not reports or reports[-1].partial:
+            before = sum(server.counts().values())
+            report = sync(mirror, server, max_requests=60, on_progress=seen.append)
+            assert report.requests == sum(server.counts().values()) - before <= 60
+            assert report.users <= 300
+            last = seen[-1]
+            assert (last.users, last.messages) == (report.users, report.messages)
+            assert (last.requests, last.run_requests) == (report.requests, report.run.requests)
+            reports.append(report)
+    run = report.run
+    for name in ("requests", "users", "users_added", "messages", "messages_added", "seconds"):
+        assert sum(getattr(each, name) for each in reports) == pytest.approx(getattr(run, name))
+    assert (run.users_added, run.messages_added) == (300, 900)
+    assert sum((Counter(each.lists_by_kind) for each in reports), Counter()) == {"whole": 300}
+    assert run.lists_by_kind == {"whole": 300}
+    assert run.lists_by_certificate == {"snapshot": 300}
+    assert all(earlier.ended_at < later.started_at for earlier, later in pairwise(reports))
+    assert run.started_at == reports[0].started_at
+    assert run.requests > 300
+    assert [each.resumed for each in reports] == [False] + [True] * (len(reports) - 1)
+    assert rows(mirror, "SELECT requests, users FROM runs") == [(run.requests, run.users)]
+
+
+def test_sync_report_counts_a_list_that_is_tried_again(mirror):
+    unread = ended(1, "uncertified", kind="unread", reason="it broke")
+    night(batch(USERS, swept="snapshot", lists=[unread])).sync_into(mirror.folder)
+    report = night(batch(lists=[unread, ended(2)])).sync_into(mirror.folder)
+    assert report.lists_by_kind == {"unread": 1, "whole": 1}
+    assert (report.unread_users, report.users, report.run.users) == ((1,), 0, 3)
 
 
 @pytest.mark.long
@@ -60,11 +97,11 @@ def test_nights_of_a_small_budget_add_up_to_one_run(tmp_path):
         read = [0]
         for _ in range(60):
             report = sync(nightly, server, max_requests=20)
-            assert report.run_id == 1
+            assert (report.run_id, report.requests <= 20) == (1, True)
             read += rows(nightly, "SELECT count(*) FROM messages")[0]
             if not report.partial:
                 break
-        assert report.requests <= 1.05 * one.requests
+        assert report.run.requests <= 1.05 * one.requests
         assert (report.lists_left, report.lists_never_read) == (None, None)
         for table in ("users", "messages"):
             assert rows(nightly, content.format(table)) == rows(whole, content.format(table))

@@ -217,7 +217,8 @@ def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
     assert second.known is not None
     assert [each["user_id"] for each in second.known["lists"]] == [2]
     assert second.known["cursors"] == []
-    assert (report.mode, report.lists_by_kind, report.deleted) == ("full", {"whole": 2}, 1)
+    assert (report.mode, report.run.lists_by_kind, report.deleted) == ("full", {"whole": 2}, 1)
+    assert report.lists_by_kind == {"whole": 1}
     assert marked(mirror) == ([], [22])
 
 
@@ -234,7 +235,8 @@ def test_run_keeps_what_stopped_it_and_all_it_cost(mirror):
     broken_off(mirror, BatchSource(batch([{"id": 1}]), batch([{"id": 2}]), BROKEN))
     broken_off(mirror, BatchSource(BROKEN))
     report = BatchSource(batch([{"id": 3}], swept="linked")).sync_into(mirror.folder)
-    assert (report.resumptions, report.resumed, report.requests) == (2, True, 3 + 1 + 2)
+    assert (report.resumptions, report.resumed, report.run.requests) == (2, True, 3 + 1 + 2)
+    assert report.requests == 2
     assert report.error == "ConnectError: the connection broke"
     assert rows(mirror, "SELECT resumptions, error, requests FROM runs") == [
         (2, "ConnectError: the connection broke", 6)

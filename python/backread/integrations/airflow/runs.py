@@ -76,5 +76,5 @@ class Budget:
     def observe(self, now: SyncProgress) -> None:
         """Counts the requests; the first call is before any, since a run has those of earlier."""
         if self._sent_before is None:
-            self._sent_before = now.requests
-        self._sent = now.requests - self._sent_before
+            self._sent_before = now.run_requests
+        self._sent = now.run_requests - self._sent_before

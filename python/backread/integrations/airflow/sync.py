@@ -43,8 +43,9 @@ __all__ = ["BackreadSyncOperator", "SyncSummary"]
 class SyncSummary(TypedDict):
     """The operator's XCom, and what its asset events have as ``extra``; see `SyncReport`.
 
-    ``users`` and ``messages`` are the rows that this run read; ``users_stored`` and
-    ``messages_stored`` those in the mirror after it, without deleted ones. ``uncertified_lists`` is
+    ``users`` and ``messages`` are the rows that the last sync of the task read, after its last
+    wait, and ``run`` has the figures of all syncs of the run; ``users_stored`` and
+    ``messages_stored`` are the rows in the mirror, without deleted ones. ``uncertified_lists`` is
     the number of users whose messages earned no certificate, ``unread_lists`` the number of those
     whose messages could not be read. ``state`` is ``"partial"`` if the budget ended the run.
     """
@@ -73,6 +74,7 @@ class SyncSummary(TypedDict):
     unread_lists: int
     outage_seconds: float
     seconds: float
+    run: dict[str, Any]
 
 
 class BackreadSyncOperator(ResumingOperator):
@@ -152,7 +154,7 @@ class BackreadSyncOperator(ResumingOperator):
             self.operator_extra_links = (MirrorReportLink(),)
         check_arguments(self._parsers, self)
         self._lines = LineInterval()
-        self._most_read = 0
+        self._most_lists = 0
 
     def execute(self, context: Context) -> Any:
         given = self._given = read_arguments(self._parsers, self)
@@ -200,11 +202,10 @@ class BackreadSyncOperator(ResumingOperator):
 
     def _tell(self, now: SyncProgress) -> None:
         self._budget.observe(now)
-        # Also called when a read begins; only counts above those of all earlier reads are progress.
-        read = now.rows + now.lists
-        if read > self._most_read:
-            self._most_read = read
+        # Also called when a read begins, with the lists that earlier reads have done.
+        if now.rows or now.lists > self._most_lists:
             self._progressed = True
+        self._most_lists = max(self._most_lists, now.lists)
         if self._lines.is_over():
             self.log.info("%s", _progress(now))
 
@@ -246,6 +247,7 @@ def _summary(mirror: Mirror, report: SyncReport) -> SyncSummary:
             "unread_lists": len(report.unread_users),
             "outage_seconds": round(report.outage_seconds, 3),
             "seconds": round(report.seconds, 3),
+            "run": report.to_dict()["run"],
         },
     )
 
