@@ -144,6 +144,9 @@ def test_page_says_what_it_is_about(page, chats):
     for count in (figures.totals.messages, figures.totals.user_messages):
         assert f"{count:,}" in text
     assert figures.operators[0].name in text
+    hours = Mirror(chats).figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17").responses
+    assert f"answered outside opening hours{hours.answered_outside_hours}" in text
+    assert f"{hours.answered_outside_hours} more were answered before it" in text
     assert "Conversations, times in UTC" in Page(report_html(Mirror(chats).figures())).text
 
 
@@ -280,6 +283,9 @@ def test_without_a_file_the_main_figures_fit_a_narrow_terminal(backread, chats):
     figures = Mirror(chats).figures()
     assert f"{figures.totals.messages:,}" in done.out
     assert str(figures.operators[0].name) in done.out
+    hours = Mirror(chats).figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17")
+    outside = hours.responses.answered_outside_hours
+    assert f" {outside}  answered outside opening hours\n" in done.out
     from rich.cells import cell_len
 
     assert max(map(cell_len, done.out.splitlines())) <= 80

@@ -40,22 +40,26 @@ TIMES = ("Median", "90% within")
 
 def responses(figures: Figures) -> Html:
     responses = figures.responses
+    outside = responses.answered_outside_hours or 0
     note = (
         "From a user's first message to the first later message of an operator; automatic "
         "invitations are no responses."
     )
     if figures.opening_hours is not None:
         note += f" Only time within the opening hours counts ({figures.opening_hours})."
-        outside = responses.asked_outside_hours or 0
+        asked = (responses.asked_outside_hours or 0) - outside
         note += (
-            f" {outside:,} of {responses.answered:,} were asked outside of them, and wait from the "
-            "next opening on."
+            f" {asked:,} of {responses.answered:,} were asked outside of them, and wait from the "
+            f"next opening on; {outside:,} more were answered before it, and are in no response "
+            "time."
         )
     if responses.unknown:
         note += f" Of {responses.unknown:,} conversations nothing is known: not read to the end."
     heading = "First response time"
-    if not responses.answered:
-        return words_only(heading, note, "No operator has answered a user in this period.", "half")
+    if responses.answered == outside:
+        when = " within opening hours" if outside else ""
+        text = f"No operator has answered a user{when} in this period."
+        return words_only(heading, note, text, "half")
     names = ("< 1 min", "1–5 min", "5–15 min", "15–60 min", "1–4 h", "4–24 h", "1–7 d", "> 7 d")
     counts = [each.conversations for each in responses.buckets]
     text = (
@@ -66,6 +70,9 @@ def responses(figures: Figures) -> Html:
         (name, count, percent(count, responses.answered))
         for name, count in zip(names, counts, strict=True)
     ]
+    if outside:
+        share = percent(outside, responses.answered)
+        rows.append(("answered outside opening hours", outside, share))
     rows += [
         ("median", seconds(responses.p50_seconds), ""),
         ("90% within", seconds(responses.p90_seconds), ""),

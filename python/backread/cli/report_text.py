@@ -78,6 +78,11 @@ def _lines(figures: Figures, name: str) -> Iterator[str]:
                 responses.answered,
                 f"{percent(responses.answered, responses.asked)} of {responses.asked:,} asked",
             ),
+            *(
+                (("of them", outside, "answered outside opening hours"),)
+                if (outside := responses.answered_outside_hours)
+                else ()
+            ),
             ("not answered", responses.unanswered, percent(responses.unanswered, responses.asked)),
             *(
                 (("unknown", responses.unknown, "not read to the end"),)

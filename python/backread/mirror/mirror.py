@@ -559,8 +559,9 @@ class Mirror:
                 such as ``"Europe/Berlin"``; UTC by default.
             opening_hours: When somebody answers, such as ``"mon-fri 9-17"`` or
                 ``"mon-fri 9:00-12:30 13:30-18, sat 10-14"``. Only the time within them counts as
-                response time: a question asked outside of them waits from the next opening on, and
-                one that is answered before then has waited 0 seconds.
+                response time: a question asked outside of them waits from the next opening on. One
+                that is answered before then is counted in ``answered_outside_hours``, and in no
+                response time.
             since: Only messages created at this time or later, conversations that have such a
                 message, and responses to questions since then: a date, a datetime or ISO 8601
                 text, in ``timezone`` unless it names another zone.

@@ -246,8 +246,6 @@ FRIDAY = datetime(2024, 3, 8, 16, 50, tzinfo=UTC)
         (FRIDAY, FRIDAY + timedelta(minutes=5), 5),
         (FRIDAY, FRIDAY + timedelta(minutes=40), 10),
         (FRIDAY, datetime(2024, 3, 11, 9, 10, tzinfo=UTC), 20),
-        (datetime(2024, 3, 9, 12, tzinfo=UTC), datetime(2024, 3, 9, 13, tzinfo=UTC), 0),
-        (datetime(2024, 3, 9, 12, tzinfo=UTC), datetime(2024, 3, 11, 8, 59, tzinfo=UTC), 0),
         (datetime(2024, 3, 9, 12, tzinfo=UTC), datetime(2024, 3, 11, 9, 10, tzinfo=UTC), 10),
         (datetime(2024, 3, 4, 9, tzinfo=UTC), datetime(2024, 3, 11, 9, tzinfo=UTC), 5 * 480),
         (datetime(2024, 3, 4, 17, tzinfo=UTC), datetime(2024, 3, 5, 9, tzinfo=UTC), 0),
@@ -258,8 +256,30 @@ def test_only_time_within_the_opening_hours_counts(tmp_path, asked, answered, mi
     found = mirror.figures(opening_hours="mon-fri 9-17").responses
     assert found.p50_seconds == minutes * 60
     outside = asked.weekday() > 4 or asked.hour == 17
-    assert found.asked_outside_hours == outside
+    assert (found.asked_outside_hours, found.answered_outside_hours) == (outside, 0)
     assert mirror.figures().responses.p50_seconds == (answered - asked).total_seconds()
+
+
+def test_figures_leave_answers_outside_opening_hours_out_of_response_times(tmp_path):
+    saturday = datetime(2024, 3, 9, 12, tzinfo=UTC)
+    before_opening = datetime(2024, 3, 11, 8, 59, tzinfo=UTC)
+    within = [(FRIDAY, FRIDAY + timedelta(seconds=each)) for each in (60, 113, 300)]
+    outside = [(saturday, saturday + timedelta(minutes=1))] * 4 + [(saturday, before_opening)]
+    mirror = asked_and_answered(tmp_path / "chats", within + outside)
+    found = mirror.figures(opening_hours="mon-fri 9-17")
+    responses = found.responses
+    assert (responses.answered, responses.answered_outside_hours) == (8, 5)
+    assert responses.p50_seconds == 113
+    assert responses.p90_seconds == pytest.approx(262.6)
+    assert (responses.mean_seconds, responses.longest_seconds) == (pytest.approx(473 / 3), 300)
+    assert sum(each.conversations for each in responses.buckets) == 3
+    assert [(each.first_responses, each.p50_seconds) for each in found.operators] == [
+        (1, 60), (1, 113), (1, 300), *[(0, None)] * 5,
+    ]  # fmt: skip
+    assert {each.start.isoformat(): each.p50_seconds for each in found.volume} == {
+        "2024-03-08": 113, "2024-03-09": None, "2024-03-10": None, "2024-03-11": None,
+    }  # fmt: skip
+    assert mirror.figures().responses.answered_outside_hours is None
 
 
 WEEKS = {
@@ -309,7 +329,9 @@ def test_opening_hours_follow_the_clock_on_the_wall(waits, timezone):
     for number, (asked, answered) in enumerate(pairs):
         quarters = range((answered - asked) // QUARTER)
         expected = sum(is_open(asked + QUARTER * each) for each in quarters) * 15 * 60
-        assert seconds[number] == expected, (asked, answered)
+        unheard = not expected and not is_open(answered)
+        assert seconds[number] == (None if unheard else expected), (asked, answered)
+    assert 0 < (found.responses.answered_outside_hours or 0) == [*seconds.values()].count(None)
     assert found.responses.asked_outside_hours == sum(not is_open(asked) for asked, _ in pairs)
 
 

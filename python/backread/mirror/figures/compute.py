@@ -185,7 +185,7 @@ class _Computation:
         self._run(queries.WAITS_IN_OPENING_HOURS)
 
     def _responses(self) -> ResponseFigures:
-        [(asked, unknown, answered, outside, *times)] = self._run(queries.RESPONSES)
+        [(asked, unknown, answered, outside, uncounted, *times)] = self._run(queries.RESPONSES)
         p50, p90, mean, longest = times
         [counts] = self._rows(queries.buckets(queries.BUCKETS))
         bounds: tuple[int | None, ...] = (*queries.BUCKETS, None)
@@ -195,6 +195,7 @@ class _Computation:
             unanswered=asked - unknown - answered,
             unknown=unknown,
             asked_outside_hours=None if self._hours is None else outside,
+            answered_outside_hours=None if self._hours is None else uncounted,
             p50_seconds=p50,
             p90_seconds=p90,
             mean_seconds=mean,

@@ -161,7 +161,8 @@ class ResponseBucket:
 class ResponseFigures:
     """First response times: from a user's first message to the first later operator message.
 
-    Automatic invitations are no responses. With opening hours, only the time within them counts.
+    Automatic invitations are no responses. With opening hours, only the time within them counts,
+    and the times are those of all responses but ``answered_outside_hours``.
 
     Attributes:
         asked: Conversations whose user first wrote in the period.
@@ -170,6 +171,8 @@ class ResponseFigures:
         unknown: Those whose message list was not read to its end, so that nothing is known.
         asked_outside_hours: How many of the answered began outside the opening hours; None without
             opening hours.
+        answered_outside_hours: How many of these were answered before the next opening; None
+            without opening hours.
         p50_seconds: Half of the responses took at most this long.
         p90_seconds: Nine in ten took at most this long.
         mean_seconds: The average.
@@ -182,6 +185,7 @@ class ResponseFigures:
     unanswered: int
     unknown: int
     asked_outside_hours: int | None
+    answered_outside_hours: int | None
     p50_seconds: float | None
     p90_seconds: float | None
     mean_seconds: float | None
@@ -249,8 +253,9 @@ class OperatorFigures:
     ``id`` and ``name`` are None for messages without a sender.
 
     ``messages`` are those without automatic invitations, ``conversations`` those in which they are.
-    ``first_responses`` counts the conversations that this operator answered first,
-    ``p50_seconds`` and ``p90_seconds`` are the median and the ninth decile of their response times.
+    ``first_responses`` counts the conversations that this operator answered first, without those
+    answered outside opening hours; ``p50_seconds`` and ``p90_seconds`` are the median and the ninth
+    decile of their response times.
     """
 
     id: int | None

@@ -173,11 +173,13 @@ FROM apart
 WAITS_IN_OPENING_HOURS = """
 CREATE TEMP TABLE waits AS
 SELECT user_id, asked_at, answered_by,
+    coalesce(asked_at >= since.ends_at, true) AS outside,
+    -- Null for an answer before the next opening: nobody waited within opening hours.
+    CASE WHEN outside AND since.starts_at IS NOT DISTINCT FROM until.starts_at THEN NULL ELSE
     (coalesce(until.open_before + epoch_us(least(answered_at, until.ends_at))
         - epoch_us(until.starts_at), 0)
     - coalesce(since.open_before + epoch_us(least(asked_at, since.ends_at))
-        - epoch_us(since.starts_at), 0)) / 1000000 AS seconds,
-    coalesce(asked_at >= since.ends_at, true) AS outside
+        - epoch_us(since.starts_at), 0)) / 1000000 END AS seconds
 FROM talks
 ASOF LEFT JOIN open_intervals AS since ON talks.asked_at >= since.starts_at
 ASOF LEFT JOIN open_intervals AS until ON talks.answered_at >= until.starts_at
@@ -188,7 +190,8 @@ RESPONSES = """
 SELECT
     (SELECT count(*) FROM talks WHERE asked_at IS NOT NULL AND {asked_period}),
     (SELECT count(*) FROM talks WHERE asked_at IS NOT NULL AND NOT complete AND {asked_period}),
-    count(*), count(*) FILTER (outside), median(seconds), quantile_cont(seconds, 0.9),
+    count(*), count(*) FILTER (outside), count(*) FILTER (seconds IS NULL),
+    median(seconds), quantile_cont(seconds, 0.9),
     avg(seconds), max(seconds)::DOUBLE
 FROM waits
 """
@@ -242,7 +245,7 @@ GROUP BY sender_id
 
 OPERATOR_RESPONSES = f"""
 WITH answers AS (
-    SELECT answered_by, count(*) AS responses, median(seconds) AS p50,
+    SELECT answered_by, count(seconds) AS responses, median(seconds) AS p50,
         quantile_cont(seconds, 0.9) AS p90
     FROM waits GROUP BY answered_by
 )
