@@ -2,6 +2,7 @@
 
 pygal gives each shape a class, so that the page can colour it by CSS variables. What it adds for
 its own script, style sheet and tooltips is removed, which leaves shapes, texts and classes.
+Attributes draw the same where a server forbids the page's style sheet, as Jenkins does by default.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from backread._display.markup import Html, shortened
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-__all__ = ["FULL_WIDTH", "Bars", "Series", "chart", "load_pygal"]
+__all__ = ["FULL_WIDTH", "Bars", "Series", "chart", "load_pygal", "swatch"]
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#767d86")
+LINE = "#d8dde3"
+"""The page's colours in light, for attributes."""
 
 FULL_WIDTH = 1_100
 HALF_WIDTH = 520
@@ -90,18 +95,29 @@ def chart(bars: Bars, name: str) -> Html:
 
     ``name`` makes the ids of its title and description unique.
     """
-    sizes = (("wide", bars.width), ("narrow", NARROW))
-    return Html("".join(_svg(bars, f"{name}-{kind}", kind, width) for kind, width in sizes))
+    wide, narrow = (
+        _svg(bars, f"{name}-{kind}", width)
+        for kind, width in (("wide", bars.width), ("narrow", NARROW))
+    )
+    return Html(f'<div class="wide">{wide}</div><div class="narrow" hidden>{narrow}</div>')
 
 
-def _svg(bars: Bars, name: str, kind: str, width: int) -> str:
+def swatch(colour: int) -> Html:
+    """A small square of the colour."""
+    return Html(
+        f'<svg class="colour-{colour}" width="9" height="9" fill="{COLOURS[colour]}" '
+        'aria-hidden="true"><rect class="rect" width="100%" height="100%"/></svg>'
+    )
+
+
+def _svg(bars: Bars, name: str, width: int) -> str:
     pygal = load_pygal()
     rows = bars.kind == "rows"
     labels = [NOT_XML.sub("\N{REPLACEMENT CHARACTER}", each) for each in bars.labels]
-    labels = [shortened(each, width // 20) if rows else each for each in labels]
+    labels = [_fitting(each, width // 20) if rows else each for each in labels]
     style = pygal.style.Style(label_font_size=FONT, major_label_font_size=FONT)
     longest = max(map(len, labels), default=0) * FONT * 0.6
-    ticks = _ticks(bars, 4 if width == NARROW else 6)
+    ticks = _ticks(bars, width // 110 if rows else 4 if width == NARROW else 6)
     graph = {"columns": pygal.Bar, "stacked": pygal.StackedBar, "rows": pygal.HorizontalBar}
     drawn = graph[bars.kind](
         style=style,
@@ -130,7 +146,7 @@ def _svg(bars: Bars, name: str, kind: str, width: int) -> str:
     root = ElementTree.fromstring(drawn.render(is_unicode=False))
     names, colours = [each.name for each in bars.series], [each.colour for each in bars.series]
     _clean(root, names, colours)
-    return _markup(root, bars, name, kind, width)
+    return _markup(root, bars, name, width)
 
 
 def _bars_in_row(bars: Bars) -> float:
@@ -147,10 +163,26 @@ def _ticks(bars: Bars, most: int) -> list[float]:
     return [step * place for place in range(max(1, ceil(largest / step)) + 1)]
 
 
-def _extra_room(labels: Sequence[str]) -> int:
+def _columns(text: str) -> int:
+    """How wide text is, in characters of the width that pygal leaves room for."""
+    wide = (
+        unicodedata.east_asian_width(each) in "WF" or each.isupper() or each in "mw"
+        for each in text
+    )
+    return len(text) + sum(wide)
+
+
+def _fitting(label: str, columns: int) -> str:
+    length = len(label)
+    while _columns(label[:length]) > columns:
+        length -= 1
+    return shortened(label, length)
+
+
+def _extra_room(labels: Sequence[str]) -> float:
     """What wide characters need beyond the room that pygal leaves for characters."""
-    wide = (sum(unicodedata.east_asian_width(each) in "WF" for each in label) for label in labels)
-    return max(wide, default=0) * FONT // 2
+    columns = max(map(_columns, labels), default=0)
+    return (columns - max(map(len, labels), default=0)) * FONT * 0.6
 
 
 def _unique(labels: Sequence[str]) -> list[str]:
@@ -179,9 +211,17 @@ def _clean(root: Element, names: Sequence[str], colours: Sequence[int]) -> None:
             elif "background" in kind:
                 node.remove(child)
     for series in root.iter("g"):
-        found = re.search(r"serie-(\d+)", series.get("class", ""))
+        kind = series.get("class", "")
+        if kind.startswith("axis"):
+            across = kind.startswith("axis x")
+            series.set("text-anchor", "middle" if across else "end")
+            for line in series.iter("path"):
+                line.set("stroke", "none" if across else LINE)
+                line.set("fill", "none")
+        found = re.search(r"serie-(\d+)", kind)
         if found is None:
             continue
+        series.set("fill", COLOURS[colours[int(found[1])]])
         for bars in series:
             for bar in list(bars):
                 _name_bar(bars, bar, names[int(found[1])])
@@ -206,11 +246,12 @@ def _name_bar(bars: Element, bar: Element, series: str) -> None:
     bar.insert(0, title)
 
 
-def _markup(root: Element, bars: Bars, name: str, kind: str, width: int) -> str:
+def _markup(root: Element, bars: Bars, name: str, width: int) -> str:
     height = root.get("viewBox", f"0 0 {width} {HEIGHT}").split()[-1]
     inner = "".join(ElementTree.tostring(each, encoding="unicode") for each in root)
     return (
-        f'<svg class="chart {kind}" viewBox="0 0 {width} {height}" role="img" '
+        f'<svg class="chart" width="{width}" viewBox="0 0 {width} {height}" role="img" '
+        f'font-family="sans-serif" font-size="{FONT}" '
         f'aria-labelledby="{name}-title {name}-text">'
         f'<title id="{name}-title">{escape(bars.title)}</title>'
         f'<desc id="{name}-text">{escape(bars.description)}</desc>{inner}</svg>'

@@ -283,7 +283,7 @@ def attachments(figures: Figures) -> Html:
 def longest(figures: Figures) -> Html:
     rows = [
         (
-            safe(cut(each.name) or "no name"),
+            safe(cut(each.name) or f"user {each.user_id}"),
             str(each.user_id),
             each.messages,
             each.user_messages,

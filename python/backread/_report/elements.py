@@ -8,8 +8,8 @@ from html import escape
 
 from backread._display.addresses import hide_addresses
 from backread._display.markup import Html, shortened
-from backread._display.words import line
-from backread._report.charts import Bars, chart
+from backread._display.words import is_invisible, line
+from backread._report.charts import Bars, chart, swatch
 from backread.mirror.figures import Figures
 
 __all__ = ["MOST_UNITS", "Cell", "cut", "figure", "operator_names", "table", "words_only"]
@@ -27,7 +27,7 @@ def figure(heading: str, note: str, bars: Bars, name: str, details: Html, size: 
     legend = ""
     if len(bars.series) > 1:
         entries = "".join(
-            f'<li class="colour-{each.colour}">{escape(each.name)}</li>' for each in bars.series
+            f"<li>{swatch(each.colour)} {escape(each.name)}</li>" for each in bars.series
         )
         legend = f'<ul class="legend">{entries}</ul>'
     return Html(
@@ -102,5 +102,9 @@ def _operator_name(key: int | None, name: str, repeated: bool) -> str:
 
 
 def cut(text: str | None) -> str:
-    """Text from strangers on one line, harmless, not too long and without e-mail addresses."""
-    return shortened(line(hide_addresses(text or "")), LONGEST_NAME)
+    """Text from strangers on one line, harmless, not too long and without e-mail addresses.
+
+    It is empty if no character of it can be seen.
+    """
+    shown = shortened(line(hide_addresses(text or "")), LONGEST_NAME)
+    return "" if is_invisible(shown) else shown

@@ -45,12 +45,8 @@ section.full{grid-column:1/-1}
 figure{margin:0}
 .legend{display:flex;flex-wrap:wrap;font-size:.88rem;gap:2px 18px;list-style:none;margin:0 0 4px;
 padding:0}
-.legend li::before{background:var(--c);border-radius:2px;content:"";display:inline-block;
-height:.75em;margin-right:.45em;width:.75em}
-.legend .colour-0{--c:var(--c0)}.legend .colour-1{--c:var(--c1)}
-.legend .colour-2{--c:var(--c2)}.legend .colour-3{--c:var(--c3)}
+.legend svg{border-radius:2px;height:.75em;margin-right:.2em;width:.75em}
 .chart{display:block;height:auto;width:100%}
-.chart.narrow{display:none}
 .chart text{fill:var(--quiet);font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",
 sans-serif}
 .chart .axis.x text{text-anchor:middle}
@@ -59,8 +55,8 @@ sans-serif}
 .chart .line{fill:none;stroke:var(--line);stroke-width:1}
 .chart .vertical .axis.x .line,.chart .horizontal .axis.x .line{stroke:none}
 .chart .stackedbar-graph .rect{stroke:var(--card);stroke-width:.5}
-.chart .colour-0 .rect{fill:var(--c0)}.chart .colour-1 .rect{fill:var(--c1)}
-.chart .colour-2 .rect{fill:var(--c2)}.chart .colour-3 .rect{fill:var(--c3)}
+.colour-0 .rect{fill:var(--c0)}.colour-1 .rect{fill:var(--c1)}
+.colour-2 .rect{fill:var(--c2)}.colour-3 .rect{fill:var(--c3)}
 .chart .bar:hover .rect{opacity:.75}
 details{margin-top:8px}
 summary{color:var(--quiet);cursor:pointer;font-size:.9rem;width:max-content;max-width:100%}
@@ -92,7 +88,7 @@ footer{color:var(--quiet);font-size:.85rem;padding-bottom:28px;padding-top:16px}
 @media (max-width:620px){main,header,footer{padding-left:12px;padding-right:12px}
 header{padding-top:16px}section{padding:12px}h1{font-size:1.35rem}
 .tiles{grid-template-columns:repeat(2,minmax(0,1fr))}}
-@media (max-width:620px){.chart.wide{display:none}.chart.narrow{display:block}}
+@media (max-width:620px){.wide{display:none}.narrow{display:block}}
 @media print{:root{color-scheme:light;--page:#fff;--card:#fff;--text:#000;--quiet:#444;
 --line:#bbb;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#767d86;--heat:0,114,178;--good:#0b6b4a;
 --good-back:#fff;--warn:#8a4b00;--warn-back:#fff}
@@ -109,11 +105,11 @@ th,td{padding:2px 8px 2px 0}
 section,.tiles div,.state{break-inside:avoid}
 section.long{break-inside:auto}
 tr{break-inside:avoid}
-.rect,.heat td,.legend li::before{print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.rect,.heat td{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .heat table{border-spacing:1px}
 .heat th,.heat td{font-size:7.5px;height:20px}
 .heat .h6{color:#fff}
 .scroll{max-height:none;overflow:visible}
-.heat table{min-width:0}.chart.wide{display:block}.chart.narrow{display:none}
+.heat table{min-width:0}.wide{display:block}.narrow{display:none}
 details:not([open]){display:none}}
 """
