@@ -1,7 +1,8 @@
 """The errors that backread raises, except for wrong arguments to a call.
 
 All derive from `BackreadError`, and from the matching built-in exception where there is one. Each
-has the attempts of the request that failed in ``attempts`` and pickles with all of its attributes.
+has the URL of the request that failed in ``url`` and its attempts in ``attempts``, and pickles with
+all of its attributes.
 None contains the API secret. All but `StatusError` itself can be made from their message alone, as
 Celery does with JSON results.
 """
@@ -45,10 +46,12 @@ __all__ = [
 class BackreadError(Exception):
     """The base class. ``attempts`` has one entry per attempt of the request that failed, in order.
 
-    It is empty if no request failed, as of an `IncompleteError`.
+    It is empty if no request failed, as of an `IncompleteError`. ``url`` is that of the request, or
+    of the list that was read, without the secret; ``None`` if neither was begun.
     """
 
     attempts: tuple[Attempt, ...]
+    url: str | None = None
 
     def __init__(self, message: str, *, attempts: Iterable[Attempt] = ()) -> None:
         # Names of folders or machines may contain terminal control sequences.

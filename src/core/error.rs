@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::report::WalkReport;
 
@@ -73,9 +74,11 @@ pub enum ErrorKind {
     OtherProcess,
 }
 
-// How much of a rejected request's body is read for its words, in bytes, and shown, in characters.
+// How much of an error's body is read for its message, in bytes, and shown, in characters.
 const MOST_BODY_READ: usize = 16 * 1024;
 const MOST_WORDS: usize = 120;
+// Where frameworks put it, in this order (`detail` and `title` are of RFC 9457).
+const MESSAGE_FIELDS: [&str; 6] = ["detail", "message", "msg", "error", "errors", "title"];
 const PROXY_PASSWORD: &str = "the proxy requires a user name and password, or rejected those \
                               given (only Basic, RFC 7617, is known: for NTLM or Negotiate, name a \
                               relay on this machine)";
@@ -103,8 +106,8 @@ pub struct Error(Box<Details>);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Details {
     pub kind: ErrorKind,
-    /// The request, relative to the base URL: `/external/users/42`.
-    pub request: Option<String>,
+    /// The URL of the request, without the secret.
+    pub url: Option<String>,
     pub attempts: Vec<Attempt>,
     /// The failure that was being retried when the deadline passed.
     pub cause: Option<Error>,
@@ -124,7 +127,7 @@ impl Error {
     pub fn new(kind: ErrorKind) -> Self {
         Self(Box::new(Details {
             kind,
-            request: None,
+            url: None,
             attempts: Vec::new(),
             cause: None,
             patience: None,
@@ -139,8 +142,8 @@ impl Error {
         Self::new(ErrorKind::Configuration(message.into()))
     }
 
-    pub fn during(mut self, request: String, attempts: Vec<Attempt>) -> Self {
-        self.0.request = Some(request);
+    pub fn during(mut self, url: String, attempts: Vec<Attempt>) -> Self {
+        self.0.url = Some(url);
         self.0.attempts = attempts;
         self
     }
@@ -222,9 +225,9 @@ impl Error {
     /// The first page of all users was requested and is not there: at the right address, that is an
     /// empty page.
     fn without_any_users(&self) -> Option<&StatusFailure> {
-        match (&self.kind, &self.request) {
-            (ErrorKind::Status(failure), Some(request))
-                if self.is_not_found() && request.starts_with("/external/users?offset=0&") =>
+        match (&self.kind, &self.url) {
+            (ErrorKind::Status(failure), Some(url))
+                if self.is_not_found() && url.contains("/external/users?offset=0&") =>
             {
                 Some(failure)
             }
@@ -233,8 +236,8 @@ impl Error {
     }
 
     fn message(&self, what: String, cause: Option<String>) -> String {
-        let request = self.request.as_ref();
-        let mut message = request.map_or(String::new(), |request| format!("GET {request}: "));
+        let url = self.url.as_ref();
+        let mut message = url.map_or(String::new(), |url| format!("GET {url}: "));
         message.push_str(&what);
         if let Some(cause) = cause {
             message.push_str(&format!("; before that: {cause}"));
@@ -385,15 +388,13 @@ impl StatusFailure {
         self.is_of_type("text/html") && self.body.trim_ascii_start().starts_with(b"<")
     }
 
-    /// What the body of a rejected request says, where frameworks say it.
+    /// The message of a JSON body.
     fn words(&self) -> Option<String> {
-        if !(400..500).contains(&self.status) || self.body.len() > MOST_BODY_READ {
+        if self.body.len() > MOST_BODY_READ {
             return None;
         }
-        let body: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
-        let words = ["detail", "message", "error", "title"]
-            .iter()
-            .find_map(|name| body.get(name)?.as_str())?;
+        let body: Value = serde_json::from_slice(&self.body).ok()?;
+        let words = message_in(&body)?;
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         (!words.is_empty()).then(|| words.chars().take(MOST_WORDS).collect())
     }
@@ -439,6 +440,19 @@ impl StatusFailure {
             text.push_str(&format!("; request id {request_id}"));
         }
         text
+    }
+}
+
+/// The first text in the fields for a message, or in objects and lists there.
+fn message_in(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(values) => values.iter().find_map(message_in),
+        Value::Object(fields) => {
+            let mut values = MESSAGE_FIELDS.iter().filter_map(|name| fields.get(*name));
+            values.find_map(message_in)
+        }
+        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Redacts the secret wherever a text repeats it: a service that echoes our headers, or a program
 //! that passes the secret in the wrong place, does not get it into a message.
 
+use std::fmt;
 use std::sync::Arc;
 
 use secrecy::ExposeSecret;
@@ -19,6 +20,14 @@ pub struct Redactor(Option<Arc<Origin>>);
 impl Redactor {
     pub fn of(origin: &Arc<Origin>) -> Self {
         Self(Some(Arc::clone(origin)))
+    }
+
+    /// The URL of a request, given by its path and query.
+    pub fn url(&self, request: &impl fmt::Display) -> String {
+        match &self.0 {
+            Some(origin) => self.redact(origin.address(request).as_str()),
+            None => request.to_string(),
+        }
     }
 
     pub fn redact_fault(&self, mut fault: Fault) -> Fault {

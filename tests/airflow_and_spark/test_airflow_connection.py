@@ -165,7 +165,7 @@ def test_permanent_errors_name_the_connection_and_its_field(backread_mock, statu
         assert message is None
     else:
         assert message is not None
-        assert message.startswith("the connection 'chats': GET /external/users")
+        assert message.startswith(f"the connection 'chats': GET {backread_mock.url}/external/users")
         assert f"the service answered {status}: " in message
         assert field in message
         assert backread_mock.secret not in message

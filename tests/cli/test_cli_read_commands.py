@@ -75,10 +75,17 @@ def test_missing_settings_are_named_at_once(backread, names, monkeypatch):
     assert "base_url" not in done.line
 
 
-def test_what_is_not_there_is_exit_3(backread):
+def test_what_is_not_there_is_exit_3_and_the_url_is_named(backread, server):
     done = backread("user", 999_999_999)
     assert (done.code, done.out) == (3, "")
-    assert "404" in done.line
+    assert f"GET {server.url}/external/users/999999999: the service answered 404" in done.line
+    assert 'it says "there is no user 999999999"' in done.line
+
+
+def test_base_url_that_ends_in_external_users_is_refused(backread, server):
+    done = backread("users", "--base-url", f"{server.url}/external/users")
+    assert (done.code, done.out) == (2, "")
+    assert f"ends in /external/users, which requests add; pass {server.url}" in done.line
 
 
 def test_wrong_secret_is_exit_4(backread, monkeypatch):

@@ -85,7 +85,7 @@ def test_a_service_that_refuses_a_sync_with_a_budget_is_told(backread, tmp_path,
         refusing.fault("messages: status(429, retry_after=3600)")
         done = backread("sync", folder, "--max-seconds", 60)
         assert done.code == 0
-        assert "stopped by RateLimitError: GET /external/users/" in done.out
+        assert f"stopped by RateLimitError: GET {refusing.url}/external/users/" in done.out
         refusing.fault("any: status(429, retry_after=3600)")
         done = backread("sync", folder, "--max-seconds", 60)
     assert done.code == 5

@@ -10,6 +10,7 @@ from backread import (
     BadRequestError,
     ConfigurationError,
     DecodeError,
+    NotFoundError,
     PermissionDeniedError,
     ServerError,
     TransportError,
@@ -138,14 +139,17 @@ def test_status_511_is_an_error_and_not_retried(face, scripted):
     [
         (403, PermissionDeniedError, {"detail": "Invalid token."}, '"Invalid token."'),
         (422, BadRequestError, {"message": "limit\n\u0007must be < 50"}, "must be < 50"),
-        (422, BadRequestError, {"detail": [{"msg": "x"}]}, None),
+        (422, BadRequestError, {"detail": [{"loc": ["limit"], "msg": "too large"}]}, "too large"),
+        (404, NotFoundError, {"error": {"code": 7, "message": "no user 42"}}, '"no user 42"'),
+        (503, ServerError, {"errors": [{"title": "Closed until 9:00"}]}, "Closed until 9:00"),
+        (404, NotFoundError, {"error": True, "id": "text"}, None),
         (400, BadRequestError, {"error": "x" * 500}, '"' + "x" * 120 + '"'),
         (403, PermissionDeniedError, "<html>", None),
     ],
 )
-def test_error_quotes_what_the_service_rejected(face, scripted, status, kind, body, words):
+def test_error_quotes_the_message_of_its_json_body(face, scripted, status, kind, body, words):
     with pytest.raises(kind) as caught:
-        get(face, scripted(answer(status, body)))
+        get(face, scripted(answer(status, body)), max_retries=0)
     text = str(caught.value)
     assert "\u0007" not in text
     assert "\n" not in text

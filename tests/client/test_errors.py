@@ -33,7 +33,8 @@ from backread.models import WalkReport
 
 ATTEMPTS = (Attempt(503, None, 0.1, 0.0), Attempt(None, "connection reset", 0.2, 1.5))
 REPORT = WalkReport(3, 3, 250, 250, 0, 251, 251, 1, 0, "uncertified", None, None, "1 row short")
-MESSAGE = "GET /external/users/42: it went wrong"
+URL = "https://chat.example.com/api/external/users/42"
+MESSAGE = f"GET {URL}: it went wrong"
 
 ANSWER: dict[str, Any] = {
     "status_code": 429,
@@ -80,14 +81,16 @@ each = pytest.mark.parametrize(
 
 
 def made(kind: type[BackreadError], attributes: dict[str, Any]) -> BackreadError:
-    return kind(MESSAGE, attempts=ATTEMPTS, **attributes)
+    error = kind(MESSAGE, attempts=ATTEMPTS, **attributes)
+    error.url = URL
+    return error
 
 
 def check(error: BaseException, kind: type[BackreadError], attributes: dict[str, Any]) -> None:
     assert type(error) is kind
     assert str(error) == MESSAGE
     assert repr(error) == f"{kind.__name__}({MESSAGE!r})"
-    assert error.attempts == ATTEMPTS
+    assert (error.attempts, error.url) == (ATTEMPTS, URL)
     for name, value in attributes.items():
         assert getattr(error, name) == value
 
@@ -159,8 +162,9 @@ def test_notes_survive_pickling():
     assert pickle.loads(pickle.dumps(error)).__notes__ == ["while syncing chats/"]
 
 
-def test_an_error_has_no_attempts_where_nothing_was_sent():
-    assert ConfigurationError("base_url is missing").attempts == ()
+def test_an_error_has_no_attempts_and_no_url_where_nothing_was_sent():
+    error = ConfigurationError("base_url is missing")
+    assert (error.attempts, error.url) == ((), None)
 
 
 def test_an_error_of_the_operating_system_has_no_number_of_its_own():

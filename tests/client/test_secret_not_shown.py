@@ -211,7 +211,11 @@ def test_error_redacts_a_secret_that_the_service_echoes(face, scripted, around):
     def echo(request):
         return answer(400, around + request.headers["authorization"].encode() + around)
 
-    error = face.failure(scripted(echo), BackreadError)
+    server = scripted(echo)
+    server.url += f"/{SECRET}"
+    error = face.failure(server, BackreadError)
+    assert error.url is not None
+    assert error.url.endswith(f"/{'*' * len(SECRET)}/external/users/42")
     assert error.body == around + b"Bearer " + b"*" * len(SECRET) + around
     assert SECRET not in str(error)
     assert SECRET.encode() not in pickle.dumps(error)

@@ -4,6 +4,7 @@ What is retried is in test_mock_faults.py and src/core/retry.
 """
 
 import gzip
+import pickle
 import re
 import socket
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from backread import (
     AuthenticationError,
+    BackreadError,
     BadRequestError,
     ConnectError,
     DecodeError,
@@ -69,7 +71,7 @@ def test_each_status_is_its_error_and_carries_the_answer(face, scripted, status,
     assert [one.status for one in error.attempts] == [status]
     assert error.attempts[0].seconds_taken > 0
     message = str(error)
-    for part in ("GET /external/users/42", str(status), "1 attempt", "r-17", advice):
+    for part in ("/external/users/42: ", str(status), "1 attempt", "r-17", advice):
         assert part in message
     assert "\n" not in message
 
@@ -113,6 +115,38 @@ def test_a_list_of_users_that_is_not_there_is_a_wrong_address(face, scripted):
     with pytest.raises(NotFoundError, match="no such user"):
         face.call(client.users.page, 99)
     face.close(client)
+
+
+def test_error_url_is_the_whole_url_of_the_request_that_failed(each_face, backread_server):
+    for path, said in [("", "there is no user 1"), ("/api", "unknown path")]:
+        base_url = f"{backread_server.url}{path}"
+        client = each_face.kind(base_url, backread_server.secret, backread_server.vendor)
+        with pytest.raises(NotFoundError, match=f'it says "{said}') as caught:
+            each_face.call(client.users.get, 1)
+        url = f"{base_url}/external/users/1"
+        assert str(caught.value).startswith(f"GET {url}: the service answered 404")
+        assert caught.value.url == url == pickle.loads(pickle.dumps(caught.value)).url
+        each_face.close(client)
+
+
+def test_error_names_the_host_that_cannot_be_found(each_face, no_settings):
+    nowhere = Place()
+    nowhere.url = "https://chat.invalid/api"
+    error = failure(each_face, nowhere, ConnectError)
+    assert error.url == "https://chat.invalid/api/external/users/42"
+    assert str(error).startswith(f"GET {error.url}: no answer")
+
+
+def test_error_url_of_a_walk_that_is_not_proved(face, scripted):
+    server = scripted(answer(200, envelope([user(1)], total=2)))
+    for listing, path in [
+        (face.client(server).users.list(strict=True), "/external/users"),
+        (face.client(server).messages.list(1, strict=True), "/external/users/1/messages"),
+    ]:
+        with pytest.raises(BackreadError) as caught:
+            face.collect(listing)
+        assert caught.value.url is not None
+        assert caught.value.url.partition("?")[0] == server.url + path
 
 
 def test_an_error_body_is_decompressed_and_else_as_it_came(face, scripted):

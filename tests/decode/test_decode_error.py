@@ -93,7 +93,7 @@ def test_a_missing_id_is_a_decode_error_that_names_it(face, scripted):
 def test_a_decode_error_of_a_page_has_its_attempt(face, scripted):
     client = face.client(scripted(answer(200, envelope([user("x")]))))
     error = decode_error(face.call, client.users.page, 7, 5)
-    assert "GET /external/users?offset=7&limit=5" in str(error)
+    assert "/external/users?offset=7&limit=5: " in str(error)
     assert [one.status for one in error.attempts] == [200]
 
 

@@ -328,6 +328,7 @@ def failures(client: Client) -> None:
     ) as error:
         transport: TransportError = error
         assert_type(transport.attempts, tuple[Attempt, ...])
+        assert_type(transport.url, str | None)
     except DecodeError as error:
         assert_type((error.path, error.snippet), tuple[str, str])
     except IncompleteError as error:

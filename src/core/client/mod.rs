@@ -82,9 +82,8 @@ impl Sent {
 
     /// The error for a response that is JSON, but not of the documented shape.
     pub fn misfit(&self, fault: Fault) -> Error {
-        let request = self.endpoint.to_string();
         Error::new(decode_failure(self.redactor.redact_fault(fault)))
-            .during(request, self.attempts.clone())
+            .during(self.redactor.url(&self.endpoint), self.attempts.clone())
     }
 }
 

@@ -57,6 +57,7 @@ impl Client {
             }
             _ => status_failure(answer, self.clock.wall()),
         };
-        Error::new(self.redactor().redact_kind(kind)).during(request.to_string(), attempts)
+        let redactor = self.redactor();
+        Error::new(redactor.redact_kind(kind)).during(redactor.url(request), attempts)
     }
 }

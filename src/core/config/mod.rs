@@ -265,6 +265,15 @@ fn base_url(given: Option<String>) -> Result<Url, Error> {
     if url.query().is_some() || url.fragment().is_some() {
         return Err(malformed("has a query or a fragment"));
     }
+    let path = url.path().trim_end_matches('/');
+    for end in ["/external", "/external/users"] {
+        if let Some(path) = path.strip_suffix(end) {
+            let origin = url.origin().ascii_serialization();
+            return Err(Error::configuration(format!(
+                "base_url (BACKREAD_BASE_URL) ends in {end}, which requests add; pass {origin}{path}"
+            )));
+        }
+    }
     Ok(url)
 }
 

@@ -90,6 +90,19 @@ fn base_urls_that_cannot_be_right_are_refused() {
 }
 
 #[test]
+fn a_base_url_with_the_path_of_the_requests_is_refused_with_the_right_one() {
+    for (given, right) in [
+        ("https://a.example/external/users", "https://a.example"),
+        ("https://a.example/external/", "https://a.example"),
+        ("https://a.example/api/external", "https://a.example/api"),
+    ] {
+        let message = refusal(settings(given));
+        assert!(message.ends_with(&format!("; pass {right}")), "{message}");
+    }
+    assert!(Origin::new(settings("https://a.example/external/v2")).is_ok());
+}
+
+#[test]
 fn quotation_marks_that_a_file_of_settings_left_are_named() {
     for (url, secret) in [
         ("\"https://a.example\"", "secret"),

@@ -142,7 +142,8 @@ impl Messages {
         let uncertified = report.certificate == Certificate::Uncertified;
         if settings.strict && uncertified && cut.is_none() {
             let incomplete = Error::new(ErrorKind::Incomplete(Box::new(report)));
-            return Err(incomplete.during(EVERY_LIST.to_owned(), Vec::new()));
+            let url = self.client.redactor().url(&EVERY_LIST);
+            return Err(incomplete.during(url, Vec::new()));
         }
         Ok(())
     }

@@ -244,7 +244,7 @@ pub async fn sweep_from(
     let uncertified = sweep.report.certificate == Certificate::Uncertified;
     if settings.strict && uncertified && !sweep.is_as_wanted() {
         let incomplete = Error::new(ErrorKind::Incomplete(Box::new(sweep.report)));
-        return Err(incomplete.during(list.to_string(), Vec::new()));
+        return Err(incomplete.during(client.redactor().url(&list), Vec::new()));
     }
     Ok(())
 }

@@ -346,7 +346,8 @@ impl Search {
         }
         if self.settings.strict && (short > 0 || self.report.unreadable_rows > 0) {
             let incomplete = Error::new(ErrorKind::Incomplete(Box::new(self.report)));
-            return Err(incomplete.during(List::Users.to_string(), Vec::new()));
+            let url = self.client.redactor().url(&List::Users);
+            return Err(incomplete.during(url, Vec::new()));
         }
         Ok(())
     }

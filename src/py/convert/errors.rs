@@ -63,6 +63,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let exception = errors(py)?
         .getattr(class_name(&error.kind))?
         .call((message,), Some(&attributes))?;
+    exception.setattr("url", &error.url)?;
     let exception = PyErr::from_value(exception);
     if let Some(cause) = &error.cause {
         exception.set_cause(py, Some(to_python(py, cause)));

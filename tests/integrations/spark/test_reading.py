@@ -130,7 +130,7 @@ def test_an_error_of_an_executor_is_in_its_own_words(spark, server):
     with pytest.raises(PySparkException) as caught:
         read(spark, shards=2).collect()
     said = str(caught.value)
-    assert "PermissionDeniedError: GET /external/users/" in said
+    assert f"PermissionDeniedError: GET {server.url}/external/users/" in said
     assert 'File "' not in said.partition("Driver stacktrace")[0]
 
 

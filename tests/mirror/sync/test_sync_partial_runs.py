@@ -186,7 +186,7 @@ def test_a_run_says_what_it_could_not_wait_for(mirror):
     assert report.partial
     assert report.users == 30
     assert report.error is not None
-    assert report.error.startswith("RateLimitError: GET /external/users/")
+    assert report.error.startswith(f"RateLimitError: GET {server.url}/external/users/")
     assert rows(mirror, "SELECT error FROM runs") == [(report.error,)]
 
 

@@ -44,7 +44,8 @@ pub(super) struct Next {
 
 impl Call<'_> {
     pub(super) fn error(&self, kind: ErrorKind) -> Error {
-        Error::new(kind).during(self.request.to_string(), self.attempts.clone())
+        let url = self.client.redactor().url(self.request);
+        Error::new(kind).during(url, self.attempts.clone())
     }
 
     /// The deadline has passed, or the wait would pass it; the failure being retried is the cause.
