@@ -251,13 +251,14 @@ class SyncRun:
 
     ``ended_early`` is True once something was not read because the budget was spent;
     ``stopped_by`` is the last failure whose retry would have come after the end of its time. A
-    reading that read nothing raises it.
+    reading that read nothing raises it. ``service_date`` is the Date header of the last answer.
     """
 
     requests: int
     users_total: int | None
     ended_early: bool
     stopped_by: BackreadError | None
+    service_date: datetime | None
     def progress(self) -> SyncPace: ...
     def next_batch(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...

@@ -1,7 +1,7 @@
 //! One run of a sync, batch by batch, and the state it starts from.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -234,6 +234,11 @@ impl NativeSyncRun {
         self.run
             .stopped_by()
             .map(|error| convert::errors::to_python(py, &error))
+    }
+
+    #[getter]
+    fn service_date(&self) -> Option<SystemTime> {
+        self.run.service_date()
     }
 
     fn progress(&self) -> SyncPace {

@@ -1,5 +1,6 @@
 """``backread forget`` and ``backread sync --retention-days``."""
 
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,16 @@ def test_sync_removes_what_is_gone_for_longer(backread, server, folder):
     assert rows(Mirror(folder), gone) == [(1,)]
     assert backread("sync", folder, "--retention-days", 0).code == 0
     assert rows(Mirror(folder), gone) == [(0,)]
+
+
+def test_sync_says_why_retention_removed_nothing(backread, folder, monkeypatch):
+    class Earlier(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) - timedelta(days=365)
+
+    monkeypatch.setattr("backread.mirror.purge.datetime", Earlier)
+    done = backread("sync", folder, "--retention-days", 0)
+    assert done.code == 0
+    assert "nothing was removed by retention, because this machine's clock (" in done.out
+    assert "is before the mirror's last run" in done.out

@@ -78,7 +78,7 @@ def sync(
             min=0,
             metavar="NUMBER",
             show_default=False,
-            help="First remove rows, for good, that were marked as deleted this many days ago.",
+            help="At the end, remove rows for good that were marked as deleted this many days ago.",
         ),
     ] = None,
     profile: Annotated[
@@ -282,6 +282,7 @@ def summary(done: SyncReport) -> str:
         f"stopped by {done.error}" if done.partial and done.error else "",
         f"not known to the service: {_numbered(done.unknown_users)}" if done.unknown_users else "",
         "" if done.published else "not published",
+        done.retention_problem or "",
         "read with another secret than before: if it is another account's, the two are mixed now"
         if done.has_other_secret
         else "",

@@ -28,6 +28,7 @@ DERIVED = {
     "published",
     "unknown_users",
     "has_other_secret",
+    "retention_problem",
     "lists_by_certificate",
     "lists_by_kind",
     "uncertified_users",

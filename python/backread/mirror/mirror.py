@@ -60,9 +60,10 @@ class Mirror:
             some 100 MB more. Default: a quarter of the memory, or of the cgroup's limit if that is
             less, and at most 4 GB.
         retention: How long `sync` keeps rows that are marked as deleted, in seconds or as a
-            timedelta. Each sync first removes those marked longer ago, as `forget` does, and with
-            a user all that is theirs. None keeps them. The mirror does not store this: a sync
-            without it removes nothing.
+            timedelta. At its end, each sync removes those marked longer ago, as `forget` does, and
+            with a user all that is theirs, unless a clock is wrong (``retention_problem`` of its
+            report). None keeps them. The mirror does not store this: a sync without it removes
+            nothing.
         pseudonymise: A key file. `sync` stores names, addresses and references as pseudonyms, equal
             for equal values. The file holds 32 random bytes or more, as base64, hexadecimal or raw,
             and only its owner and their group may read it. The mirror stores the key's

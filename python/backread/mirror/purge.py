@@ -43,6 +43,14 @@ SPARE = 16 * 2**20
 LONGEST_RETENTION = 1000 * 365 * 86_400
 """Seconds; longer than any row exists, and within the range of `timedelta`."""
 
+MOST_APART = timedelta(days=1)
+"""How far the service's clock may be from this machine's; rows expire by the earlier one."""
+
+CLOCK_STEP = timedelta(minutes=1)
+"""How far a clock is set back in normal use, by NTP."""
+
+MINUTE = "%Y-%m-%d %H:%M UTC"
+
 # A reject has no mark: it is gone if a complete read of its list, begun after it was last seen, did
 # not find it. A list of messages with a reject in it is always read from the service, never skipped
 # as unchanged.
@@ -156,18 +164,38 @@ def _publish_what_remains(store: Store) -> None:
         remove_leftovers(store.folder / PUBLISHED)
 
 
-def remove_expired(store: Store, retention: float) -> None:
+def remove_expired(store: Store, retention: float, service_date: datetime | None) -> str | None:
     """Removes users, with all that is theirs, and messages marked as deleted that long ago.
 
-    Also rejects that were last seen that long ago and are gone.
-    ``retention`` is in seconds. Does nothing if there are none.
+    Also rejects that were last seen that long ago and are gone. The next `open_store` completes the
+    removal.
+
+    Args:
+        store: The mirror's tables.
+        retention: In seconds.
+        service_date: The time by the service's clock, None if it does not tell.
+
+    Returns:
+        Why nothing is removed, if a clock is wrong; otherwise None.
     """
-    before = datetime.now(UTC) - timedelta(seconds=min(retention, LONGEST_RETENTION))
+    last_run, now = store.now(), datetime.now(UTC)
+    wrong = None
+    if last_run - now > CLOCK_STEP:
+        wrong = f"is before the mirror's last run ({last_run:{MINUTE}})"
+    elif service_date is not None and abs(service_date - now) > MOST_APART:
+        wrong = f"differs from the service's ({service_date:{MINUTE}})"
+    if wrong is not None:
+        return (
+            "nothing was removed by retention, because this machine's clock "
+            f"({now:{MINUTE}}) {wrong}; set the wrong one, and sync again"
+        )
+    now = min(now, service_date or now)
+    before = now - timedelta(seconds=min(retention, LONGEST_RETENTION))
     expired = f"deleted_at < {timestamp(before)}"
     rejects = f"last_seen_at < {timestamp(before)} AND {GONE_REJECT}"
     tables = {USERS.name: expired, MESSAGES.name: expired, "rejects": rejects}
     if not any(store.rows(f"SELECT 1 FROM {name} WHERE {tables[name]} LIMIT 1") for name in tables):
-        return
+        return None
     check_removal(store)
     with removal(store):
         store.rows(
@@ -181,3 +209,4 @@ def remove_expired(store: Store, retention: float) -> None:
         store.rows(f"DELETE FROM rejects WHERE {rejects}")
         delete_users(store, "leaving")
         delete_rows(store, MESSAGES, expired)
+    return None

@@ -123,6 +123,8 @@ class SyncReport(SyncFigures):
       such as ``{"messages.created_at": 180}``: the column is null, and ``extra`` has the value as
       sent. Of all rows that the mirror holds and that are not deleted, whenever they were read.
     - ``published``: false if the sync was told not to publish.
+    - ``retention_problem``: why rows past the mirror's ``retention`` were not removed: the clock of
+      this machine is wrong, or the service's; null if there is no such reason.
     - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
       nothing did, or its budget alone.
     """
@@ -149,6 +151,7 @@ class SyncReport(SyncFigures):
     has_other_secret: bool = False
     users_without_id: int = 0
     odd_values: dict[str, int] = field(default_factory=dict, hash=False)
+    retention_problem: str | None = None
 
     @property
     def partial(self) -> bool:

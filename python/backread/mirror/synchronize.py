@@ -24,6 +24,7 @@ from backread.mirror.finish_run import end_partial, figures_before, finish, of_t
 from backread.mirror.forgotten import forget_again
 from backread.mirror.known import given_users
 from backread.mirror.lock import writer_lock
+from backread.mirror.pending_removal import removal_is_pending
 from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind
 from backread.mirror.purge import open_store, remove_expired
@@ -111,6 +112,16 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
         with named_errors(folder):
             refuse_foreign(folder)
             held.enter_context(writer_lock(folder))
+        report = _sync(folder, source, options)
+        if removal_is_pending(folder):
+            with named_errors(folder), open_store(folder, options.memory_limit):
+                report = replace(report, published=True)
+        return report
+
+
+def _sync(folder: Path, source: Source, options: Options) -> SyncReport:
+    with ExitStack() as held:
+        with named_errors(folder):
             choice = None if options.privacy is None else options.privacy.choice
 
             def prepare(store: Store) -> None:
@@ -119,8 +130,6 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
                 # Before the first rows, nothing is stored that another choice would have changed.
                 if store.service() is not None:
                     refuse_other_privacy(folder, store.meta(PRIVACY), choice)
-                if options.retention is not None:
-                    remove_expired(store, options.retention)
                 forget_again(store)
 
             store = held.enter_context(open_store(folder, options.memory_limit, prepare))
@@ -133,7 +142,13 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
                 run = begin_users_run(store)
             else:
                 run = begin_run(store, options.mode, options.max_staleness, killed=killed)
-        return _Sync(store, run, options).run(source)
+        sync = _Sync(store, run, options)
+        report = sync.run(source)
+        if options.retention is None:
+            return report
+        with named_errors(folder):
+            problem = remove_expired(store, options.retention, sync.service_date)
+        return replace(report, retention_problem=problem)
 
 
 def _service_of(source: Source, store: Store) -> Service:
@@ -206,6 +221,7 @@ class _Sync:
             self._uncompared = {USERS, MESSAGES}
         self._phase: Phase = "reading"
         self._stopped_by: BaseException | None = None
+        self.service_date: datetime | None = None
         self._requests = 0
         self._outage_seconds = 0.0
         self._began = self._since = monotonic()
@@ -313,6 +329,7 @@ class _Sync:
                 self._tell(phase)
             # Of a source that is no client, this is not asked for.
             self._stopped_by = getattr(reading, "stopped_by", None)
+            self.service_date = getattr(reading, "service_date", None)
             return reading.ended_early
         finally:
             self._progress[phase] = reading.progress()

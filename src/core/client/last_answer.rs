@@ -1,7 +1,7 @@
-//! When a client was last answered.
+//! When a client was last answered, by its clock and by the service's.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
@@ -12,6 +12,8 @@ pub(super) struct LastAnswer {
     /// Microseconds since then, and one; zero before the first. Not a lock, which a forked child
     /// could inherit locked.
     micros: AtomicU64,
+    /// Its `Date`, in seconds since 1970; zero if it had none.
+    date: AtomicU64,
 }
 
 impl LastAnswer {
@@ -19,7 +21,19 @@ impl LastAnswer {
         Self {
             made,
             micros: AtomicU64::new(0),
+            date: AtomicU64::new(0),
         }
+    }
+
+    pub(super) fn note_date(&self, date: Option<SystemTime>) {
+        let since = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok());
+        self.date
+            .store(since.map_or(0, |since| since.as_secs()), Ordering::Relaxed);
+    }
+
+    pub(super) fn date(&self) -> Option<SystemTime> {
+        let seconds = self.date.load(Ordering::Relaxed);
+        (seconds > 0).then(|| UNIX_EPOCH + Duration::from_secs(seconds))
     }
 
     pub(super) fn note(&self, now: Instant) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use secrecy::ExposeSecret;
@@ -26,6 +26,7 @@ use super::timestamp::Timestamp;
 use crate::api::{Endpoint, Limit, List, Natural, Resource};
 use crate::decode::json::{self, Fault, Text};
 use crate::decode::page::{Page, Row};
+use crate::retry;
 use crate::wire::{Answer, Transport};
 use backread_clock::Clock;
 
@@ -208,6 +209,11 @@ impl Client {
     pub fn was_answered_within(&self, length: Duration) -> bool {
         let last = self.answered.last();
         last.is_some_and(|last| self.clock.now().saturating_duration_since(last) <= length)
+    }
+
+    /// The `Date` of the last response that was a success, if it had one.
+    pub fn service_date(&self) -> Option<SystemTime> {
+        self.answered.date()
     }
 
     /// How long the service has been down so far, in all outages that this client has seen.
@@ -455,6 +461,8 @@ impl Client {
                 return Err(status_failure(answer, self.clock.wall()).into());
             }
             let (status, headers) = (answer.status, answer.headers);
+            self.answered
+                .note_date(headers.get("date").and_then(retry::date));
             let stored_at = || self.stored_at(headers.get("age")?);
             parse(answer.body)
                 .map(|value| (status, (value, stored_at())))

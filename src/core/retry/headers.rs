@@ -48,8 +48,8 @@ fn seconds_or_date(value: &str, now: SystemTime) -> Option<Duration> {
     }
 }
 
-/// RFC 9110 wants `GMT`; some write the same zone otherwise.
-fn date(value: &str) -> Option<SystemTime> {
+/// The time in a header. RFC 9110 wants `GMT`; some write the same zone otherwise.
+pub fn date(value: &str) -> Option<SystemTime> {
     let otherwise = ["UTC", "+0000"]
         .iter()
         .find_map(|zone| value.strip_suffix(zone));

@@ -10,7 +10,7 @@ use super::pace::RefusedBy;
 pub mod agreement;
 mod headers;
 
-pub use headers::wait_from_headers;
+pub use headers::{date, wait_from_headers};
 
 /// The longest backoff before the first retry; the bound doubles with each retry.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);

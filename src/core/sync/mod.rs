@@ -21,7 +21,7 @@ mod row_fetches;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub use self::batch::Batch;
 use self::batch::Batches;
@@ -159,6 +159,11 @@ impl SyncRun {
     /// The last failure whose retry would have come after the end of the run's time.
     pub fn stopped_by(&self) -> Option<Error> {
         self.budget.stopped_by()
+    }
+
+    /// The time by the service's clock at its last answer, if it tells.
+    pub fn service_date(&self) -> Option<SystemTime> {
+        self.client.service_date()
     }
 
     /// Requests sent so far, including retries.

@@ -1,6 +1,7 @@
 """`Mirror(retention=...)`: rows that are gone from the service are removed after that time."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -9,12 +10,14 @@ pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
 
-from backread.mirror import Mirror
+from backread import AuthenticationError
+from backread.mirror import Mirror, purge
 from backread.testing import MockServer, World
 from helpers.api_rows import message, user
 from helpers.file_traces import traces
 from helpers.mirrors import BatchSource, batch, ended, marked, rows, sync
 from helpers.probed_service import Rows
+from helpers.scripted_server import answer
 
 MARKS = ["name-Zoë-77d", "body-Zoë-77d", "gone-Zoë-77d"]
 
@@ -47,16 +50,13 @@ def gone(mirror: Mirror, server: MockServer) -> tuple[int, Any]:
 
 
 def test_rows_gone_for_longer_are_removed_with_all_their_bytes(mirror, server, gone):
-    kept = [
-        rows(mirror, f"SELECT * FROM {table} WHERE deleted_at IS NULL ORDER BY ALL")
-        for table in ("users", "messages")
-    ]
-    sync(Mirror(mirror.folder, retention=timedelta(0)), server, publish=False)
+    query = "SELECT * EXCLUDE (last_seen_at) FROM {} WHERE deleted_at IS NULL ORDER BY ALL"
+    kept = [rows(mirror, query.format(table)) for table in ("users", "messages")]
+    report = sync(Mirror(mirror.folder, retention=timedelta(0)), server, publish=False)
+    assert report.published
     assert traces(mirror.folder, *MARKS) == []
     assert marked(mirror) == ([], [])
-    assert kept == [
-        rows(mirror, f"SELECT * FROM {table} ORDER BY ALL") for table in ("users", "messages")
-    ]
+    assert kept == [rows(mirror, query.format(table)) for table in ("users", "messages")]
     assert rows(mirror, "SELECT * FROM forgotten") == []
     assert rows(mirror, f"SELECT * FROM lists WHERE user_id = {gone[0]}") == []
 
@@ -100,7 +100,7 @@ def test_rejected_records_gone_for_longer_are_removed_with_all_their_bytes(mirro
         sync(keeping_none, server)
         assert rows(mirror, held) == [("messages",), ("users",)]
     service.users, service.messages = [user(1)], {1: [message(5)]}
-    sync(keeping_none, server)
+    sync(mirror, server)
     sync(Mirror(mirror.folder, retention=3600), server)
     assert rows(mirror, held) == [("messages",), ("users",)]
     assert {mark for mark in MARKS if traces(mirror.folder, mark)} == {*MARKS[:2]}
@@ -116,6 +116,68 @@ def test_rejected_records_stay_until_a_complete_read_does_not_find_them(mirror, 
         unsure = batch([{"id": 1}], rejects=found, swept="uncertified", lists=[ended(1, **read)])
         BatchSource(unsure).sync_into(mirror.folder, retention=0)
     assert rows(mirror, "SELECT count(*) FROM rejects") == [(2,)]
+
+
+HOUR = timedelta(hours=1)
+YEARS = timedelta(days=3653)
+
+
+class Clock:
+    """What `datetime.now` says, some time from now; and so a service's Date header."""
+
+    def __init__(self, ahead: timedelta) -> None:
+        self.ahead = ahead
+
+    def now(self, zone: Any) -> datetime:
+        return datetime.now(zone) + self.ahead
+
+    def headers(self, request: object) -> dict[str, str]:
+        return {"date": format_datetime(self.now(UTC), usegmt=True)}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "retention", "stays", "problem"),
+    [
+        (YEARS, 0 * HOUR, 90 * 24 * HOUR, [2], "differs from the service's"),
+        (0 * HOUR, YEARS, 0 * HOUR, [2], "differs from the service's"),
+        (-YEARS, -YEARS, 0 * HOUR, [2], "is before the mirror's last run"),
+        (-YEARS, None, 0 * HOUR, [2], "is before the mirror's last run"),
+        (YEARS, YEARS, 90 * 24 * HOUR, [], None),
+        (YEARS, None, 90 * 24 * HOUR, [], None),
+        (20 * HOUR, 2 * HOUR, 10 * HOUR, [2], None),
+        (2 * HOUR, 20 * HOUR, 10 * HOUR, [2], None),
+        (2 * HOUR, 20 * HOUR, 1 * HOUR, [], None),
+    ],
+)
+def test_mirror_retention_does_not_trust_one_clock(
+    mirror, scripted, monkeypatch, here, there, retention, stays, problem
+):
+    service = Rows([user(1), user(2)], {1: [message(5)], 2: [message(6)]})
+    server = scripted(service)
+    sync(mirror, server)
+    service.users = [user(1)]
+    sync(mirror, server, mode="full")
+    if there is not None:
+        service.head = Clock(there).headers
+    monkeypatch.setattr(purge, "datetime", Clock(here))
+    report = sync(Mirror(mirror.folder, retention=retention), server)
+    assert marked(mirror)[0] == stays
+    if problem is None:
+        assert report.retention_problem is None
+    else:
+        assert problem in report.retention_problem
+
+
+def test_mirror_retention_removes_nothing_before_the_service_answers(mirror, scripted):
+    service = Rows([user(1), user(2)], {1: [], 2: []})
+    server = scripted(service)
+    sync(mirror, server)
+    service.users = [user(1)]
+    sync(mirror, server, mode="full")
+    service.list = lambda *_: answer(401)  # type: ignore[method-assign]
+    with pytest.raises(AuthenticationError):
+        sync(Mirror(mirror.folder, retention=0), server)
+    assert marked(mirror)[0] == [2]
 
 
 @pytest.mark.parametrize("retention", [-1, timedelta(days=-1), float("nan")])
