@@ -26,8 +26,8 @@ Resource: TypeAlias = Literal["users", "messages"]
 class Column:
     """One column; ``nullable`` is false for the key of its table.
 
-    ``kind`` names the type of its values: int, bool, str, datetime, dict for JSON text, or tuple for
-    a list of `ATTRIBUTE`. It is a name because freezegun replaces the class datetime.
+    ``kind`` names the type of its values: int, bool, str, datetime, dict for JSON text, or tuple
+    for a list of `ATTRIBUTE`. It is a name because freezegun replaces the class datetime.
     """
 
     name: str
