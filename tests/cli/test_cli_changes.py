@@ -100,6 +100,21 @@ def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):
         )
 
 
+@posix_only
+def test_a_cursor_file_that_cannot_be_kept_is_refused_before_any_row(backread, folder, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    for file, why in [
+        (shared / "cursor", "every user of this machine may write to"),
+        (tmp_path / "none" / "cursor", "No such file or directory"),
+    ]:
+        done = backread("changes", folder, "--cursor-file", file)
+        assert (done.code, done.out) == (2, "")
+        assert f"--cursor-file {file} cannot be written: {why}" in done.line
+    assert list(shared.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     "text", ["secret-of-another-program", "0123456789abcdef", "name.key = secret", "s.s.secret"]
 )

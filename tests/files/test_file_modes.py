@@ -173,7 +173,7 @@ def test_a_folder_that_everyone_may_write_to_is_refused(make, server, tmp_path, 
     before = sum(server.counts().values())
     with pytest.raises(
         (MirrorError, LandingError, OSError),
-        match=r"every user .* may write .*chmod o-w.*new folder",
+        match=r"every user .* may write .*new folder in it \(mkdir -m 700\), or .*chmod o-w",
     ) as caught:
         make(folder, server)
     assert len(str(caught.value).splitlines()) == 1
@@ -183,6 +183,26 @@ def test_a_folder_that_everyone_may_write_to_is_refused(make, server, tmp_path, 
     # As the error says, a new folder in it will do.
     make(folder / "new", server)
     assert mode(folder / "new") == 0o700
+
+
+def test_mirror_export_to_a_private_folder_where_everyone_may_write(backread, server, tmp_path):
+    """As in an emptyDir of Kubernetes."""
+    data = tmp_path / "data"
+    data.mkdir()
+    data.chmod(0o777)
+    mirror = Mirror(data / "chats")
+    sync(mirror, server)
+    mirror.export(data / "out", format="parquet")
+    assert mode(data / "out") == 0o700
+    assert {mode(file) for file in (data / "out").iterdir()} == {0o600}
+    said = "use a new folder in it (mkdir -m 700)"
+    (data / "mine").mkdir(0o700)
+    for command, file in (
+        (("export", mirror.folder), "out.sqlite"),
+        (("report", mirror.folder, "--output"), "report.html"),
+    ):
+        assert said in backread(*command, data / file).line
+        assert backread(*command, data / "mine" / file).code == 0
 
 
 def test_an_output_where_everyone_may_replace_it_is_refused(backread, server, tmp_path):

@@ -140,10 +140,11 @@ def give_folder(folder: Path, like: Path, *, keep: int = 0o2777) -> None:
         os.close(descriptor)
 
 
-def check_folder(folder: Path, *, shared: bool = False) -> None:
+def check_folder(folder: Path, *, shared: bool = False, for_folder: bool = False) -> None:
     """Raises `RefusedFileError` for a folder in which other users could replace our files.
 
     ``shared`` allows folders with the sticky bit, such as /tmp: others may only add files.
+    ``for_folder`` allows all that everyone may write to: our files will be in a private folder.
     """
     if os.name == "nt":
         return
@@ -151,11 +152,13 @@ def check_folder(folder: Path, *, shared: bool = False) -> None:
     if not stat.S_ISDIR(found.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     mode, user = stat.S_IMODE(found.st_mode), os.geteuid()
+    if mode & stat.S_IWOTH and for_folder:
+        return
     if mode & stat.S_IWOTH and not (shared and mode & stat.S_ISVTX):
         raise RefusedFileError(
-            f"every user of this machine may write to {folder} (mode {mode:04o}); remove that "
-            "permission (chmod o-w; if the mode stays, mount the file system with umask=077), or "
-            "choose a new folder in it"
+            f"every user of this machine may write to {folder} (mode {mode:04o}); use a new folder "
+            "in it (mkdir -m 700), or remove that permission (chmod o-w; if the mode stays, mount "
+            "the file system with umask=077)"
         )
     if user in (0, found.st_uid) or found.st_uid == 0:
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -113,6 +115,10 @@ def changes(
     except MirrorError as error:
         remedy = f"remove {cursor_file}" if kept else "leave --since out"
         raise MirrorError(str(error).replace(AGAIN, f"{remedy} to get every row")) from None
+    if cursor_file is not None:
+        # First, or rows would be written without their cursor.
+        with _cursor_errors(cursor_file):
+            Unfinished(cursor_file).discard()
     try:
         rows = _write(found, kind, output, raw_csv)
     except KeyboardInterrupt:
@@ -120,12 +126,17 @@ def changes(
     if cursor_file is None:
         say(f"{amount(rows, 'change')}; --since for the next: {found.cursor}", named=False)
         return
+    with _cursor_errors(cursor_file), Unfinished(cursor_file) as unfinished:
+        kept = found.cursor if name is None else f"{found.cursor} {name}"
+        unfinished.file.write(f"{kept}\n".encode())
+
+
+@contextmanager
+def _cursor_errors(file: Path) -> Iterator[None]:
     try:
-        with Unfinished(cursor_file) as unfinished:
-            kept = found.cursor if name is None else f"{found.cursor} {name}"
-            unfinished.file.write(f"{kept}\n".encode())
+        yield
     except OSError as error:
-        raise cannot_be_written("--cursor-file", cursor_file, error) from None
+        raise cannot_be_written("--cursor-file", file, error) from None
 
 
 def _write(found: Changes, shape: Format, output: Path | None, raw_csv: bool) -> int:

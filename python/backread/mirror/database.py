@@ -246,7 +246,7 @@ def refuse_foreign(folder: Path) -> None:
     if foreign:
         raise MirrorError(
             f"{folder} is not a mirror and contains other files ({foreign[0]}); choose an empty "
-            "folder"
+            f"folder, or use a folder in it, such as {folder / 'chats'}"
         )
 
 

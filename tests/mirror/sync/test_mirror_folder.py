@@ -50,6 +50,16 @@ def test_a_file_in_place_of_the_folder_is_called_a_file(tmp_path):
         Mirror(tmp_path / "chats.txt").sql("SELECT 1")
 
 
+def test_mirror_sync_into_the_root_of_a_volume_says_to_use_a_folder_in_it(tmp_path, server):
+    (tmp_path / "lost+found").mkdir()
+    with pytest.raises(
+        MirrorError, match=r"\(lost\+found\); .*, or use a folder in it, such as "
+    ) as caught:
+        sync(Mirror(tmp_path), server)
+    assert str(tmp_path / "chats") in str(caught.value)
+    sync(Mirror(tmp_path / "chats"), server)
+
+
 @posix_only
 def test_a_link_to_nowhere_is_called_one(tmp_path, server):
     (tmp_path / "chats").symlink_to(tmp_path / "disk")

@@ -69,7 +69,7 @@ class Target:
         try:
             if mirror.resolve() in (parent.resolve(), *parent.resolve().parents):
                 raise TargetError(f"{name} is inside the mirror; export to a place outside it")
-            check_folder(parent, shared=True)
+            check_folder(parent, shared=True, for_folder=is_folder)
         except FileNotFoundError:
             raise TargetError(f"the folder {shown(parent)} does not exist; create it") from None
         except OSError as error:
