@@ -40,7 +40,7 @@ impl Case {
     pub fn round(&self, bodies: Vec<Bytes>) {
         let pages = bodies
             .into_iter()
-            .map(|body| Page::of_body(body, self.resource).expect("a page"));
+            .map(|body| Page::of_body(body, None, self.resource).expect("a page"));
         (self.decode)(pages.collect());
     }
 }

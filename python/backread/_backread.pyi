@@ -117,6 +117,7 @@ class Clock:
 class NativeClient:
     base_url: str
     vendor: str
+    repaired_text: int
     def __new__(cls, arguments: dict[str, Any]) -> Self: ...
     def with_options(self, options: dict[str, Any], traceparent: bool) -> NativeClient: ...
     def redacted(self, text: str) -> str: ...
@@ -255,6 +256,7 @@ class SyncRun:
     """
 
     requests: int
+    repaired_text: int
     users_total: int | None
     ended_early: bool
     stopped_by: BackreadError | None

@@ -320,7 +320,8 @@ class WalkReport:
     - ``total_first`` and ``total_last`` are the service's count of the list in the first and in
       the last response; ``None`` if it sent none.
     - ``sweeps`` counts the passes over the list; ``repaired_text`` the places where its text was
-      not valid Unicode and now has U+FFFD.
+      not valid Unicode and now has U+FFFD. Text is UTF-8; where it is not, and the service names
+      ISO-8859-1 or windows-1252 as its charset, it is read as that.
     - ``certificate``: ``snapshot`` (one response held the whole list), ``counted`` (messages are
       only added, and the walk has as many as a later response counts), ``linked`` (each page shares
       unchanged rows with the next: the walk has every row that stayed in its place from start to

@@ -89,6 +89,12 @@ impl NativeClient {
         &self.client.origin().vendor
     }
 
+    /// Places that were not valid Unicode in all that was read.
+    #[getter]
+    fn repaired_text(&self) -> u64 {
+        self.client.repaired_text_ever()
+    }
+
     /// The mark of the secret for a mirror with this key.
     fn secret_mark(&self, key: [u8; 16]) -> String {
         self.client.origin().secret_mark(DigestKey::new(key))

@@ -220,6 +220,11 @@ impl NativeSyncRun {
     }
 
     #[getter]
+    fn repaired_text(&self) -> u64 {
+        self.run.repaired_text()
+    }
+
+    #[getter]
     fn users_total(&self) -> Option<i64> {
         self.run.users_total()
     }

@@ -106,6 +106,8 @@ def sync_report_html(report: SyncReport) -> str:
         rows.append(("rejects", f"{report.rejects:,}: see the table rejects"))
     if report.odd_values:
         rows.append(("odd values", odd_values(report.odd_values)))
+    if report.repaired_text:
+        rows.append(("text repaired", f"in {amount(report.repaired_text, 'place')}"))
     if report.error:
         rows.append(("stopped by" if report.partial else "earlier error", report.error))
     return _drawn(

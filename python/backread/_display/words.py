@@ -24,6 +24,7 @@ __all__ = [
     "moment",
     "odd_values",
     "plain",
+    "repaired_text",
     "sender_name",
     "size",
     "visible",
@@ -81,6 +82,16 @@ def odd_values(by_column: Mapping[str, int]) -> str:
         return ""
     count = amount(sum(by_column.values()), "value")
     return f"{count} of another type, kept in extra: {', '.join(by_column)}"
+
+
+def repaired_text(places: int) -> str:
+    """What to say of text that was not valid; empty if none was."""
+    if not places:
+        return ""
+    return (
+        "the service sent text that is not valid UTF-8: U+FFFD replaces it in "
+        f"{amount(places, 'place')}"
+    )
 
 
 def counts(by_name: Mapping[str, int]) -> str:

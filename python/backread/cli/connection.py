@@ -13,10 +13,12 @@ import typer
 from backread._client.option_kinds import FILE, SWITCH
 from backread._client.options import ARGUMENTS, Option
 from backread._client.secret import read_secret_file
+from backread._display.words import repaired_text
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.help import CONNECTION
 from backread.cli.paths import to_read
 from backread.cli.services import REQUIRED, complete_service, find_service
+from backread.cli.stderr import say
 from backread.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class Connection:
         self.secret_file = secret_file
         self.sources = sources or {}
         self._given = given
+        self._clients: list[Client] = []
 
     def client(self) -> Client:
         """A `Client` with these arguments, and the defaults for all others.
@@ -77,6 +80,15 @@ class Connection:
             ConfigurationError: If an argument is invalid.
             UnusableArgumentError: If settings are missing, or the named service cannot be used.
         """
+        self._clients.append(client := self._client())
+        return client
+
+    def say_repaired_text(self) -> None:
+        """Writes a line on stderr if text that its clients read was not valid."""
+        if said := repaired_text(sum(each._native.repaired_text for each in self._clients)):
+            say(said)
+
+    def _client(self) -> Client:
         from backread._client.client import Client
 
         if self.service is not None:
@@ -131,7 +143,10 @@ def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Call
             sources={name: _source(context, name) for name in options},
             **options,
         )
-        command(connection, **values)  # type: ignore[call-arg]
+        try:
+            command(connection, **values)  # type: ignore[call-arg]
+        finally:
+            connection.say_repaired_text()
 
     wrapped.__name__ = command.__name__
     wrapped.__doc__ = command.__doc__

@@ -35,6 +35,7 @@ DERIVED = {
     "unread_users",
     "users_without_id",
     "odd_values",
+    "repaired_text",
     *(TIMES := ("started_at", "ended_at", "users_swept_at", "oldest_list_at")),
 }
 

@@ -122,6 +122,8 @@ class SyncReport(SyncFigures):
     - ``odd_values``: how many values of documented fields have another type, by table and column,
       such as ``{"messages.created_at": 180}``: the column is null, and ``extra`` has the value as
       sent. Of all rows that the mirror holds and that are not deleted, whenever they were read.
+    - ``repaired_text``: how many places of what this call read were not valid Unicode, and have
+      U+FFFD now.
     - ``published``: false if the sync was told not to publish.
     - ``retention_problem``: why rows past the mirror's ``retention`` were not removed: the clock of
       this machine is wrong, or the service's; null if there is no such reason.
@@ -152,6 +154,7 @@ class SyncReport(SyncFigures):
     users_without_id: int = 0
     odd_values: dict[str, int] = field(default_factory=dict, hash=False)
     retention_problem: str | None = None
+    repaired_text: int = 0
 
     @property
     def partial(self) -> bool:

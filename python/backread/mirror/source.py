@@ -75,7 +75,8 @@ class Reading(Protocol):
 
     ``ended_early``: something was not read because the budget was spent; final after the last
     batch. A client's has ``stopped_by`` too, the last failure whose retry would have come
-    after the end, and ``service_date``, the time by the service's clock at its last answer.
+    after the end, ``service_date``, the time by the service's clock at its last answer, and
+    ``repaired_text``, the count of a `SyncReport`.
     """
 
     @property

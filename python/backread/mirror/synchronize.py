@@ -224,6 +224,7 @@ class _Sync:
         self.service_date: datetime | None = None
         self._requests = 0
         self._outage_seconds = 0.0
+        self._repaired_text = 0
         self._began = self._since = monotonic()
         self._told = self._began
 
@@ -260,6 +261,7 @@ class _Sync:
             published=self._options.publish,
             unknown_users=tuple(sorted(self._run.unknown_users)),
             has_other_secret=has_other_secret,
+            repaired_text=self._repaired_text,
         )
 
     def _end(self, ended_early: bool) -> SyncReport:
@@ -333,6 +335,7 @@ class _Sync:
             return reading.ended_early
         finally:
             self._progress[phase] = reading.progress()
+            self._repaired_text += getattr(reading, "repaired_text", 0)
             reading.stop()
 
     def _commit(self, batch: Batch, service: Service, *, asked: bool) -> None:

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::budget::Budget;
-use crate::decode::json::Fault;
+use crate::decode::json::{self, Fault};
 use crate::error::{ErrorKind, Misfit, StatusFailure};
 use crate::retry;
 use crate::wire::{Answer, Failed, Headers, Target};
@@ -46,7 +46,18 @@ impl From<ErrorKind> for Failure {
     }
 }
 
-pub(super) fn unreadable(status: u16, headers: &Headers, mut fault: Fault) -> Failure {
+/// `start` is how the body began.
+pub(super) fn unreadable(
+    status: u16,
+    headers: &Headers,
+    start: Option<[u8; 2]>,
+    mut fault: Fault,
+) -> Failure {
+    let media_type = headers.get("content-type").unwrap_or_default();
+    if fault.misfit == Misfit::NotJson && json::is_utf_16(start, media_type) {
+        let reason = "it is UTF-16, and JSON must be UTF-8 (RFC 8259, 8.1)";
+        fault.reason = format!("{reason}: {}", fault.reason);
+    }
     // The header is removed once a body is decoded, so one that remains was not decoded.
     if fault.misfit == Misfit::NotJson
         && let Some(encoding) = headers.get("content-encoding")

@@ -27,17 +27,18 @@ impl Client {
     ) -> Result<Read<FirstPage>, Error> {
         let endpoint = list.page(0, limit);
         let mut read = self
-            .read_body(endpoint, budget, |body| {
+            .read_body(endpoint, budget, |body, content_type| {
                 let digest = key.digest(&body);
                 if known == Some(digest) {
                     return Ok(FirstPage::Unchanged);
                 }
-                let page = Page::of_body(body, list.resource())?;
+                let page = Page::of_body(body, content_type, list.resource())?;
                 Ok(FirstPage::Changed(page, digest))
             })
             .await?;
         if let FirstPage::Changed(page, _) = &mut read.value {
             page.stored_at = read.sent.stored_at;
+            self.note_repaired(page.text.repaired);
         }
         Ok(read)
     }

@@ -45,6 +45,9 @@ pub struct Client {
     closed: Arc<AtomicBool>,
     closing: Arc<PerProcess<Arc<Notify>>>,
     sent: Arc<AtomicU64>,
+    repaired_text: Arc<AtomicU64>,
+    /// The same, but never counted anew.
+    repaired_text_ever: Arc<AtomicU64>,
     answered: Arc<LastAnswer>,
     observer: Option<Arc<Observer>>,
     clock: Clock,
@@ -109,6 +112,8 @@ impl Client {
             closed: Arc::default(),
             closing: Arc::default(),
             sent: Arc::default(),
+            repaired_text: Arc::default(),
+            repaired_text_ever: Arc::default(),
             answered: Arc::new(LastAnswer::new(clock.now())),
             observer: None,
             clock,
@@ -166,10 +171,11 @@ impl Client {
         }
     }
 
-    /// The same client with a separate count of requests sent.
+    /// The same client with separate counts of requests sent and of text repaired.
     pub fn counted(&self) -> Self {
         Self {
             sent: Arc::default(),
+            repaired_text: Arc::default(),
             ..self.clone()
         }
     }
@@ -237,6 +243,22 @@ impl Client {
         self.sent.load(Ordering::Relaxed)
     }
 
+    /// Places that were not valid Unicode in what this client and its clones read.
+    pub fn repaired_text(&self) -> u64 {
+        self.repaired_text.load(Ordering::Relaxed)
+    }
+
+    /// The same, with what clones with separate counts read.
+    pub fn repaired_text_ever(&self) -> u64 {
+        self.repaired_text_ever.load(Ordering::Relaxed)
+    }
+
+    fn note_repaired(&self, places: u64) {
+        for count in [&self.repaired_text, &self.repaired_text_ever] {
+            count.fetch_add(places, Ordering::Relaxed);
+        }
+    }
+
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
@@ -299,21 +321,22 @@ impl Client {
         budget: &Budget,
     ) -> Result<Read<Page>, Error> {
         let endpoint = list.page(offset, limit);
-        let read = self.read_body(endpoint, budget, |body| {
-            Page::of_body(body, list.resource())
+        let read = self.read_body(endpoint, budget, |body, content_type| {
+            Page::of_body(body, content_type, list.resource())
         });
         let mut read = read.await?;
+        self.note_repaired(read.value.text.repaired);
         read.value.stored_at = read.sent.stored_at;
         Ok(read)
     }
 
-    /// The JSON of a row by its id; `None` if there is no such row.
+    /// The text of a row by its id; `None` if there is no such row.
     pub async fn row(
         &self,
         list: List,
         id: Natural,
         budget: &Budget,
-    ) -> Result<Read<Option<String>>, Error> {
+    ) -> Result<Read<Option<Text>>, Error> {
         let endpoint = match list {
             List::Users => Endpoint::User { user_id: id },
             List::Messages { user_id } => Endpoint::Message {
@@ -324,7 +347,7 @@ impl Client {
         let parse = |text: Text| {
             json::check(&text.json)?;
             json::check_object(&text.json)?;
-            Ok(Some(text.json.as_str().to_owned()))
+            Ok(Some(text))
         };
         let mut read = self.read(endpoint, budget, parse).await;
         if let Err(error) = &read
@@ -446,7 +469,13 @@ impl Client {
         budget: &Budget,
         parse: impl Fn(Text) -> Result<T, Fault>,
     ) -> Result<Read<T>, Error> {
-        let repaired = |body| parse(Text::repair(body));
+        let repaired = |body, content_type: Option<&str>| {
+            let text = Text::repair(body, content_type);
+            let places = text.repaired;
+            let value = parse(text)?;
+            self.note_repaired(places);
+            Ok(value)
+        };
         self.read_body(endpoint, budget, repaired).await
     }
 
@@ -454,7 +483,7 @@ impl Client {
         &self,
         endpoint: Endpoint,
         budget: &Budget,
-        parse: impl Fn(Bytes) -> Result<T, Fault>,
+        parse: impl Fn(Bytes, Option<&str>) -> Result<T, Fault>,
     ) -> Result<Read<T>, Error> {
         let judge = |answer: Answer| {
             if !(200..300).contains(&answer.status) {
@@ -464,9 +493,10 @@ impl Client {
             self.answered
                 .note_date(headers.get("date").and_then(retry::date));
             let stored_at = || self.stored_at(headers.get("age")?);
-            parse(answer.body)
+            let start = answer.body.first_chunk().copied();
+            parse(answer.body, headers.get("content-type"))
                 .map(|value| (status, (value, stored_at())))
-                .map_err(|fault| unreadable(status, &headers, fault))
+                .map_err(|fault| unreadable(status, &headers, start, fault))
         };
         let ((value, stored_at), attempts) =
             self.send(&Request::Read(endpoint), budget, judge).await?;

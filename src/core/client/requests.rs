@@ -12,6 +12,12 @@ use crate::error::{Attempt, Error};
 use crate::probe_request::ProbeRequest;
 use crate::wire::Answer;
 
+impl Answer {
+    pub fn text(&self) -> Text {
+        Text::repair(self.body.clone(), self.headers.get("content-type"))
+    }
+}
+
 impl Client {
     /// Sends one request of the probe. For requests outside the interface, any status is an answer.
     /// A 429 is obeyed, and transient failures that any read might meet are retried. `heard` is
@@ -34,9 +40,11 @@ impl Client {
                 return Err(Failure::from(status_failure(answer, self.clock.wall())));
             }
             if answer.status == 200 && allowed && request.is_plain() {
-                let text = Text::repair(answer.body.clone());
+                let text = answer.text();
+                let start = answer.body.first_chunk().copied();
                 json::check(&text.json)
-                    .map_err(|fault| unreadable(answer.status, &answer.headers, fault))?;
+                    .map_err(|fault| unreadable(answer.status, &answer.headers, start, fault))?;
+                self.note_repaired(text.repaired);
             }
             Ok((answer.status, answer))
         };
@@ -48,7 +56,7 @@ impl Client {
     pub fn no_page(&self, request: &ProbeRequest, answer: Answer, attempts: Vec<Attempt>) -> Error {
         let kind = match (answer.status, request.page()) {
             (200..300, Some((list, _))) => {
-                let text = Text::repair(answer.body.clone());
+                let text = answer.text();
                 let json = Arc::clone(&text.json);
                 let page = Page::read(text, list.resource());
                 let fault = page.err();

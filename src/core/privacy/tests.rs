@@ -177,7 +177,7 @@ fn fields_whose_names_are_redacted_alike_are_kept_apart() {
 fn rejects_say_nothing_either() {
     let page = |rows: &str| {
         let json = format!(r#"{{"limit":9,"offset":0,"total":3,"messages":[{rows}]}}"#);
-        let text = crate::decode::json::Text::repair(json.into());
+        let text = crate::decode::json::Text::repair(json.into(), None);
         crate::decode::page::Page::read(text, Resource::Messages).unwrap()
     };
     let page = page(

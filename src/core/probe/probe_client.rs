@@ -12,7 +12,6 @@ use crate::api::{Limit, List, Resource};
 use crate::budget::Budget;
 use crate::client::Client;
 use crate::config::Options;
-use crate::decode::json::Text;
 use crate::error::{Attempt, Error, ErrorKind};
 use crate::probe_request::ProbeRequest;
 use crate::wire::Answer;
@@ -258,7 +257,7 @@ impl ProbeClient {
             Ok((answer, attempts)) => {
                 self.told.attempts(&attempts);
                 self.told.answer(request, &answer, &attempts);
-                let json = serde_json::from_str(&Text::repair(answer.body.clone()).json).ok();
+                let json = serde_json::from_str(&answer.text().json).ok();
                 let page = request.page();
                 if let Some(((list, _), envelope)) = page.zip(json.as_ref()) {
                     self.told.envelope(list.resource(), envelope);

@@ -171,6 +171,11 @@ impl SyncRun {
         self.client.sent()
     }
 
+    /// Places that were not valid Unicode in what was read so far.
+    pub fn repaired_text(&self) -> u64 {
+        self.client.repaired_text()
+    }
+
     /// How many users there are, as the service last said.
     pub fn users_total(&self) -> Option<i64> {
         self.counters.users_total()

@@ -74,7 +74,7 @@ pub(super) async fn fetch_row(
     };
     let Read { value, sent } = client.row(list, id, budget).await?;
     let row = value
-        .map(|json| Row::alone(Arc::new(json), key.resource))
+        .map(|row| Row::alone(row.json, key.resource))
         .transpose()
         .map_err(|fault| sent.misfit(fault))?;
     Ok(match row {

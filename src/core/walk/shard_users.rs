@@ -215,9 +215,9 @@ impl Search {
             rows: (fresh.len() + again.len()) as u64,
             distinct: fresh.len() as u64,
             repeats: again.len() as u64,
-            repaired_text: page.text.repaired,
             odd_values: fresh.iter().map(|row| row.odd_values).sum(),
             unreadable_rows: unreadable(&fresh),
+            ..Counts::default()
         });
         let page = WalkedPage {
             limit: page.limit,
@@ -296,6 +296,7 @@ impl Search {
 
     fn count(&mut self, more: Counts) {
         self.report.add(more, Counts::default());
+        self.report.repaired_text = self.client.repaired_text();
         self.report.requests = self.client.sent();
         self.shared.set(self.report.clone());
     }

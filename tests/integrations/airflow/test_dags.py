@@ -7,6 +7,7 @@ from dag_files import extras_of, run_dag, states, value_of
 from held import messages_landed, messages_of, mirror_holds
 
 from backread import Mirror
+from helpers import charsets
 from helpers.refused_offsets import REFUSALS, WINDOW, Accounts
 from helpers.scripted_server import ScriptedServer, answer
 
@@ -38,6 +39,30 @@ def test_mapped_shards_are_committed(run, lane, connect, tmp_path):
     summary = value_of(done, "commit")
     assert (summary["files"], summary["rows"]) == (2, lane.world.total_messages)
     assert extras_of("by_shards") == [(f"file://{tmp_path}", summary)]
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1"])
+def test_text_that_is_not_utf_8_is_read_by_its_charset_or_counted(
+    run, connect, tmp_path, capsys, charset
+):
+    with ScriptedServer(charsets.service(f"application/json; charset={charset}")) as server:
+        connect(server)
+        done = run(
+            f"charset_{charset.replace('-', '_')}",
+            f"""
+            BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats")
+            plan = BackreadPlanOperator(task_id="plan", folder="{tmp_path}/landed", shards=1)
+            shards = BackreadShardOperator.partial(task_id="shard").expand(shard=plan.output)
+            BackreadCommitOperator(
+                task_id="commit", folder="{tmp_path}/landed", landed=shards.output
+            )
+            """,
+        )
+    text, places = (charsets.LOST, 4) if charset == "utf-8" else (charsets.NAME, 0)
+    assert Mirror(tmp_path / "chats").sql("SELECT name FROM users").fetchall() == [(text,)]
+    for task in ("chats", "commit"):
+        assert value_of(done, task)["repaired_text"] == places
+    assert ("U+FFFD replaces it in 4 places" in capsys.readouterr().out) == (places > 0)
 
 
 @pytest.mark.parametrize("native", [False, True])

@@ -70,6 +70,7 @@ class CommitSummary(TypedDict):
     certificate: str
     lists_by_certificate: dict[str, int]
     uncertified_lists: int
+    repaired_text: int
 
 
 class BackreadPlanOperator(ReadingOperator):
@@ -294,4 +295,5 @@ def _summary(folder: str, committed: Committed) -> CommitSummary:
         certificate=committed.report.certificate,
         lists_by_certificate=committed.report.lists_by_certificate,
         uncertified_lists=len(committed.report.uncertified_users),
+        repaired_text=committed.report.repaired_text,
     )

@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ig
     AirflowFailException,
 )
 
+from backread._display.words import repaired_text
 from backread.integrations.airflow.arguments import (
     Parser,
     at_least_one,
@@ -72,6 +73,7 @@ class SyncSummary(TypedDict):
     lists_by_certificate: dict[str, int]
     uncertified_lists: int
     unread_lists: int
+    repaired_text: int
     outage_seconds: float
     seconds: float
     run: dict[str, Any]
@@ -195,6 +197,8 @@ class BackreadSyncOperator(ResumingOperator):
                 len(report.unread_users),
                 _shown(report.unread_users),
             )
+        if report.repaired_text:
+            self.log.warning("%s", repaired_text(report.repaired_text))
         if given["require_certificate"]:
             _require_certificate(report, self.backread_conn_id)
         emit(context, self.outlets, folder, summary)

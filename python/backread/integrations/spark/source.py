@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
@@ -16,6 +17,7 @@ from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ig
 
 from backread._client.listing import ArrowSource
 from backread._client.privacy import loaded
+from backread._display.words import repaired_text
 from backread.errors import BackreadError, ConfigurationError
 from backread.integrations.spark.columns import arrow_schema, conform, spark_schema, wanted_schema
 from backread.integrations.spark.executors import check as check_executors
@@ -198,6 +200,8 @@ class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
             except pyarrow.ArrowException as error:
                 # Arrow keeps only the text of the error that ended the stream.
                 raise BackreadError(str(error).removeprefix("External error: ")) from None
+            if said := repaired_text(listing.report.repaired_text):
+                logging.getLogger("backread").warning("%s", said)
 
 
 def _wanted(schema: StructType, options: ServiceOptions | LandedOptions) -> StructType:

@@ -134,7 +134,7 @@ mod tests {
         let mut scanned = [0, 0];
         let mut whole_pages = 0;
         for file in fs::read_dir(corpus).unwrap() {
-            let body = Text::repair(Bytes::from(fs::read(file.unwrap().path()).unwrap()));
+            let body = Text::repair(Bytes::from(fs::read(file.unwrap().path()).unwrap()), None);
             let rows = |resource| {
                 let page = Page::read(body.clone(), resource).map(|page| page.rows);
                 let mut rows = page.unwrap_or_default();

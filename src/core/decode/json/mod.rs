@@ -9,12 +9,14 @@ use serde_json::value::RawValue;
 
 use crate::error::Misfit;
 
+mod charset;
 pub mod cursor;
 mod joined;
 mod rewritten;
 mod unescape;
 mod utf8;
 
+pub use self::charset::is_utf_16;
 pub use self::joined::Joined;
 pub use self::rewritten::{object, rewritten};
 
@@ -56,7 +58,8 @@ impl Fault {
     }
 }
 
-/// A body as valid Unicode: invalid parts became U+FFFD and are counted.
+/// A body as valid Unicode: UTF-8, or else what its Content-Type names. Invalid parts became U+FFFD
+/// and are counted.
 #[derive(Debug, Clone)]
 pub struct Text {
     pub json: Arc<String>,
@@ -65,27 +68,30 @@ pub struct Text {
 
 impl Text {
     /// Replaces bad UTF-8 and lone surrogate escapes, and drops a byte order mark (RFC 8259, 8.1).
-    pub fn repair(body: Bytes) -> Self {
+    pub fn repair(body: Bytes, content_type: Option<&str>) -> Self {
         let mut bytes = without_mark(body);
         let repaired = repair_surrogates(&mut bytes);
-        Self::of(bytes, repaired)
+        Self::of(bytes, repaired, content_type)
     }
 
     /// The same, but lone surrogate escapes stay.
-    pub fn unicode(body: Bytes) -> Self {
-        Self::of(without_mark(body), 0)
+    pub fn unicode(body: Bytes, content_type: Option<&str>) -> Self {
+        Self::of(without_mark(body), 0, content_type)
     }
 
     /// Replaces lone surrogate escapes.
     pub fn repair_escapes(self) -> Self {
         let mut bytes = Arc::unwrap_or_clone(self.json).into_bytes();
         let repaired = self.repaired + repair_surrogates(&mut bytes);
-        Self::of(bytes, repaired)
+        Self::of(bytes, repaired, None)
     }
 
-    fn of(bytes: Vec<u8>, mut repaired: u64) -> Self {
+    fn of(bytes: Vec<u8>, mut repaired: u64, content_type: Option<&str>) -> Self {
         let json = match utf8::text(bytes) {
             Ok(valid) => valid,
+            Err(bytes) if content_type.is_some_and(charset::is_windows_1252) => {
+                charset::from_windows_1252(&bytes)
+            }
             Err(bytes) => {
                 repaired += bytes
                     .utf8_chunks()
@@ -292,7 +298,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn repair(body: &[u8]) -> (String, u64) {
-        let text = Text::repair(Bytes::copy_from_slice(body));
+        let text = Text::repair(Bytes::copy_from_slice(body), None);
         (text.json.as_ref().clone(), text.repaired)
     }
 

@@ -11,8 +11,8 @@ use crate::decode::json::Text;
 /// How many rows of a page are plain; panics if serde_json reads the body differently.
 pub fn check(body: &[u8], resource: Resource) -> usize {
     let body = Bytes::copy_from_slice(body);
-    let page = Page::of_body(body.clone(), resource);
-    let reference = Page::read_by_serde(Text::repair(body), resource);
+    let page = Page::of_body(body.clone(), None, resource);
+    let reference = Page::read_by_serde(Text::repair(body, None), resource);
     let (Ok(page), Ok(reference)) = (&page, &reference) else {
         assert_eq!(page.err(), reference.err());
         return 0;
@@ -34,7 +34,7 @@ pub fn check(body: &[u8], resource: Resource) -> usize {
 
 /// The same for a body that is a single record.
 pub fn check_alone(body: &[u8], resource: Resource) -> usize {
-    let json = Text::repair(Bytes::copy_from_slice(body)).json;
+    let json = Text::repair(Bytes::copy_from_slice(body), None).json;
     let row = Row::alone(Arc::clone(&json), resource);
     let reference = Row::alone_by_serde(json, resource);
     let (Ok(row), Ok(reference)) = (&row, &reference) else {

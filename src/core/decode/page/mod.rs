@@ -216,8 +216,12 @@ pub struct Page {
 
 impl Page {
     /// The page in a response's body.
-    pub fn of_body(body: Bytes, resource: Resource) -> Result<Self, Fault> {
-        let text = Text::unicode(body);
+    pub fn of_body(
+        body: Bytes,
+        content_type: Option<&str>,
+        resource: Resource,
+    ) -> Result<Self, Fault> {
+        let text = Text::unicode(body, content_type);
         match scan::scan(&text.json, resource) {
             // The scan lets no lone surrogate pass, and to look for them first takes a search for each
             // escape.

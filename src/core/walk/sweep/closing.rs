@@ -1,7 +1,5 @@
 //! After the sweep: requests for whatever is still in doubt, within the proving budget.
 
-use std::sync::Arc;
-
 use super::look_ups::{Gaps, Vanished, dense_gaps};
 use super::page_arrival::PageArrival;
 use super::passes::{Pass, PassEnd};
@@ -9,6 +7,7 @@ use super::request::Fetch;
 use super::{Stage, Sweep};
 use crate::api::{Limit, List};
 use crate::client::Sent;
+use crate::decode::json::Text;
 use crate::decode::model::sending_user;
 use crate::decode::page::Row;
 
@@ -124,12 +123,15 @@ impl Sweep {
     }
 
     /// Takes the response for a row that was fetched by its id.
-    pub(super) fn take_row(&mut self, row: Option<String>, sent: Sent) {
+    pub(super) fn take_row(&mut self, row: Option<Text>, sent: Sent) {
         if matches!(self.stage, Stage::Gaps(_)) {
             self.take_gap(row, sent);
             return;
         }
-        match self.look_ups.take(row.as_deref()) {
+        match self
+            .look_ups
+            .take(row.as_ref().map(|row| row.json.as_str()))
+        {
             Vanished::Gone => self.report.evidence.rows_gone += 1,
             Vanished::Moved => self.report.evidence.rows_moved += 1,
         }
@@ -137,13 +139,16 @@ impl Sweep {
     }
 
     /// Takes the response for an unknown id; continues while rows are missing and some are found.
-    fn take_gap(&mut self, row: Option<String>, sent: Sent) {
+    fn take_gap(&mut self, row: Option<Text>, sent: Sent) {
         let Stage::Gaps(mut gaps) = std::mem::replace(&mut self.stage, Stage::Over) else {
             return;
         };
         let resource = self.list.resource();
-        let foreign = row.as_deref().is_some_and(|json| self.is_of_another(json));
-        let row = row.and_then(|json| Row::alone(Arc::new(json), resource).ok());
+        let repaired = row.as_ref().map_or(0, |row| row.repaired);
+        let foreign = row
+            .as_ref()
+            .is_some_and(|row| self.is_of_another(&row.json));
+        let row = row.and_then(|row| Row::alone(row.json, resource).ok());
         let found = row.filter(|row| row.id == Some(gaps.id()));
         if foreign {
             self.look_ups.note_another_users();
@@ -151,6 +156,7 @@ impl Sweep {
         let found = found.filter(|_| !foreign);
         gaps.take(found.is_some());
         if let Some(row) = found {
+            self.report.repaired_text += repaired;
             self.delivery.deliver_found(row, sent, &mut self.report);
             self.counting.note_fresh(self.in_flight.taken());
             self.end_at_max_items();

@@ -2,6 +2,7 @@
 
 use crate::api::Limit;
 use crate::client::{Read, Sent};
+use crate::decode::json::Text;
 use crate::decode::page::Page;
 use crate::error::Error;
 
@@ -35,9 +36,9 @@ pub enum Response {
     PastEnd(Error),
     /// The service refused a request that was only for proof.
     Refused(Error),
-    /// The row as JSON; `None` if no row has that id.
+    /// The row; `None` if no row has that id.
     Row {
-        row: Option<String>,
+        row: Option<Text>,
         sent: Sent,
     },
 }

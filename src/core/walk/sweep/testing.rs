@@ -36,7 +36,7 @@ pub fn arrival(offset: u64, body: &serde_json::Value) -> PageArrival {
 
 /// A page with this text.
 pub fn arrival_of(offset: u64, body: String) -> PageArrival {
-    let text = Text::repair(bytes::Bytes::from(body));
+    let text = Text::repair(bytes::Bytes::from(body), None);
     let read = Read {
         value: Page::read(text, Resource::Users).unwrap(),
         sent: sent(),

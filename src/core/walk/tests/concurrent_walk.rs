@@ -110,7 +110,7 @@ pub fn walk(
 fn respond(list: &mut ChangingList, request: &Request) -> Response {
     match request.fetch {
         Fetch::Row { id } => Response::Row {
-            row: list.row(id),
+            row: list.row(id).map(|row| Text::repair(row.into(), None)),
             sent: sent(&list.behaviour),
         },
         Fetch::Page { offset, limit } => match list.page(offset, limit) {
@@ -130,7 +130,7 @@ fn respond(list: &mut ChangingList, request: &Request) -> Response {
                     or_null(total),
                     rows.join(",")
                 );
-                let text = Text::repair(Bytes::from(body));
+                let text = Text::repair(Bytes::from(body), None);
                 Response::Page(Read {
                     value: Page::read(text, list.behaviour.list().resource()).unwrap(),
                     sent: sent(&list.behaviour),

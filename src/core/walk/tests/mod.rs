@@ -93,7 +93,7 @@ impl Simulated {
 }
 
 fn page(body: serde_json::Value) -> Read<Page> {
-    let text = Text::repair(Bytes::from(body.to_string()));
+    let text = Text::repair(Bytes::from(body.to_string()), None);
     Read {
         value: Page::read(text, Resource::Users).unwrap(),
         sent: sent(),

@@ -33,7 +33,7 @@ fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>
                 row: list
                     .iter()
                     .find(|(held, _)| *held == id)
-                    .map(|(id, at)| row(*id, *at)),
+                    .map(|(id, at)| Text::repair(row(*id, *at).into(), None)),
                 sent: sent(),
             },
         };

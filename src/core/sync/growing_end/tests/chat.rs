@@ -97,7 +97,7 @@ impl Chat {
         let body = json!({
             "limit": applied, "offset": offset, "total": total, "messages": messages,
         });
-        let text = Text::repair(Bytes::from(body.to_string()));
+        let text = Text::repair(Bytes::from(body.to_string()), None);
         Page::read(text, Resource::Messages).unwrap()
     }
 }
