@@ -83,6 +83,8 @@ class ConfigurationError(BackreadError, ValueError):
 class TransportError(BackreadError):
     """No complete response arrived, even after the retries, or a redirect was refused.
 
+    Also raised as such for a response whose headers are not HTTP.
+
     Redirects to another origin are never followed, since that would send the secret there.
     """
 

@@ -45,6 +45,8 @@ pub enum ErrorKind {
     Insecure(String),
     /// A proxy answered 407 to CONNECT; another attempt might lock the account.
     ProxyPassword,
+    /// The head of the response is malformed.
+    NotHttp(String),
     Timeout(Duration),
     TruncatedBody(String),
     ResponseTooLarge {
@@ -298,6 +300,11 @@ impl fmt::Display for ErrorKind {
                     "the proxy refused the connection with 407: {PROXY_PASSWORD}"
                 )
             }
+            Self::NotHttp(reason) => write!(
+                formatter,
+                "the service answered with headers that are not HTTP: {reason}; check base_url and \
+                 the proxy"
+            ),
             Self::Timeout(timeout) => write!(
                 formatter,
                 "no complete answer within {} s",

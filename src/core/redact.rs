@@ -62,6 +62,7 @@ impl Redactor {
         match &mut kind {
             ErrorKind::Connect(text)
             | ErrorKind::Insecure(text)
+            | ErrorKind::NotHttp(text)
             | ErrorKind::TruncatedBody(text)
             | ErrorKind::Transport(text) => *text = self.redact(text),
             ErrorKind::Decode {

@@ -241,6 +241,14 @@ def test_numbers_that_python_has_not_are_texts_in_json(backread, scripted, monke
     assert json.loads(line, parse_constant=refuse)["more"] == ["inf", {"least": "-inf"}, 2.5]
 
 
+def test_headers_that_are_not_http_are_one_line(backread, scripted, monkeypatch):
+    folded = b"HTTP/1.1 200 OK\r\nx: a\r\n b\r\ncontent-length: 2\r\n\r\n{}"
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(folded).url)
+    done = backread("user", 1, "--max-retries", 0)
+    assert done.code == 5
+    assert "the service answered with headers that are not HTTP: " in done.line
+
+
 def test_a_service_that_is_not_there_is_named_with_what_to_check(backread, scripted, monkeypatch):
     server = scripted(answer(200, b"{}"))
     server.close()

@@ -14,6 +14,7 @@ pytest.importorskip("pyarrow")
 from backread import ConnectError, DecodeError, TransportError, TruncatedBodyError
 from helpers.broken_responses import (
     FINE,
+    MALFORMED,
     NO_JSON,
     OVERSIZED,
     READS,
@@ -54,6 +55,14 @@ def test_a_body_that_is_not_whole_is_never_a_value(face, scripted, fault):
 @pytest.mark.parametrize("fault", UNHEARD)
 def test_an_answer_without_a_head_is_no_answer(face, scripted, fault):
     check_refused(face, scripted, UNHEARD[fault], ConnectError)
+
+
+@pytest.mark.parametrize("fault", MALFORMED)
+def test_a_head_that_is_not_http_is_called_that(each_face, scripted, fault):
+    check_refused(each_face, scripted, MALFORMED[fault], TransportError)
+    error = each_face.failure(scripted(serve(MALFORMED[fault])), TransportError, max_retries=0)
+    assert "the service answered with headers that are not HTTP: " in str(error)
+    assert "no answer" not in str(error)
 
 
 @pytest.mark.parametrize("fault", OVERSIZED)

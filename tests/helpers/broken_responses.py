@@ -100,6 +100,10 @@ UNHEARD: dict[str, Callable[[bytes], Answer]] = {
     "nothing": lambda body: HANG_UP,
     "a reset": lambda body: RESET,
     "half a head": lambda body: head("content-type: text/plain")[:-9],
+}
+"""Answers that end before their head does."""
+
+MALFORMED: dict[str, Callable[[bytes], Answer]] = {
     "HTTP/0.9": lambda body: body,
     "HTTP/3.7": lambda body: sized(body).replace(b"HTTP/1.1", b"HTTP/3.7"),
     "a status of four digits": lambda body: sized(body).replace(b"200", b"2000"),
@@ -112,8 +116,9 @@ UNHEARD: dict[str, Callable[[bytes], Answer]] = {
     "NUL in a header": lambda body: sized(body, "x: a\0b"),
     "a line that is no header": lambda body: sized(body, "no header"),
     "a header over two lines": lambda body: sized(body, "x: a\r\n b"),
+    "a blank before the colon": lambda body: sized(body, "x : a"),
 }
-"""Answers of which not even the head can be read."""
+"""Answers whose head is not HTTP."""
 
 OVERSIZED: dict[str, Callable[[bytes], Answer]] = {
     "too many headers": lambda body: sized(body, *many_headers(200)),

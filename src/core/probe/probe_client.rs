@@ -324,6 +324,7 @@ fn missed(error: Error) -> Missed {
         ErrorKind::Connect(_) | ErrorKind::Insecure(_) | ErrorKind::ProxyPassword => {
             "the service did not answer".to_owned()
         }
+        ErrorKind::NotHttp(_) => "the answer's headers are not HTTP".to_owned(),
         ErrorKind::Timeout(_) => "no complete answer arrived within the timeout".to_owned(),
         ErrorKind::TruncatedBody(_) => "the answer's body ended early".to_owned(),
         ErrorKind::ResponseTooLarge { limit } => {

@@ -89,7 +89,10 @@ pub fn load(failure: &ErrorKind) -> Load {
 /// one.
 pub fn is_transient(failure: &ErrorKind) -> bool {
     match failure {
-        ErrorKind::Connect(_) | ErrorKind::Timeout(_) | ErrorKind::TruncatedBody(_) => true,
+        ErrorKind::Connect(_)
+        | ErrorKind::NotHttp(_)
+        | ErrorKind::Timeout(_)
+        | ErrorKind::TruncatedBody(_) => true,
         ErrorKind::Status(failure) => matches!(failure.status, 408 | 429 | 500..=510 | 512..=599),
         _ => false,
     }

@@ -30,6 +30,7 @@ pub fn fails_for_its_rows(error: &Error) -> bool {
     match &error.kind {
         ErrorKind::Status(failure) => matches!(failure.status, 500..=510 | 512..=599),
         ErrorKind::Connect(_)
+        | ErrorKind::NotHttp(_)
         | ErrorKind::Timeout(_)
         | ErrorKind::TruncatedBody(_)
         | ErrorKind::Transport(_)

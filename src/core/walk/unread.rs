@@ -101,6 +101,7 @@ fn may_be_of_one_list(error: &Error) -> bool {
     match &error.kind {
         ErrorKind::Status(failure) => !OF_EVERY_LIST.contains(&failure.status),
         ErrorKind::Connect(_)
+        | ErrorKind::NotHttp(_)
         | ErrorKind::Timeout(_)
         | ErrorKind::TruncatedBody(_)
         | ErrorKind::ResponseTooLarge { .. }

@@ -32,11 +32,15 @@ pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
     if root_cause(error) == PROXY_REFUSAL {
         return ErrorKind::ProxyPassword;
     }
-    if tls_errors::cause::<hyper::Error>(error).is_some_and(hyper::Error::is_parse_too_large) {
+    let parsing = tls_errors::cause::<hyper::Error>(error);
+    if parsing.is_some_and(hyper::Error::is_parse_too_large) {
         return ErrorKind::Transport(
             "the answer's status line and headers are larger than any service needs; check base_url"
                 .to_owned(),
         );
+    }
+    if parsing.is_some_and(hyper::Error::is_parse) {
+        return ErrorKind::NotHttp(root_cause(error));
     }
     let mut reason = chain(error).replace(NO_PROXY, "the proxy cannot be connected to");
     for text in CUT_TUNNELS {

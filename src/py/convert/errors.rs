@@ -79,7 +79,7 @@ pub fn class_name(kind: &ErrorKind) -> &'static str {
         ErrorKind::Timeout(_) => "RequestTimeoutError",
         ErrorKind::TruncatedBody(_) => "TruncatedBodyError",
         ErrorKind::ResponseTooLarge { .. } => "ResponseTooLargeError",
-        ErrorKind::Transport(_) => "TransportError",
+        ErrorKind::NotHttp(_) | ErrorKind::Transport(_) => "TransportError",
         ErrorKind::Closed
         | ErrorKind::Aborted
         | ErrorKind::BudgetSpent
