@@ -4,7 +4,8 @@ The fields that the API documents are also in the table of `src/core/schema.rs`,
 whose fields differ from the table makes `Client` raise TypeError.
 
 ``None`` means that the service sent null or left the field out: the API does not say which fields
-may be null, so all except ``id`` may be. ``extra`` has undocumented fields, as sent. Timestamps are
+may be null, so all except ``id`` may be. ``extra`` has undocumented fields, as sent; a number that
+neither ``int`` nor ``float`` holds is a ``Decimal`` whose ``str`` is what was sent. Timestamps are
 aware datetimes in UTC, to the microsecond.
 
 All of them compare, copy, pickle, hash and work with `dataclasses.asdict`; hashes ignore the

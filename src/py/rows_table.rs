@@ -13,7 +13,8 @@ use super::arrow::ArrowTable;
 use super::convert::class;
 use super::convert::errors::to_python;
 use backread_core::arrow::columns::{MessageColumns, UserColumns, columns_failure};
-use backread_core::decode::model::{Extra, Message, Sender, Unknown, User, UserAttribute};
+use backread_core::decode::json::object as joined_object;
+use backread_core::decode::model::{Message, Sender, Unknown, User, UserAttribute};
 use backread_core::schema::{SenderType, schema};
 use backread_core::timestamp::Timestamp;
 
@@ -203,65 +204,59 @@ impl<'py> Held<'py> for Option<Sender<'static>> {
 
 impl<'py> Held<'py> for Unknown<'static> {
     fn held(_: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let members = object(value.cast::<PyDict>()?, 0)?.into_iter();
-        Ok(members
-            .map(|(key, value)| (Cow::Owned(key), Cow::Owned(value.to_string())))
-            .collect())
+        let members = members(value.cast::<PyDict>()?, 0)?.into_iter();
+        Ok(members.map(|(key, json)| (key, Cow::Owned(json))).collect())
     }
 }
 
-/// A value of `extra` as JSON, its numbers exact.
-fn json(value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Value> {
+/// A value of `extra` as JSON, its numbers as they are spelled.
+fn json(value: &Bound<'_, PyAny>, depth: u32) -> PyResult<String> {
     if depth >= DEEPEST {
         return Err(PyValueError::new_err("nested too deep"));
     }
     if value.is_none() {
-        return Ok(Value::Null);
+        return Ok("null".to_owned());
     }
     if let Ok(truth) = value.cast::<PyBool>() {
-        return Ok(Value::Bool(truth.is_true()));
+        return Ok(truth.is_true().to_string());
     }
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Value::String(text.extract()?));
+        return Ok(Value::String(text.extract()?).to_string());
     }
-    if value.is_instance_of::<PyInt>() {
-        return number(value.str()?.to_cow()?.as_ref());
-    }
-    if let Ok(float) = value.cast::<PyFloat>() {
-        return match float.value() {
-            // A service's 1e400 became infinite in Python.
-            f64::INFINITY => number("1e999"),
-            f64::NEG_INFINITY => number("-1e999"),
-            _ => number(value.repr()?.to_cow()?.as_ref()),
-        };
-    }
-    if let Ok(members) = value.cast::<PyDict>() {
-        return object(members, depth).map(Value::Object);
+    if let Ok(object) = value.cast::<PyDict>() {
+        let members = members(object, depth)?.into_iter();
+        return Ok(joined_object(members));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let items = value.try_iter()?.map(|item| json(&item?, depth + 1));
-        return items.collect::<PyResult<_>>().map(Value::Array);
+        return Ok(format!(
+            "[{}]",
+            items.collect::<PyResult<Vec<_>>>()?.join(",")
+        ));
     }
-    // A whole number with more digits than Python converts to an int.
-    if value.is_instance(&value.py().import("decimal")?.getattr("Decimal")?)? {
-        return number(value.str()?.to_cow()?.as_ref());
+    // `Decimal` is for the numbers that Python has no other type for.
+    let is_number = value.is_instance_of::<PyInt>()
+        || value.is_instance_of::<PyFloat>()
+        || value.is_instance(&value.py().import("decimal")?.getattr("Decimal")?)?;
+    if !is_number {
+        return Err(PyTypeError::new_err(format!(
+            "a {} cannot be written as JSON",
+            value.get_type().name()?
+        )));
     }
-    Err(PyTypeError::new_err(format!(
-        "a {} cannot be written as JSON",
-        value.get_type().name()?
-    )))
+    let text = value.str()?.to_cow()?.into_owned();
+    match serde_json::from_str::<Number>(&text) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(PyValueError::new_err(format!(
+            "{text} cannot be written as JSON"
+        ))),
+    }
 }
 
-fn object(members: &Bound<'_, PyDict>, depth: u32) -> PyResult<Extra> {
-    let members = members.iter().map(|(key, value)| {
-        let key = key.cast::<PyString>()?.extract()?;
-        Ok((key, json(&value, depth + 1)?))
+fn members(object: &Bound<'_, PyDict>, depth: u32) -> PyResult<Vec<(Cow<'static, str>, String)>> {
+    let members = object.iter().map(|(key, value)| {
+        let key = key.cast::<PyString>()?.extract::<String>()?;
+        Ok((Cow::Owned(key), json(&value, depth + 1)?))
     });
     members.collect()
-}
-
-fn number(text: &str) -> PyResult<Value> {
-    let number: Number = serde_json::from_str(text)
-        .map_err(|_| PyValueError::new_err(format!("{text} cannot be written as JSON")))?;
-    Ok(Value::Number(number))
 }

@@ -229,18 +229,6 @@ def test_output_is_whole_or_not_there(backread, scripted, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_numbers_that_python_has_not_are_texts_in_json(backread, scripted, monkeypatch):
-    row = b'{"id": 1, "more": [1e400, {"least": -1e400}, 2.5]}'
-    body = b'{"limit": 2, "offset": 0, "total": 1, "users": [' + row + b"]}"
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, body)).url)
-    [line] = backread("users").out.splitlines()
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(constant)
-
-    assert json.loads(line, parse_constant=refuse)["more"] == ["inf", {"least": "-inf"}, 2.5]
-
-
 def test_headers_that_are_not_http_are_one_line(backread, scripted, monkeypatch):
     folded = b"HTTP/1.1 200 OK\r\nx: a\r\n b\r\ncontent-length: 2\r\n\r\n{}"
     monkeypatch.setenv("BACKREAD_BASE_URL", scripted(folded).url)

@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from backread.models import (
@@ -65,8 +67,14 @@ def parse(body: bytes) -> Any:
             text,
             object_pairs_hook=Pairs,
             parse_constant=refuse,
+            parse_float=fraction,
         )
     )
+
+
+def fraction(text: str) -> float | Decimal:
+    number = float(text)
+    return number if isfinite(number) else Decimal(text)
 
 
 def rows(body: bytes, key: str, user_id: int = 42) -> list[Row]:
@@ -126,7 +134,9 @@ def columns(model: User | Message) -> dict[str, Any]:
 def loaded(row: dict[str, Any]) -> dict[str, Any]:
     """A row of ``to_pylist()`` with the JSON in it loaded, to compare with `columns`."""
     held = {
-        name: json.loads(value) if name.endswith("extra") and value is not None else value
+        name: json.loads(value, parse_float=fraction)
+        if name.endswith("extra") and value is not None
+        else value
         for name, value in row.items()
     }
     if held.get("user_attributes") is not None:

@@ -7,8 +7,8 @@ The columns are those of the mirror: the interface's fields, a message's sender 
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
-from math import isfinite
 from typing import Any
 
 from backread._client.columns import MESSAGES, USERS, cell_of
@@ -31,6 +31,10 @@ __all__ = [
 
 USER_COLUMNS = tuple(column.name for column in USERS)
 MESSAGE_COLUMNS = tuple(column.name for column in MESSAGES)
+
+# Text that was read has no half of a surrogate pair.
+MARK = "\ud800"
+UNQUOTED = re.compile(f'"{MARK}([^"]*)"')
 
 TIMES = frozenset(column.name for column in (*USERS, *MESSAGES) if column.kind == "datetime")
 """The columns with times."""
@@ -57,20 +61,13 @@ def with_user(user_id: int | None, sent: Any) -> Any:
 
 def as_json(value: object) -> str:
     """Any JSON value on one line, in its own script; what is not seen is escaped."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=_digits, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, default=_digits)
-    return escaped(text)
+    text = json.dumps(value, ensure_ascii=False, default=_unquoted)
+    return escaped(UNQUOTED.sub(r"\1", text) if MARK in text else text)
 
 
-def _finite(value: object) -> object:
-    """The value with numbers that are too large for Python, such as 1e400, as texts."""
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_finite(each) for each in value]
-    return str(value) if isinstance(value, float) and not isfinite(value) else value
+def _unquoted(number: object) -> str:
+    """A number that json cannot write; see `SentNumber`."""
+    return f"{MARK}{number!s}"
 
 
 def _value(value: object) -> object:
@@ -105,8 +102,3 @@ def readable_time(text: str) -> str:
 def _attribute(attribute: UserAttribute) -> dict[str, object]:
     more = {"extra": attribute.extra} if attribute.extra else {}
     return {"name": attribute.name, "value": attribute.value, **more}
-
-
-def _digits(number: object) -> str:
-    # A whole number of more digits than json writes; see `backread.models`.
-    return str(number)

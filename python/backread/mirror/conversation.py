@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol, overload
 
 from backread._client.columns import ATTRIBUTE, MESSAGES, SENDER, USERS, Column
 from backread._display.words import amount, line, minute, plain, sender_name
+from backread._files.json import SentNumber, fraction
 from backread._files.paths import local_path, shown
 from backread._files.unfinished import Unfinished
 from backread.errors import MirrorError
@@ -276,7 +276,7 @@ def _line(message: Message) -> str:
 
 def _value(kind: str, stored: Any) -> Any:
     if kind == "dict":
-        return json.loads(stored, parse_int=_integer) if stored else {}
+        return json.loads(stored, parse_int=_integer, parse_float=fraction) if stored else {}
     if stored is None:
         return None
     if kind == "datetime":
@@ -286,12 +286,12 @@ def _value(kind: str, stored: Any) -> Any:
     return stored
 
 
-def _integer(digits: str) -> int | Decimal:
+def _integer(digits: str) -> int | SentNumber:
     """As the client reads it: Python limits the digits of an int."""
     try:
         return int(digits)
     except ValueError:
-        return Decimal(digits)
+        return SentNumber(digits)
 
 
 def _message(values: dict[str, Any]) -> Message:

@@ -70,7 +70,7 @@ pub(super) fn whole(json: &str) -> Option<i64> {
 }
 
 /// The members of an object, not decoded yet.
-pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
+pub(super) struct Members<'a>(pub(super) Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
     /// The JSON of a member; if a key occurs twice, the last one wins.

@@ -180,18 +180,20 @@ impl<'a, 'py> Reader<'a, '_, 'py> {
     }
 }
 
-/// A number, exact if it is whole: an `int`, or a `Decimal` if it has more digits than Python accepts
-/// (`sys.set_int_max_str_digits`).
+/// A number, exact if it is whole: an `int`, or a `float`; a `SentNumber` if it has more digits than
+/// Python accepts (`sys.set_int_max_str_digits`), or is beyond the range of a `float`.
 fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(whole) = text.parse::<i64>() {
         return whole.into_bound_py_any(py);
     }
     match text.parse::<f64>() {
-        Ok(number) if text.contains(['.', 'e', 'E']) => Ok(PyFloat::new(py, number).into_any()),
+        Ok(number) if number.is_finite() && text.contains(['.', 'e', 'E']) => {
+            Ok(PyFloat::new(py, number).into_any())
+        }
         _ => match py.get_type::<PyInt>().call1((text,)) {
-            Err(error) if error.is_instance_of::<PyValueError>(py) => {
-                py.import("decimal")?.call_method1("Decimal", (text,))
-            }
+            Err(error) if error.is_instance_of::<PyValueError>(py) => py
+                .import("backread._files.json")?
+                .call_method1("SentNumber", (text,)),
             made => made,
         },
     }

@@ -4,26 +4,41 @@ use std::borrow::Cow;
 
 use hashbrown::HashMap;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-/// The longest text that is read into values, in bytes: they take up to sixty times its memory.
+use crate::decode::model::Members;
+
+/// The longest text that is rewritten, in bytes: each level of nesting is read again.
 const MOST_REWRITTEN: usize = 256 * 1024;
+/// The most levels of nesting in it.
+const DEEPEST: usize = 127;
 
-/// A value as serde_json writes it, without white space and escapes that are not needed.
-///
-/// serde_json reads objects with certain keys as numbers or as JSON. A text in which such a key may
-/// occur, that is long, or that serde_json rejects, only loses its white space.
+/// A value without white space, escapes that are not needed and members that a later one replaces.
+/// Numbers stay as they were sent. A text that is long or no JSON only loses its white space.
 pub fn rewritten(json: &str) -> String {
-    if json.len() > MOST_REWRITTEN {
-        return without_space(json);
-    }
-    // Looking for one character first takes less where it is not there.
-    let has = |first: char, text| json.contains(first) && json.contains(text);
-    let may_mislead = has('$', "$serde_json::private::") || has('\\', "\\u00");
-    let value = (!may_mislead).then(|| serde_json::from_str::<Value>(json).ok());
-    value
-        .flatten()
-        .and_then(|value| serde_json::to_string(&value).ok())
-        .unwrap_or_else(|| without_space(json))
+    let short = json.len() <= MOST_REWRITTEN;
+    let value = short.then(|| value(json.trim(), DEEPEST));
+    value.flatten().unwrap_or_else(|| without_space(json))
+}
+
+fn value(json: &str, levels: usize) -> Option<String> {
+    let levels = levels.checked_sub(1)?;
+    Some(match json.as_bytes().first()? {
+        b'{' => {
+            let Members(members) = serde_json::from_str(json).ok()?;
+            let members = members
+                .into_iter()
+                .map(|(key, json)| Some((key, value(json, levels)?)));
+            object(members.collect::<Option<Vec<_>>>()?.into_iter())
+        }
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            let items = items.iter().map(|item| value(item.get(), levels));
+            format!("[{}]", items.collect::<Option<Vec<_>>>()?.join(","))
+        }
+        b'"' => Value::String(serde_json::from_str(json).ok()?).to_string(),
+        _ => json.to_owned(),
+    })
 }
 
 /// An object of these members, whose values are JSON; if a key occurs twice, the last value wins.
@@ -83,11 +98,11 @@ mod tests {
         for (json, expected) in [
             (
                 r#"{ "b" : [1, 2.50] , "a": "\u00e9\u4e2d" }"#,
-                r#"{"b":[1,2.50],"a":"\u00e9\u4e2d"}"#,
+                r#"{"b":[1,2.50],"a":"é中"}"#,
             ),
             (
                 r#"{ "b" : [1, 1e400] , "a": "\u4e2d" }"#,
-                r#"{"b":[1,1e+400],"a":"中"}"#,
+                r#"{"b":[1,1e400],"a":"中"}"#,
             ),
             (r#""a \" b \\" "#, r#""a \" b \\""#),
             ("12345678901234567890123", "12345678901234567890123"),
@@ -101,7 +116,7 @@ mod tests {
         for json in [
             r#"{"x":{"$serde_json::private::Number":"abc"}}"#,
             r#"{"x":{"$serde_json::private::Number":"12"}}"#,
-            r#"{"x":{"\u0024serde_json::private::RawValue":"[1]"}}"#,
+            r#"{"x":{"$serde_json::private::RawValue":"[1]"}}"#,
         ] {
             assert_eq!(rewritten(json), json);
         }
