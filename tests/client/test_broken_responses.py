@@ -36,7 +36,7 @@ def check_refused(
         with pytest.raises(kind) as caught:
             read(face, face.client(server, max_retries=0, timeout=60))
         assert type(caught.value) is kind, name
-        assert f"GET {server.requests[0].target}: " in str(caught.value)
+        assert f"GET {server.url}{server.requests[0].target}: " in str(caught.value)
         assert len(caught.value.attempts) == len(server.requests) == 1
     for name, read in READS.items():
         # The second attempt meets a service that is well again.

@@ -104,7 +104,7 @@ class SyncReport(SyncFigures):
     run, which differ if the run began in an earlier sync that did not finish (``resumed``). All
     other fields describe the run as it is after this sync.
 
-    - ``run_id`` counts the runs of this mirror from 1.
+    - ``run_id`` counts the runs of this mirror from 1; ``mode`` is that of the run.
     - ``certificate``: what the sweep over the users proved; ``certificate_reason``: why nothing.
       ``uncertified_users``: the ids of users whose list earned no certificate, ascending;
       ``unread_users``: those of them whose list could not be read, or not to its end. Their

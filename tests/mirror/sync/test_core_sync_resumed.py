@@ -98,12 +98,14 @@ def test_a_half_read_list_goes_on_at_its_page(scripted):
 
 def test_a_half_swept_list_of_users_goes_on_and_nobody_is_left_out(scripted):
     everybody = [user(number) for number in range(1, 601)]
-    broken = True
+    breaks, broken = True, False
 
     def service(request: Request) -> bytes:
+        nonlocal broken
         if request.path != "/external/users":
             return answer(200, envelope([], key="messages"))
-        if broken and int(request.query["offset"]) > 300:
+        broken |= breaks and int(request.query["offset"]) > 300
+        if broken:
             return answer(500, b"down")
         return paged(everybody)(request)
 
@@ -114,7 +116,7 @@ def test_a_half_swept_list_of_users_goes_on_and_nobody_is_left_out(scripted):
         mirror.read(client)
     assert 200 <= len(mirror.users) < 600
     held = len(mirror.users)
-    broken = False
+    breaks = broken = False
     before = len(server.requests)
     assert mirror.read(client)
     asked = [request for request in server.requests[before:] if request.path == "/external/users"]

@@ -273,7 +273,7 @@ def test_user_that_is_not_found_takes_its_messages_along_in_a_run_that_ends_earl
     seen = "SELECT run_id FROM messages JOIN runs ON last_seen_at = ended_at WHERE id = 21"
     assert rows(mirror, seen) == [(1,)]
     last = BatchSource(answers=[batch([{"id": 3}])]).sync_into(mirror.folder)
-    assert (last.state, last.deleted) == ("finished", 4)
+    assert (last.state, last.run.deleted) == ("finished", 4)
     assert marked(mirror) == ([2], [12, 21, 22])
 
 
@@ -295,7 +295,7 @@ def test_full_sync_resumes_fetching_by_id(mirror):
     report = second.sync_into(mirror.folder)
     assert second.done == [1, 2]
     assert sorted(each["id"] for each in second.asked) == [3, 22]
-    assert (report.deleted, report.rows_asked) == (2, 2)
+    assert (report.run.deleted, report.run.rows_asked) == (2, 2)
     assert marked(mirror) == ([], [12, 22])
 
 
