@@ -158,7 +158,7 @@ def test_a_killed_sync_is_resumed_by_the_retry(airflow, lanes):
     [event] = airflow.events("killed")
     assert event["uri"] == f"file://{airflow.home}/killed"
     assert event["extra"] == summary
-    assert summary["lists_by_certificate"] == {"snapshot": USERS}
+    assert summary["run"]["lists_by_certificate"] == {"snapshot": USERS}
 
 
 def test_a_killed_shard_is_landed_by_the_retry(airflow, lanes):
