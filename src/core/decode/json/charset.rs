@@ -7,20 +7,8 @@ const HIGH_CONTROLS: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f
 /// Whether the media type names windows-1252 or ISO-8859-1, which is read as windows-1252, too
 /// (WHATWG Encoding, 4.2).
 pub fn is_windows_1252(content_type: &str) -> bool {
-    matches!(
-        &*charset(content_type),
-        "windows-1252"
-            | "cp1252"
-            | "x-cp1252"
-            | "iso-8859-1"
-            | "iso_8859-1"
-            | "iso8859-1"
-            | "iso88591"
-            | "latin1"
-            | "l1"
-            | "cp819"
-            | "ibm819"
-    )
+    let charset = charset(content_type);
+    ["windows-1252", "cp1252", "iso-8859-1", "latin1"].contains(&&*charset)
 }
 
 /// Whether a body that is no JSON is UTF-16, by its byte order mark or its media type.
