@@ -35,7 +35,7 @@ def use(real):
     assert ServiceProfile.from_json(profile.to_json()) == profile
     conversation = mirror.conversation(user.id)
     assert conversation.user == user
-    # freezegun's classes stay behind in what is kept from frozen time, and pickles would name them.
+    # A class that was looked up while time was frozen is freezegun's, and pickles would name it.
     assert not real or type(conversation.user.created_at) is type(user.created_at)
     assert pickle.loads(pickle.dumps((profile, conversation))) == (profile, conversation)
     assert mirror.search("a") and mirror.figures() and mirror.changes(since=1)

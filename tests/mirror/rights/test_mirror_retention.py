@@ -136,7 +136,7 @@ class Clock:
 
 
 @pytest.mark.parametrize(
-    ("here", "there", "retention", "stays", "problem"),
+    ("local", "service_clock", "retention", "stays", "problem"),
     [
         (YEARS, 0 * HOUR, 90 * 24 * HOUR, [2], "differs from the service's"),
         (0 * HOUR, YEARS, 0 * HOUR, [2], "differs from the service's"),
@@ -150,16 +150,16 @@ class Clock:
     ],
 )
 def test_mirror_retention_does_not_trust_one_clock(
-    mirror, scripted, monkeypatch, here, there, retention, stays, problem
+    mirror, scripted, monkeypatch, local, service_clock, retention, stays, problem
 ):
     service = Rows([user(1), user(2)], {1: [message(5)], 2: [message(6)]})
     server = scripted(service)
     sync(mirror, server)
     service.users = [user(1)]
     sync(mirror, server, mode="full")
-    if there is not None:
-        service.head = Clock(there).headers
-    monkeypatch.setattr(purge, "datetime", Clock(here))
+    if service_clock is not None:
+        service.head = Clock(service_clock).headers
+    monkeypatch.setattr(purge, "datetime", Clock(local))
     report = sync(Mirror(mirror.folder, retention=retention), server)
     assert marked(mirror)[0] == stays
     if problem is None:

@@ -174,7 +174,7 @@ WAITS_IN_OPENING_HOURS = """
 CREATE TEMP TABLE waits AS
 SELECT user_id, asked_at, answered_by,
     coalesce(asked_at >= since.ends_at, true) AS outside,
-    -- Null for an answer before the next opening: nobody waited within opening hours.
+    -- Null if the answer came before the next opening.
     CASE WHEN outside AND since.starts_at IS NOT DISTINCT FROM until.starts_at THEN NULL ELSE
     (coalesce(until.open_before + epoch_us(least(answered_at, until.ends_at))
         - epoch_us(until.starts_at), 0)
