@@ -92,11 +92,7 @@ fn messages(pages: Vec<Page>) {
 fn users_to_columns(pages: Vec<Page>) {
     let mut columns = UserColumns::default();
     for page in &pages {
-        if !columns.append_scanned(&page.rows) {
-            for row in &page.rows {
-                columns.append_row(row, None).expect("a user");
-            }
-        }
+        columns.append_rows(&page.rows.iter().collect::<Vec<_>>());
     }
     black_box(columns.finish().expect("a batch"));
 }
@@ -104,11 +100,7 @@ fn users_to_columns(pages: Vec<Page>) {
 fn messages_to_columns(pages: Vec<Page>) {
     let mut columns = MessageColumns::default();
     for page in &pages {
-        if !columns.append_scanned(42, &page.rows) {
-            for row in &page.rows {
-                columns.append_row(42, row, None).expect("a message");
-            }
-        }
+        columns.append_rows(42, &page.rows.iter().collect::<Vec<_>>());
     }
     black_box(columns.finish().expect("a batch"));
 }

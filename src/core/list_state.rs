@@ -75,13 +75,7 @@ pub struct Hints {
 impl Hints {
     /// Takes them from a user's row; in a row that cannot be read they are missing.
     pub fn of(row: &Row) -> Self {
-        if let Some((_, user)) = row.scanned_user() {
-            return Self {
-                updated_at: user.updated_at,
-                online_at: user.online_at,
-            };
-        }
-        let hints = row.user().map(|user| Self {
+        let hints = row.user().map(|(_, user)| Self {
             updated_at: user.updated_at,
             online_at: user.online_at,
         });

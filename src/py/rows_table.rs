@@ -1,9 +1,11 @@
 //! Models in memory as columns: the Arrow stream of a page.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{
     PyBool, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyTzInfo,
 };
@@ -13,8 +15,9 @@ use super::arrow::ArrowTable;
 use super::convert::class;
 use super::convert::errors::to_python;
 use backread_core::arrow::columns::{MessageColumns, UserColumns, columns_failure};
+use backread_core::decode::json::cursor::Span;
 use backread_core::decode::json::object as joined_object;
-use backread_core::decode::model::{Message, Sender, Unknown, User, UserAttribute};
+use backread_core::decode::rows::{Extra, Message, Sender, User, UserAttribute};
 use backread_core::schema::{SenderType, schema};
 use backread_core::timestamp::Timestamp;
 
@@ -27,7 +30,8 @@ pub fn users_table(items: &Bound<'_, PyTuple>) -> PyResult<ArrowTable> {
     let models = Models::new(items.py())?;
     let mut columns = UserColumns::default();
     models.each(items, "User", |item| {
-        columns.append(&User::read(&models, item, |_| true)?);
+        let user = User::read(&models, item, |_| true)?;
+        columns.append(&models.text.take(), &user);
         Ok(())
     })?;
     let failed = |error| to_python(items.py(), &columns_failure(error));
@@ -41,7 +45,8 @@ pub fn messages_table(items: &Bound<'_, PyTuple>) -> PyResult<ArrowTable> {
     let mut columns = MessageColumns::default();
     models.each(items, "Message", |item| {
         let user_id = models.field(item, "user_id")?;
-        columns.append(user_id, &Message::read(&models, item, |_| true)?);
+        let message = Message::read(&models, item, |_| true)?;
+        columns.append(user_id, &models.text.take(), &message);
         Ok(())
     })?;
     let failed = |error| to_python(items.py(), &columns_failure(error));
@@ -64,6 +69,8 @@ struct Models<'py> {
     operator_sender: Bound<'py, PyAny>,
     epoch: Bound<'py, PyDateTime>,
     microsecond: Bound<'py, PyDelta>,
+    /// The texts of the item that is read.
+    text: RefCell<String>,
 }
 
 impl<'py> Models<'py> {
@@ -74,6 +81,7 @@ impl<'py> Models<'py> {
             operator_sender: class(py, "OperatorSender")?,
             epoch: PyDateTime::new(py, 1970, 1, 1, 0, 0, 0, 0, Some(&utc))?,
             microsecond: PyDelta::new(py, 0, 0, 1, true)?,
+            text: RefCell::default(),
         })
     }
 
@@ -120,7 +128,7 @@ macro_rules! readings {
         $(#[$doc:meta])*
         $name:ident { $($field:ident: $kind:ident $(of $($sender:ident)+)?,)* }
     )*) => { $(
-        impl FromModel for $name<'static> {
+        impl FromModel for $name {
             fn read<'py>(
                 models: &Models<'py>,
                 record: &Bound<'py, PyAny>,
@@ -154,9 +162,10 @@ macro_rules! extracted {
 }
 extracted! { i64 Option<i64> Option<bool> }
 
-impl<'py> Held<'py> for Option<Cow<'static, str>> {
-    fn held(_: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(value.extract::<Option<String>>()?.map(Cow::Owned))
+impl<'py> Held<'py> for Option<Span> {
+    fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let text: Option<PyBackedStr> = value.extract()?;
+        Ok(text.map(|text| Span::append(&mut models.text.borrow_mut(), &text)))
     }
 }
 
@@ -175,7 +184,7 @@ impl<'py> Held<'py> for Option<Timestamp> {
     }
 }
 
-impl<'py> Held<'py> for Option<Vec<UserAttribute<'static>>> {
+impl<'py> Held<'py> for Option<Vec<UserAttribute>> {
     fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
         let items: Option<Vec<Bound<'py, PyAny>>> = value.extract()?;
         let read = |item| UserAttribute::read(models, &item, |_| true);
@@ -185,7 +194,7 @@ impl<'py> Held<'py> for Option<Vec<UserAttribute<'static>>> {
     }
 }
 
-impl<'py> Held<'py> for Option<Sender<'static>> {
+impl<'py> Held<'py> for Option<Sender> {
     fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
         if value.is_none() {
             return Ok(None);
@@ -202,10 +211,15 @@ impl<'py> Held<'py> for Option<Sender<'static>> {
     }
 }
 
-impl<'py> Held<'py> for Unknown<'static> {
-    fn held(_: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let members = members(value.cast::<PyDict>()?, 0)?.into_iter();
-        Ok(members.map(|(key, json)| (key, Cow::Owned(json))).collect())
+impl<'py> Held<'py> for Extra {
+    fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let members = members(value.cast::<PyDict>()?, 0)?;
+        let mut texts = models.text.borrow_mut();
+        let mut append = |text: &str| Span::append(&mut texts, text);
+        Ok(members
+            .iter()
+            .map(|(key, json)| (append(key), append(json)))
+            .collect())
     }
 }
 

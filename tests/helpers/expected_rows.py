@@ -173,8 +173,6 @@ def _record(
             named[name] = None
             if name != "id" or readers[name] is not _whole:
                 rest[name] = as_sent(value)
-        if isinstance(named[name], _Attributes) and named[name].strays:
-            rest[name] = named[name].strays
     odd.count += sum(name in readers for name in rest)
     return named, rest
 
@@ -184,7 +182,7 @@ def _user(pairs: Any, odd: _Odd) -> User:
     attributes: _Attributes | None = named["user_attributes"]
     if attributes is not None:
         named["user_attributes"] = tuple(attributes.made)
-        odd.count += attributes.odd.count + max(0, len(attributes.strays) - 1)
+        odd.count += attributes.odd.count
     return User(**named, extra=rest)
 
 
@@ -215,23 +213,19 @@ def _sender(
 
 @dataclass
 class _Attributes:
-    """The attributes of a user, and what stood among them and is none."""
+    """The attributes of a user."""
 
     made: list[UserAttribute]
-    strays: list[Any]
     odd: _Odd
 
 
 def _attributes(value: Any) -> _Attributes:
     if type(value) is not list:
         raise _FaultError
-    read = _Attributes([], [], _Odd())
+    read = _Attributes([], _Odd())
     for each in value:
-        if isinstance(each, Pairs):
-            named, rest = _record(each, _ATTRIBUTE, read.odd)
-            read.made.append(UserAttribute(**named, extra=rest))
-        else:
-            read.strays.append(as_sent(each))
+        named, rest = _record(_pairs(each), _ATTRIBUTE, read.odd)
+        read.made.append(UserAttribute(**named, extra=rest))
     return read
 
 

@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 
 use crate::api::Resource;
 use crate::arrow::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
+use crate::decode::page::Row;
 use crate::error::Error;
 use crate::prefetch::{Gather, Prefetch, gathered};
 use crate::privacy::Privacy;
@@ -83,23 +84,23 @@ impl Gather<WalkedPage> for Columns {
     fn take(&mut self, page: WalkedPage) -> Result<(), Error> {
         let user_id = page.user_id.unwrap_or_default();
         let privacy = self.privacy.as_deref();
-        let scanned = privacy.is_none()
-            && match &mut self.of {
-                ColumnsOf::Users(users) => users.append_scanned(&page.rows),
-                ColumnsOf::Messages(messages) => messages.append_scanned(user_id, &page.rows),
-            };
         // The report counts and names rows that cannot become records.
-        for row in page.rows.iter().filter(|row| row.unreadable.is_none()) {
-            self.bytes += row.json().len();
-            self.rows += 1;
-            if scanned {
-                continue;
+        let readable = page.rows.iter().filter(|row| row.unreadable.is_none());
+        let rows: Vec<&Row> = readable.collect();
+        self.rows += rows.len();
+        self.bytes += rows.iter().map(|row| row.json().len()).sum::<usize>();
+        match (&mut self.of, privacy) {
+            (ColumnsOf::Users(users), None) => users.append_rows(&rows),
+            (ColumnsOf::Messages(messages), None) => messages.append_rows(user_id, &rows),
+            (_, Some(_)) => {
+                for row in rows {
+                    match &mut self.of {
+                        ColumnsOf::Users(users) => users.append_row(row, privacy),
+                        ColumnsOf::Messages(messages) => messages.append_row(user_id, row, privacy),
+                    }
+                    .map_err(|fault| page.sent.misfit(fault))?;
+                }
             }
-            match &mut self.of {
-                ColumnsOf::Users(users) => users.append_row(row, privacy),
-                ColumnsOf::Messages(messages) => messages.append_row(user_id, row, privacy),
-            }
-            .map_err(|fault| page.sent.misfit(fault))?;
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! From the bytes of a response to rows.
 
 pub mod json;
-pub mod model;
 pub mod page;
 pub mod rows;

@@ -8,14 +8,16 @@ mod redaction;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::{fmt, iter};
 
 use self::pseudonyms::{Pseudonyms, What};
 use self::redaction::redact;
 use crate::api::Resource;
 use crate::decode::json::Fault;
-use crate::decode::model::{Message, Sender, Unknown, User};
+use crate::decode::json::cursor::Span;
 use crate::decode::page::Row;
+use crate::decode::rows::{Extra, Message, Sender, User};
 
 /// What is replaced.
 pub struct Privacy {
@@ -48,29 +50,31 @@ impl Privacy {
         }
     }
 
-    /// The user of a row, without what may not be stored.
-    pub fn user<'a>(&self, row: &'a Row) -> Result<User<'a>, Fault> {
-        let mut user = row.user()?;
+    /// The user of a row, without what may not be stored, and the text that its positions are in.
+    pub fn user(&self, row: &Row) -> Result<(String, User), Fault> {
+        let (mut text, mut user) = copy(row, Row::user)?;
         let Some(pseudonyms) = &self.pseudonyms else {
-            return Ok(user);
+            return Ok((text, user));
         };
-        pseudonyms.replace(What::Name, &mut user.name);
-        pseudonyms.replace(What::Email, &mut user.email);
-        pseudonyms.replace(What::Reference, &mut user.reference);
-        if let Some(url) = &mut user.last_url {
-            *url = Cow::Owned(pseudonyms.page(url));
+        for (what, place) in [
+            (What::Name, &mut user.name),
+            (What::Email, &mut user.email),
+            (What::Reference, &mut user.reference),
+        ] {
+            replace(pseudonyms, &mut text, what, place);
         }
+        change(&mut text, &mut user.last_url, |url| pseudonyms.page(url));
         for attribute in user.user_attributes.iter_mut().flatten() {
-            pseudonyms.replace(What::Value, &mut attribute.value);
-            replace_extra(pseudonyms, &mut attribute.extra);
+            replace(pseudonyms, &mut text, What::Value, &mut attribute.value);
+            replace_extra(pseudonyms, &mut text, &mut attribute.extra);
         }
-        replace_extra(pseudonyms, &mut user.extra);
-        Ok(user)
+        replace_extra(pseudonyms, &mut text, &mut user.extra);
+        Ok((text, user))
     }
 
-    /// The message of a row, without what may not be stored.
-    pub fn message<'a>(&self, row: &'a Row) -> Result<Message<'a>, Fault> {
-        let mut message = row.message()?;
+    /// The same for the message of a row.
+    pub fn message(&self, row: &Row) -> Result<(String, Message), Fault> {
+        let (mut text, mut message) = copy(row, Row::message)?;
         if self.drop_bodies {
             message.body = None;
             // A field that is not documented may repeat the text.
@@ -80,24 +84,22 @@ impl Privacy {
             }
         }
         if self.redact {
-            if let Some(body) = &mut message.body
-                && let Cow::Owned(redacted) = redact(body)
-            {
-                *body = Cow::Owned(redacted);
-            }
-            redact_extra(&mut message.extra);
+            change(&mut text, &mut message.body, |body| {
+                redact(body).into_owned()
+            });
+            redact_extra(&mut text, &mut message.extra);
             if let Some(sender) = &mut message.sender {
-                redact_extra(&mut sender.extra);
+                redact_extra(&mut text, &mut sender.extra);
             }
         }
         if let Some(pseudonyms) = &self.pseudonyms {
-            pseudonyms.replace(What::File, &mut message.file_url);
-            replace_extra(pseudonyms, &mut message.extra);
+            replace(pseudonyms, &mut text, What::File, &mut message.file_url);
+            replace_extra(pseudonyms, &mut text, &mut message.extra);
             if let Some(sender) = &mut message.sender {
-                replace_sender(pseudonyms, sender);
+                replace_sender(pseudonyms, &mut text, sender);
             }
         }
-        Ok(message)
+        Ok((text, message))
     }
 
     /// The JSON of a record that does not fit, and why it does not, without what may not be stored.
@@ -118,37 +120,68 @@ impl Privacy {
     }
 }
 
-fn replace_sender(pseudonyms: &Pseudonyms, sender: &mut Sender<'_>) {
-    pseudonyms.replace(What::Name, &mut sender.name);
-    pseudonyms.replace(What::Email, &mut sender.email);
-    pseudonyms.replace(What::Forename, &mut sender.forename);
-    pseudonyms.replace(What::Surname, &mut sender.surname);
-    pseudonyms.replace(What::Picture, &mut sender.picture_thumb_url);
-    replace_extra(pseudonyms, &mut sender.extra);
+/// The record of a row, with a copy of its text, to which others can be appended.
+fn copy<T: Clone>(
+    row: &Row,
+    read: impl Fn(&Row) -> Result<(&str, &T), Fault>,
+) -> Result<(String, T), Fault> {
+    read(row)?;
+    let alone = Row::alone(Arc::new(row.json().to_owned()), row.resource())?;
+    let (text, record) = read(&alone)?;
+    Ok((text.to_owned(), record.clone()))
 }
 
-fn redact_extra(extra: &mut Unknown<'_>) {
-    let mut names: HashSet<String> = extra.iter().map(|(name, _)| name.to_string()).collect();
+/// Replaces a text by what it is changed to, which is appended to `text`.
+fn change(text: &mut String, place: &mut Option<Span>, change: impl Fn(&str) -> String) {
+    if let Some(span) = place {
+        let changed = change(&span.text(text));
+        *span = Span::append(text, &changed);
+    }
+}
+
+fn replace(pseudonyms: &Pseudonyms, text: &mut String, what: What, place: &mut Option<Span>) {
+    change(text, place, |text| pseudonyms.of(what, text));
+}
+
+fn replace_sender(pseudonyms: &Pseudonyms, text: &mut String, sender: &mut Sender) {
+    for (what, place) in [
+        (What::Name, &mut sender.name),
+        (What::Email, &mut sender.email),
+        (What::Forename, &mut sender.forename),
+        (What::Surname, &mut sender.surname),
+        (What::Picture, &mut sender.picture_thumb_url),
+    ] {
+        replace(pseudonyms, text, what, place);
+    }
+    replace_extra(pseudonyms, text, &mut sender.extra);
+}
+
+fn redact_extra(text: &mut String, extra: &mut Extra) {
+    let names = extra.iter().map(|(name, _)| name.text(text).into_owned());
+    let mut names: HashSet<String> = names.collect();
     for (name, value) in extra {
-        if let Cow::Owned(redacted) = redact(name) {
+        if let Cow::Owned(redacted) = redact(&name.text(text)) {
             // Two addresses look alike then, and one of two equal names would be lost.
             let numbered = (2_u32..).map(|number| format!("{redacted} {number}"));
             let mut unused = iter::once(redacted.clone()).chain(numbered);
             if let Some(unused) = unused.find(|each| !names.contains(each)) {
-                names.insert(unused.clone());
-                *name = Cow::Owned(unused);
+                *name = Span::append(text, &unused);
+                names.insert(unused);
             }
         }
-        *value = Cow::Owned(json::redacted(value));
+        let redacted = json::redacted(value.of(text));
+        *value = Span::append(text, &redacted);
     }
 }
 
-fn replace_extra(pseudonyms: &Pseudonyms, extra: &mut Unknown<'_>) {
+fn replace_extra(pseudonyms: &Pseudonyms, text: &mut String, extra: &mut Extra) {
     for (name, value) in extra {
-        if !json::is_plain_name(name) {
-            *name = Cow::Owned(pseudonyms.of(What::Field, name));
+        let plain = name.text(text).into_owned();
+        if !json::is_plain_name(&plain) {
+            *name = Span::append(text, &pseudonyms.of(What::Field, &plain));
         }
-        *value = Cow::Owned(json::pseudonymised(value, pseudonyms));
+        let replaced = json::pseudonymised(value.of(text), pseudonyms);
+        *value = Span::append(text, &replaced);
     }
 }
 

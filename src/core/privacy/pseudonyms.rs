@@ -1,7 +1,5 @@
 //! Pseudonyms: `email-` and 32 hexadecimal digits, by HMAC-SHA256 under a key.
 
-use std::borrow::Cow;
-
 use ring::hmac;
 use url::Url;
 
@@ -78,12 +76,6 @@ impl Pseudonyms {
             }
         }
         pseudonym
-    }
-
-    pub fn replace(&self, what: What, text: &mut Option<Cow<'_, str>>) {
-        if let Some(text) = text {
-            *text = Cow::Owned(self.of(what, text));
-        }
     }
 
     /// The address of a page: its host and the pseudonym of its path. Query and fragment are left

@@ -205,7 +205,10 @@ impl Pending {
         let user_id = page.user_id.unwrap_or_default();
         let rows = page.rows.len() as u64;
         let within_group = self.stored_messages % GROUP + rows <= GROUP && !self.is_large();
-        if within_group && privacy.is_none() && self.messages.append_scanned(user_id, &page.rows) {
+        let readable = page.rows.iter().all(|row| row.unreadable.is_none());
+        if within_group && privacy.is_none() && readable {
+            self.messages
+                .append_rows(user_id, &page.rows.iter().collect::<Vec<_>>());
             self.stored_messages += rows;
             for row in &page.rows {
                 self.count(row);

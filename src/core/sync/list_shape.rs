@@ -7,7 +7,7 @@ use crate::list_state::{ENDS, Grows};
 use crate::timestamp::Timestamp;
 
 /// The message fields that a list shape needs.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 struct Glimpse {
     created_at: Option<Timestamp>,
     read_by_user: Option<bool>,
@@ -15,17 +15,14 @@ struct Glimpse {
 }
 
 impl Glimpse {
-    /// Takes them from the scan of the page. Rows of another shape are parsed; if a field is
-    /// malformed, all count as missing.
+    /// In a row that cannot be read they are missing.
     fn of(row: &Row) -> Self {
-        match row.scanned_message() {
-            Some((_, message)) => Self {
-                created_at: message.created_at,
-                read_by_user: message.read_by_user,
-                read_by_operator: message.read_by_operator,
-            },
-            None => serde_json::from_str(row.json()).unwrap_or_default(),
-        }
+        let read = row.message().map(|(_, message)| Self {
+            created_at: message.created_at,
+            read_by_user: message.read_by_user,
+            read_by_operator: message.read_by_operator,
+        });
+        read.unwrap_or_default()
     }
 
     fn is_unread(&self) -> bool {

@@ -9,12 +9,12 @@ use super::caches::Caches;
 use super::class;
 use super::errors::to_python;
 use super::records::Records;
-use super::value::{as_sent, object, tree};
+use super::value::{as_sent, object};
 use backread_core::api::Resource;
 use backread_core::client::{Read, Sent};
 use backread_core::decode::json::Fault;
-use backread_core::decode::model::{Extra, Record};
 use backread_core::decode::page::{Page, Row, Unreadable};
+use backread_core::error::Misfit;
 use backread_core::walk::WalkedPage;
 
 /// One user or message, as a model or as sent; `user_id` is the user of a message.
@@ -51,7 +51,7 @@ pub fn page(
     let page = &read.value;
     if as_dict {
         let json = &page.text.json;
-        let made = dict(py, &mut Caches::new(py), json, || Extra::read(json));
+        let made = dict(py, &mut Caches::new(py), json);
         return made
             .map(Bound::unbind)
             .map_err(|failure| failure.raised(py, &read.sent));
@@ -178,24 +178,30 @@ impl<'a, 'py> Maker<'a, 'py> {
             (true, _) if row.unreadable == Some(Unreadable::NoObject) => {
                 as_sent(self.py, &mut self.caches, row.json())?
             }
-            (true, _) => dict(self.py, &mut self.caches, row.json(), || row.object())?,
-            (false, Resource::Users) => self.records.user(&row.user()?)?,
-            (false, Resource::Messages) => self.records.message(user_id, &row.message()?)?,
+            (true, _) => dict(self.py, &mut self.caches, row.json())?,
+            (false, Resource::Users) => {
+                let (text, user) = row.user()?;
+                self.records.user(text, user)?
+            }
+            (false, Resource::Messages) => {
+                let (text, message) = row.message()?;
+                self.records.message(user_id, text, message)?
+            }
         })
     }
 }
 
-/// The text of a JSON object as a dict; `reference` reads or rejects what the cursor does not.
+/// The text of a JSON object as a dict.
 fn dict<'py>(
     py: Python<'py>,
     caches: &mut Caches<'py>,
     json: &str,
-    reference: impl FnOnce() -> Result<Extra, Fault>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    match object(py, caches, json)? {
-        Some(made) => Ok(made),
-        None => Ok(tree(py, caches, &reference()?)?),
-    }
+    object(py, caches, json)?.ok_or_else(|| {
+        Fault::new("$", "nested too deep", json)
+            .of(Misfit::Field)
+            .into()
+    })
 }
 
 /// Why a row could not be converted.

@@ -1,5 +1,6 @@
 //! Rows as the dataclasses of `backread.models`.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use pyo3::IntoPyObjectExt;
@@ -13,8 +14,7 @@ use super::class;
 use super::instant::instant;
 use super::value::members;
 use crate::py::fork_safe_once::once;
-use backread_core::decode::model::{Message, Sender, Unknown, User};
-use backread_core::decode::rows::Value;
+use backread_core::decode::rows::{Extra, Message, Sender, User, Value};
 use backread_core::schema::{Field, Kind, Object, SenderType};
 
 // Recent senders; a list has its user and a few operators.
@@ -106,7 +106,9 @@ pub struct Records<'a, 'py> {
     classes: &'static Classes,
     caches: Caches<'py>,
     none: Bound<'py, PyAny>,
-    senders: VecDeque<(SenderType, Sender<'a>, Bound<'py, PyAny>)>,
+    /// Of the last text, in which equal senders have equal positions.
+    senders: VecDeque<(SenderType, Sender, Bound<'py, PyAny>)>,
+    text: &'a str,
 }
 
 /// Makes what records need; see `crate::py::prepare`.
@@ -122,32 +124,44 @@ impl<'a, 'py> Records<'a, 'py> {
             caches: Caches::new(py),
             none: py.None().into_bound(py),
             senders: VecDeque::new(),
+            text: "",
         })
     }
 
-    pub fn user(&mut self, user: &User<'a>) -> PyResult<Bound<'py, PyAny>> {
+    /// `text` is what the user was read from.
+    pub fn user(&mut self, text: &'a str, user: &User) -> PyResult<Bound<'py, PyAny>> {
+        self.read_from(text);
         let class = &self.classes.user;
-        self.object(class, &user.values(), &user.extra, None, None)
+        self.object(class, &user.values(text), &user.extra, None, None)
     }
 
-    /// A message of the list of `user_id`.
+    /// A message of the list of `user_id`; `text` is what it was read from.
     pub fn message(
         &mut self,
         user_id: &Bound<'py, PyAny>,
-        message: &Message<'a>,
+        text: &'a str,
+        message: &Message,
     ) -> PyResult<Bound<'py, PyAny>> {
+        self.read_from(text);
         let class = &self.classes.message;
-        let sender_type = message.sender_type.as_deref();
-        let (values, extra) = (message.values(), &message.extra);
-        self.object(class, &values, extra, Some(user_id), sender_type)
+        let sender_type = message.sender_type.map(|span| span.text(text));
+        let (values, extra) = (message.values(text), &message.extra);
+        self.object(class, &values, extra, Some(user_id), sender_type.as_deref())
+    }
+
+    fn read_from(&mut self, text: &'a str) {
+        if !std::ptr::eq(self.text, text) {
+            self.text = text;
+            self.senders.clear();
+        }
     }
 
     /// `sender_type` is that of the message whose values these are.
     fn object(
         &mut self,
         class: &Class,
-        values: &[Value<'_, 'a>],
-        extra: &Unknown<'_>,
+        values: &[Value<'_>],
+        extra: &Extra,
         context: Option<&Bound<'py, PyAny>>,
         sender_type: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -163,7 +177,7 @@ impl<'a, 'py> Records<'a, 'py> {
         }
         // Where it is empty, it is made when it is first read.
         if !extra.is_empty() {
-            let extra = members(self.py, &mut self.caches, extra)?;
+            let extra = members(self.py, &mut self.caches, self.text, extra)?;
             class.slotted.set(&object, &class.extra, &extra)?;
         }
         Ok(object)
@@ -171,7 +185,7 @@ impl<'a, 'py> Records<'a, 'py> {
 
     fn value(
         &mut self,
-        value: &Value<'_, 'a>,
+        value: &Value<'_>,
         sender_type: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         match value {
@@ -183,7 +197,13 @@ impl<'a, 'py> Records<'a, 'py> {
             Value::Attributes(Some(attributes)) => {
                 let class = &self.classes.attribute;
                 let made = attributes.iter().map(|attribute| {
-                    self.object(class, &attribute.values(), &attribute.extra, None, None)
+                    self.object(
+                        class,
+                        &attribute.values(self.text),
+                        &attribute.extra,
+                        None,
+                        None,
+                    )
                 });
                 let made = made.collect::<PyResult<Vec<_>>>()?;
                 Ok(PyTuple::new(self.py, made)?.into_any())
@@ -201,14 +221,14 @@ impl<'a, 'py> Records<'a, 'py> {
     fn sender(
         &mut self,
         sender_type: Option<&str>,
-        sender: &Sender<'a>,
+        sender: &Sender,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let type_name = self.value(&Value::Label(sender_type), None)?;
+        let type_name = self.value(&Value::Label(sender_type.map(Cow::Borrowed)), None)?;
         let sender_type = SenderType::of(sender_type, sender.id);
         // One with fields beyond the interface is its message's own: a caller may change them.
         let shared = sender.extra.is_empty() && sender_type != SenderType::Other;
         let mut recent = self.senders.iter();
-        let same = |(other_type, other, _): &&(SenderType, Sender<'a>, _)| {
+        let same = |(other_type, other, _): &&(SenderType, Sender, _)| {
             *other_type == sender_type && other == sender
         };
         if let Some((_, _, made)) = recent.find(same).filter(|_| shared) {
@@ -217,7 +237,7 @@ impl<'a, 'py> Records<'a, 'py> {
         let class = self.classes.of(sender_type);
         let made = self.object(
             class,
-            &sender.values(),
+            &sender.values(self.text),
             &sender.extra,
             Some(&type_name),
             None,

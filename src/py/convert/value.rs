@@ -1,47 +1,39 @@
-//! JSON text directly to Python objects: 280,000 rows of users per second of CPU, where serde_json's
-//! `Value` through pythonize made 89,000 (`as_dict=True`, one core, all else equal).
-//!
-//! What this reader leaves to serde_json does not go through pythonize either: that has no `Decimal` for
-//! whole numbers of more digits than Python accepts, and fails
-//! `test_a_number_of_more_digits_than_python_takes_is_a_decimal`.
+//! JSON text directly to Python objects, without a tree of values in between, which took three times
+//! as long. Not by pythonize: whole numbers of more digits than Python accepts need `SentNumber`.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
-use serde_json::{Map, Value};
 
 use super::caches::Caches;
 use super::dict_shape::{DictShape, Filling};
 use backread_core::decode::json::cursor::{Cursor, Span};
-use backread_core::decode::model::Unknown;
+use backread_core::decode::rows::Extra;
 
-// serde_json's limit, so that both readers refuse the same texts.
+/// The deepest nesting of a row that is read.
 const DEEPEST: usize = 127;
 
-/// A JSON object as a dict with its keys in the order sent; `None` if serde_json must read or refuse
-/// the text.
+/// A JSON object as a dict with its keys in the order sent; `None` if it is nested too deep.
 pub fn object<'py>(
     py: Python<'py>,
     caches: &mut Caches<'py>,
     json: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if json.trim_start().starts_with('{') {
-        value(py, caches, json)
-    } else {
-        Ok(None)
-    }
+    value(py, caches, json)
 }
 
 /// Undocumented fields, as a dict.
 pub fn members<'py>(
     py: Python<'py>,
     caches: &mut Caches<'py>,
-    unknown: &Unknown<'_>,
+    text: &str,
+    extra: &Extra,
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = PyDict::new(py);
-    for (key, json) in unknown {
-        object.set_item(caches.strings.get(key), as_sent(py, caches, json)?)?;
+    for (key, json) in extra {
+        let value = as_sent(py, caches, json.of(text))?;
+        object.set_item(caches.strings.get(&key.text(text)), value)?;
     }
     Ok(object.into_any())
 }
@@ -52,12 +44,7 @@ pub fn as_sent<'py>(
     caches: &mut Caches<'py>,
     json: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(value) = value(py, caches, json)? {
-        return Ok(value);
-    }
-    let read = serde_json::from_str(json);
-    let read = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    branch(py, caches, &read)
+    value(py, caches, json)?.ok_or_else(|| PyValueError::new_err("nested too deep"))
 }
 
 fn value<'py>(
@@ -125,7 +112,7 @@ impl<'a, 'py> Reader<'a, '_, 'py> {
         let object = PyDict::new(self.py);
         cursor.object(|cursor, key| {
             flat &= !matches!(cursor.peek(), b'{' | b'[');
-            let key = self.caches.strings.get(str::from_utf8(key).ok()?);
+            let key = self.caches.strings.get(&key.text(self.json));
             let value = self.value(cursor, levels)?;
             // Of a repeated key the last value is kept, at the first one's place.
             self.made(object.set_item(key, value))
@@ -143,11 +130,12 @@ impl<'a, 'py> Reader<'a, '_, 'py> {
         let filling = Filling::new(self.py, shape.as_ref());
         let mut filling = self.made(filling)?;
         cursor.object(|cursor, name| {
-            let expected = filling.key(name);
+            let name = name.text(self.json);
+            let expected = filling.key(name.as_bytes());
             let as_expected = expected.is_some();
             let key = match expected {
                 Some(key) => key,
-                None => self.caches.strings.get(str::from_utf8(name).ok()?),
+                None => self.caches.strings.get(&name),
             };
             let value = self.value(cursor, DEEPEST - 1)?;
             self.made(filling.add(&key, &value, as_expected))
@@ -196,36 +184,5 @@ fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
                 .call_method1("SentNumber", (text,)),
             made => made,
         },
-    }
-}
-
-/// What serde_json read as an object.
-pub fn tree<'py>(
-    py: Python<'py>,
-    caches: &mut Caches<'py>,
-    object: &Map<String, Value>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let made = PyDict::new(py);
-    for (key, value) in object {
-        made.set_item(caches.strings.get(key), branch(py, caches, value)?)?;
-    }
-    Ok(made.into_any())
-}
-
-fn branch<'py>(
-    py: Python<'py>,
-    caches: &mut Caches<'py>,
-    value: &Value,
-) -> PyResult<Bound<'py, PyAny>> {
-    match value {
-        Value::Null => Ok(py.None().into_bound(py)),
-        Value::Bool(truth) => truth.into_bound_py_any(py),
-        Value::Number(exact) => number(py, exact.as_str()),
-        Value::String(text) => Ok(PyString::new(py, text).into_any()),
-        Value::Object(object) => tree(py, caches, object),
-        Value::Array(items) => {
-            let items = items.iter().map(|item| branch(py, caches, item));
-            Ok(PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }
     }
 }

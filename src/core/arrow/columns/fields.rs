@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType, Field, Fields};
 use super::column::{Categories, Column, Several};
 use super::texts::Texts;
 use crate::decode::json;
-use crate::decode::rows::{self, Extra, Form, Kind, kind};
+use crate::decode::rows::{self, Extra, Kind, kind};
 use crate::schema::schema;
 use crate::timestamp::Timestamp;
 
@@ -23,26 +23,20 @@ trait KindColumn: Kind {
 
     /// Appends what several rows hold. A page's rows at once took 690 instructions a message for its
     /// columns; one row after the other took 1,050.
-    fn extend<'r, F: Form + 'r>(
-        column: &mut Self::Column,
-        source: &F::Source,
-        held: impl Several<&'r Self::Of<F>>,
-    ) where
-        Self::Of<F>: 'r;
+    fn extend<'r>(column: &mut Self::Column, page: &str, held: impl Several<&'r Self::Of>)
+    where
+        Self::Of: 'r;
 }
 
 macro_rules! columns_of {
-    ($($kind:ident: $column:ty, |$to:ident, $source:ident, $held:ident| $extend:expr;)*) => { $(
+    ($($kind:ident: $column:ty, |$to:ident, $page:ident, $held:ident| $extend:expr;)*) => { $(
         impl KindColumn for kind::$kind {
             type Column = $column;
 
             #[inline]
-            fn extend<'r, F: Form + 'r>(
-                $to: &mut $column,
-                $source: &F::Source,
-                $held: impl Several<&'r Self::Of<F>>,
-            ) where
-                Self::Of<F>: 'r,
+            fn extend<'r>($to: &mut $column, $page: &str, $held: impl Several<&'r Self::Of>)
+            where
+                Self::Of: 'r,
             {
                 $extend
             }
@@ -51,18 +45,18 @@ macro_rules! columns_of {
 }
 
 columns_of! {
-    Integer: Int64Builder, |column, _source, numbers| extend_numbers(column, numbers.copied());
-    Text: Texts, |column, source, texts| column.extend::<F>(source, texts);
-    Label: Texts, |column, source, texts| column.extend::<F>(source, texts);
-    Category: Categories, |column, source, texts| {
+    Integer: Int64Builder, |column, _page, numbers| extend_numbers(column, numbers.copied());
+    Text: Texts, |column, page, texts| column.extend(page, texts);
+    Label: Texts, |column, page, texts| column.extend(page, texts);
+    Category: Categories, |column, page, texts| {
         for text in texts {
             match text {
-                Some(text) => column.append(&F::text(source, text)),
+                Some(text) => column.append(&text.text(page)),
                 None => column.append_null(),
             }
         }
     };
-    Boolean: BooleanBuilder, |column, _source, held| {
+    Boolean: BooleanBuilder, |column, _page, held| {
         // Most pages have one value, or two in long runs.
         let held: Vec<Option<bool>> = held.copied().collect();
         for run in held.chunk_by(PartialEq::eq) {
@@ -72,18 +66,18 @@ columns_of! {
             }
         }
     };
-    Timestamp: TimestampMicrosecondBuilder, |column, _source, instants| {
+    Timestamp: TimestampMicrosecondBuilder, |column, _page, instants| {
         extend_numbers(column, instants.map(|at| at.map(Timestamp::microseconds)));
     };
-    Attributes: AttributeLists, |column, source, lists| {
+    Attributes: AttributeLists, |column, page, lists| {
         for list in lists {
-            column.append::<F>(source, list.as_deref());
+            column.append(page, list.as_deref());
         }
     };
-    Sender: Sender, |column, source, senders| {
-        let no_sender = rows::Sender::<F>::default();
+    Sender: Sender, |column, page, senders| {
+        let no_sender = rows::Sender::default();
         let senders: Vec<_> = senders.map(|sender| sender.as_ref().unwrap_or(&no_sender)).collect();
-        column.extend(source, &senders);
+        column.extend(page, &senders);
     };
 }
 
@@ -92,11 +86,7 @@ impl KindColumn for kind::Id {
     const NULLABLE: bool = false;
 
     #[inline]
-    fn extend<'r, F: Form + 'r>(
-        column: &mut Int64Builder,
-        _: &F::Source,
-        ids: impl Several<&'r i64>,
-    ) {
+    fn extend<'r>(column: &mut Int64Builder, _: &str, ids: impl Several<&'r i64>) {
         column.append_slice(&ids.copied().collect::<Vec<i64>>());
     }
 }
@@ -127,17 +117,17 @@ macro_rules! objects {
         }
 
         impl $name {
-            pub fn extend<F: Form>(&mut self, source: &F::Source, rows: &[&rows::$name<F>]) {
-                $(kind::$kind::extend::<F>(
+            pub fn extend(&mut self, page: &str, rows: &[&rows::$name]) {
+                $(kind::$kind::extend(
                     &mut self.$field,
-                    source,
+                    page,
                     rows.iter().map(|row| &row.$field),
                 );)*
                 if rows.iter().all(|row| row.extra.is_empty()) {
                     return self.extra.append_nulls(rows.len());
                 }
                 for row in rows {
-                    self.extra.append_option(extra_json::<F>(source, &row.extra));
+                    self.extra.append_option(extra_json(page, &row.extra));
                 }
             }
         }
@@ -174,16 +164,12 @@ macro_rules! objects {
 schema!(objects);
 
 #[inline]
-fn extra_json<F: Form>(source: &F::Source, extra: &Extra<F>) -> Option<String> {
+fn extra_json(page: &str, extra: &Extra) -> Option<String> {
     if extra.is_empty() {
         return None;
     }
-    let members = extra.iter().map(|(key, json)| {
-        (
-            F::text(source, key),
-            json::rewritten(&F::text(source, json)),
-        )
-    });
+    let members = extra.iter();
+    let members = members.map(|(key, value)| (key.text(page), json::rewritten(&value.text(page))));
     Some(json::object(members))
 }
 
@@ -196,13 +182,13 @@ struct AttributeLists {
 
 impl AttributeLists {
     #[inline]
-    fn append<F: Form>(&mut self, source: &F::Source, list: Option<&[rows::UserAttribute<F>]>) {
+    fn append(&mut self, page: &str, list: Option<&[rows::UserAttribute]>) {
         self.present.append(list.is_some());
         let list = list.unwrap_or_default();
         self.lengths.push(list.len());
         if !list.is_empty() {
             self.attributes
-                .extend(source, &list.iter().collect::<Vec<_>>());
+                .extend(page, &list.iter().collect::<Vec<_>>());
         }
     }
 

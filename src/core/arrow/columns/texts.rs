@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use super::column::{Column, Several};
 use super::spare::Spare;
 use crate::decode::json::Joined;
-use crate::decode::rows::Form;
+use crate::decode::json::cursor::Span;
 
 /// Does what arrow's `StringBuilder` does, which takes texts one by one: that took 150 instructions a
 /// message more (`make bench-decode`).
@@ -38,13 +38,7 @@ impl Texts {
     }
 
     #[inline]
-    pub fn extend<'r, F: Form + 'r>(
-        &mut self,
-        source: &F::Source,
-        texts: impl Several<&'r Option<F::Text>>,
-    ) where
-        F::Text: 'r,
-    {
+    pub fn extend<'r>(&mut self, page: &str, texts: impl Several<&'r Option<Span>>) {
         let rows = texts.len();
         // Most columns have no null, or nothing else, in the rows of a page.
         let present = texts.clone().filter(|text| text.is_some()).count();
@@ -62,7 +56,7 @@ impl Texts {
         let all = &mut self.texts;
         self.ends.extend(texts.map(|text| {
             if let Some(text) = text {
-                F::append_to(all, source, text);
+                text.append_to(all, page);
             }
             // `finish_into` refuses texts that are longer.
             all.end() as i32
@@ -105,13 +99,10 @@ impl Column for Texts {
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-
     use arrow_array::Array;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decode::rows;
 
     proptest! {
         #[test]
@@ -125,8 +116,10 @@ mod tests {
             // The second column begins with the room that the first one needed.
             for _ in 0..2 {
                 for page in &pages {
-                    let page: Vec<_> = page.iter().map(|text| text.clone().map(Cow::Owned)).collect();
-                    column.extend::<rows::Texts<'_>>(&(), page.iter());
+                    let mut texts = String::new();
+                    let append = |text: &Option<String>| Some(Span::append(&mut texts, text.as_deref()?));
+                    let spans: Vec<Option<Span>> = page.iter().map(append).collect();
+                    column.extend(&texts, spans.iter());
                 }
                 let mut arrays = Vec::new();
                 column.finish_into(&mut arrays).unwrap();

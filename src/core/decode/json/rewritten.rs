@@ -4,40 +4,46 @@ use std::borrow::Cow;
 
 use hashbrown::HashMap;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::decode::model::Members;
+use super::cursor::Cursor;
 
-/// The longest text that is rewritten, in bytes: each level of nesting is read again.
-const MOST_REWRITTEN: usize = 256 * 1024;
-/// The most levels of nesting in it.
+/// The most levels of nesting that are rewritten: as many as a row that is read has.
 const DEEPEST: usize = 127;
 
 /// A value without white space, escapes that are not needed and members that a later one replaces.
-/// Numbers stay as they were sent. A text that is long or no JSON only loses its white space.
+/// Numbers stay as they were sent. A text that is nested deeper, or no JSON, stays as it is.
 pub fn rewritten(json: &str) -> String {
-    let short = json.len() <= MOST_REWRITTEN;
-    let value = short.then(|| value(json.trim(), DEEPEST));
-    value.flatten().unwrap_or_else(|| without_space(json))
+    let written = Cursor::new(json).and_then(|mut cursor| {
+        cursor.space();
+        let written = value(json, &mut cursor, DEEPEST)?;
+        cursor.space();
+        cursor.is_at_end().then_some(written)
+    });
+    written.unwrap_or_else(|| json.to_owned())
 }
 
-fn value(json: &str, levels: usize) -> Option<String> {
-    let levels = levels.checked_sub(1)?;
-    Some(match json.as_bytes().first()? {
+fn value(json: &str, cursor: &mut Cursor<'_>, levels: usize) -> Option<String> {
+    Some(match cursor.peek() {
         b'{' => {
-            let Members(members) = serde_json::from_str(json).ok()?;
-            let members = members
-                .into_iter()
-                .map(|(key, json)| Some((key, value(json, levels)?)));
-            object(members.collect::<Option<Vec<_>>>()?.into_iter())
+            let levels = levels.checked_sub(1)?;
+            let mut members = Vec::new();
+            cursor.object(|cursor, key| {
+                members.push((key.text(json), value(json, cursor, levels)?));
+                Some(())
+            })?;
+            object(members.into_iter())
         }
         b'[' => {
-            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
-            let items = items.iter().map(|item| value(item.get(), levels));
-            format!("[{}]", items.collect::<Option<Vec<_>>>()?.join(","))
+            let levels = levels.checked_sub(1)?;
+            let mut items = Vec::new();
+            cursor.array(|cursor| {
+                items.push(value(json, cursor, levels)?);
+                Some(())
+            })?;
+            format!("[{}]", items.join(","))
         }
-        b'"' => Value::String(serde_json::from_str(json).ok()?).to_string(),
-        _ => json.to_owned(),
+        b'"' => Value::from(cursor.string()?.text(json)).to_string(),
+        _ => cursor.value()?.of(json).to_owned(),
     })
 }
 
@@ -77,18 +83,6 @@ fn without_repeats<'a>(members: Vec<Member<'a>>) -> Vec<Member<'a>> {
     kept
 }
 
-fn without_space(json: &str) -> String {
-    let (mut quoted, mut escaped) = (false, false);
-    json.chars()
-        .filter(|character| {
-            let kept = quoted || !matches!(character, ' ' | '\n' | '\t' | '\r');
-            quoted ^= *character == '"' && !escaped;
-            escaped = quoted && *character == '\\' && !escaped;
-            kept
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,21 +103,6 @@ mod tests {
         ] {
             assert_eq!(rewritten(json), expected);
         }
-    }
-
-    #[test]
-    fn keys_that_serde_json_gives_a_meaning_are_kept() {
-        for json in [
-            r#"{"x":{"$serde_json::private::Number":"abc"}}"#,
-            r#"{"x":{"$serde_json::private::Number":"12"}}"#,
-            r#"{"x":{"$serde_json::private::RawValue":"[1]"}}"#,
-        ] {
-            assert_eq!(rewritten(json), json);
-        }
-        assert_eq!(
-            rewritten("{\"$serde_json::private::Number\" : \"a \\\" b\" }"),
-            "{\"$serde_json::private::Number\":\"a \\\" b\"}"
-        );
     }
 
     #[test]

@@ -1,44 +1,35 @@
-//! A list response (interface 2.3), split into rows. `scan.rs` scans its text once and records the
-//! fields of rows of the documented shape. serde_json reads all other rows, and its result defines
-//! what both must return.
+//! A list response (interface 2.3), split into rows. `scan.rs` reads its text once, and `members.rs`
+//! the fields of its objects; that is the only reading, whatever JSON a service sends.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::value::RawValue;
 
-use self::scan::{Envelope, Place, Plain, Scanned};
+use self::scan::{Envelope, Place, Refused, Scanned, ScannedRows};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
 use crate::api::Resource;
 use crate::decode::json::{self, Fault, Text};
-use crate::decode::model::{Extra, Members, Message, Record, User, whole};
-use crate::decode::rows::{self, Resolve, Spans};
+use crate::decode::rows::{Message, User};
+use crate::error::Misfit;
 use crate::timestamp::Timestamp;
 
-#[cfg(any(test, fuzzing))]
-pub mod agreement;
 mod field;
 mod known_senders;
+mod members;
+#[cfg(any(test, fuzzing))]
+pub mod reference;
 mod scan;
 #[cfg(test)]
 mod tests;
 mod verdict;
-
-/// Whether an array with this many elements in this many bytes cannot be rows. Each element takes
-/// some hundred bytes of memory, and one with an id and a field or two is longer than that.
-fn is_junk(elements: usize, bytes: usize) -> bool {
-    const MANY: usize = 100_000;
-    const LEAST_BYTES: usize = 24;
-    elements >= MANY && bytes / LEAST_BYTES < elements
-}
 
 /// What all rows of a page share.
 #[derive(Debug)]
 struct Source {
     json: Arc<String>,
     places: Vec<Place>,
-    plain: Plain,
+    rows: ScannedRows,
     resource: Resource,
     /// Its only row came alone, not in a page.
     alone: bool,
@@ -60,29 +51,17 @@ pub struct Row {
 impl Row {
     /// A record that came alone, not in a page.
     pub fn alone(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {
-        match scan::scan_alone(&json, resource) {
-            Some((plain, verdict)) => Ok(Self::only(json, plain, verdict, resource)),
-            None => Self::alone_by_serde(json, resource),
-        }
-    }
-
-    fn alone_by_serde(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {
-        json::check(&json)?;
-        json::check_object(&json)?;
-        let verdict = Verdict::on(&json, resource);
-        Ok(Self::only(json, Plain::None, verdict, resource))
-    }
-
-    fn only(json: Arc<String>, plain: Plain, verdict: Verdict, resource: Resource) -> Self {
-        let slice = 0..json.len();
+        let scanned = scan::scan_alone(&json, resource);
+        let (place, rows) = scanned.map_err(|refused| refusal(refused, &json, resource))?;
+        let verdict = place.verdict;
         let source = Source {
             json,
-            places: vec![Place { slice, verdict }],
-            plain,
+            places: vec![place],
+            rows,
             resource,
             alone: true,
         };
-        Self::at(&Arc::new(source), 0, verdict)
+        Ok(Self::at(&Arc::new(source), 0, verdict))
     }
 
     fn at(source: &Arc<Source>, index: usize, verdict: Verdict) -> Self {
@@ -121,58 +100,58 @@ impl Row {
         self.source.resource
     }
 
-    pub fn user(&self) -> Result<User<'_>, Fault> {
-        match self.scanned_user() {
-            Some((page, user)) => Ok(user.resolve(page)),
-            None => self.read(),
+    /// The user and the text that its positions are in; fails if the row cannot be read.
+    pub fn user(&self) -> Result<(&str, &User), Fault> {
+        match &self.source.rows {
+            ScannedRows::Users(users) => self.scanned(users),
+            ScannedRows::Messages(_) => Err(self.fault()),
         }
-    }
-
-    pub fn message(&self) -> Result<Message<'_>, Fault> {
-        match self.scanned_message() {
-            Some((page, message)) => Ok(message.resolve(page)),
-            None => self.read(),
-        }
-    }
-
-    /// A user as the scan found it in the text of the page; `user` reads all others.
-    pub fn scanned_user(&self) -> Option<(&str, &rows::User<Spans>)> {
-        let Plain::Users(users) = &self.source.plain else {
-            return None;
-        };
-        let user = users.get(self.index)?.as_ref()?;
-        Some((&self.source.json, user))
     }
 
     /// The same for a message.
-    pub fn scanned_message(&self) -> Option<(&str, &rows::Message<Spans>)> {
-        let Plain::Messages(messages) = &self.source.plain else {
-            return None;
+    pub fn message(&self) -> Result<(&str, &Message), Fault> {
+        match &self.source.rows {
+            ScannedRows::Messages(messages) => self.scanned(messages),
+            ScannedRows::Users(_) => Err(self.fault()),
+        }
+    }
+
+    fn scanned<'a, T>(&'a self, rows: &'a [Option<T>]) -> Result<(&'a str, &'a T), Fault> {
+        let row = rows.get(self.index).and_then(Option::as_ref);
+        row.map(|row| (self.source.json.as_str(), row))
+            .ok_or_else(|| self.fault())
+    }
+
+    /// Whether both rows came in one response.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.source, &other.source)
+    }
+
+    /// Why the row cannot be read, with a path relative to the response.
+    fn fault(&self) -> Fault {
+        let (path, reason) = match self.unreadable {
+            Some(Unreadable::NoId) => ("$.id", "the id is missing or no 64-bit integer"),
+            Some(Unreadable::TooDeep) => ("$", "nested too deep"),
+            Some(Unreadable::NoObject) => ("$", "not an object"),
+            _ => ("$", "not read"),
         };
-        let message = messages.get(self.index)?.as_ref()?;
-        Some((&self.source.json, message))
-    }
-
-    /// The JSON object as sent.
-    pub fn object(&self) -> Result<Extra, Fault> {
-        self.read()
-    }
-
-    /// A fault of this row, with a path relative to the response.
-    fn in_answer(&self, fault: Fault) -> Fault {
+        let fault = Fault::new(path, reason, self.json()).of(Misfit::Field);
         if self.source.alone {
             fault
         } else {
             fault.below(&format!("$.{}[{}]", self.resource().key(), self.index))
         }
     }
+}
 
-    fn read<'a, T: Record<'a>>(&'a self) -> Result<T, Fault> {
-        let read = match self.unreadable {
-            Some(Unreadable::TooDeep) => Err(Fault::new("$", "nested too deep", self.json())),
-            _ => T::read(self.json()),
-        };
-        read.map_err(|fault| self.in_answer(fault))
+/// The fault of a text that is not what was requested.
+fn refusal(refused: Refused, json: &str, resource: Resource) -> Fault {
+    match refused {
+        Refused::Rows(reason) => Fault::new(&format!("$.{}", resource.key()), reason, json),
+        Refused::NotAnObject => match json::check(json) {
+            Err(fault) => fault,
+            Ok(()) => Fault::new("$", "not an object", json),
+        },
     }
 }
 
@@ -223,17 +202,17 @@ impl Page {
     ) -> Result<Self, Fault> {
         let text = Text::unicode(body, content_type);
         match scan::scan(&text.json, resource) {
+            Ok(scanned) => Ok(Self::of(scanned, text, resource)),
             // The scan lets no lone surrogate pass, and to look for them first takes a search for each
             // escape.
-            Some(scanned) => Ok(Self::of(scanned, text, resource)),
-            None => Self::read(text.repair_escapes(), resource),
+            Err(_) => Self::read(text.repair_escapes(), resource),
         }
     }
 
     pub fn read(text: Text, resource: Resource) -> Result<Self, Fault> {
         match scan::scan(&text.json, resource) {
-            Some(scanned) => Ok(Self::of(scanned, text, resource)),
-            None => Self::read_by_serde(text, resource),
+            Ok(scanned) => Ok(Self::of(scanned, text, resource)),
+            Err(refused) => Err(refusal(refused, &text.json, resource)),
         }
     }
 
@@ -253,7 +232,7 @@ impl Page {
                 slice: 0..0,
                 verdict: Verdict::not_read(why),
             }],
-            plain: Plain::None,
+            rows: ScannedRows::none(resource),
         };
         Self::of(scanned, text, resource)
     }
@@ -262,7 +241,7 @@ impl Page {
         let source = Arc::new(Source {
             json: Arc::clone(&text.json),
             places: scanned.places,
-            plain: scanned.plain,
+            rows: scanned.rows,
             resource,
             alone: false,
         });
@@ -282,43 +261,5 @@ impl Page {
             reduced_to: None,
             stored_at: None,
         }
-    }
-
-    fn read_by_serde(text: Text, resource: Resource) -> Result<Self, Fault> {
-        let members = json::parse::<Members<'_>>(&text.json)?;
-        let key = resource.key();
-        let refused = |reason| Err(Fault::new(&format!("$.{key}"), reason, &text.json));
-        let number = |name: &str| whole(members.last(name)?);
-        let sent = members.last(key);
-        // Go sends an empty slice as null; the count beside it tells it from another shape.
-        let is_empty = sent == Some("null") && number("total").is_some();
-        let items = if is_empty {
-            "[]"
-        } else {
-            sent.unwrap_or("null")
-        };
-        let items: Option<Vec<&RawValue>> =
-            json::parse(items).map_err(|fault| fault.below(&format!("$.{key}")))?;
-        let Some(items) = items else {
-            return refused("the array is null or missing");
-        };
-        if is_junk(items.len(), text.json.len()) {
-            return refused("more rows than their size allows for");
-        }
-        let start = text.json.as_ptr() as usize;
-        let rows = items.into_iter().map(|item| {
-            let from = item.get().as_ptr() as usize - start;
-            Place {
-                slice: from..from + item.get().len(),
-                verdict: Verdict::on(item.get(), resource),
-            }
-        });
-        let scanned = Scanned {
-            // A value of another type counts as missing.
-            envelope: Envelope::of(number),
-            places: rows.collect(),
-            plain: Plain::None,
-        };
-        Ok(Self::of(scanned, text, resource))
     }
 }

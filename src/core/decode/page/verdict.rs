@@ -1,11 +1,7 @@
-//! Whether a row can be read, and which of its values have undocumented types. Rows of the
-//! documented shape do not need this check.
+//! Whether a row can be read, and how many of its values have undocumented types.
 
-use crate::api::Resource;
-use crate::decode::model::{Message, Record, User};
-
-/// The deepest nesting, including the row itself, that serde_json reads.
-const DEEPEST: usize = 127;
+/// The deepest nesting of a row, including the row itself: what reads its values does so by recursion.
+pub const DEEPEST: usize = 127;
 
 /// Why a row cannot become a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,14 +48,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict on a row of the documented shape.
-    pub fn plain(id: i64) -> Self {
-        Self {
-            id: Some(id),
-            ..Self::default()
-        }
-    }
-
     /// The verdict on a row that was not read.
     pub fn not_read(why: Unreadable) -> Self {
         Self {
@@ -67,38 +55,9 @@ impl Verdict {
             ..Self::default()
         }
     }
-
-    /// The verdict on any other JSON.
-    pub fn on(json: &str, resource: Resource) -> Self {
-        let unreadable = |why| Self {
-            unreadable: Some(why),
-            ..Self::default()
-        };
-        if !json.trim_start().starts_with('{') {
-            return unreadable(Unreadable::NoObject);
-        }
-        let read = match resource {
-            Resource::Users => User::read(json).map(|user| (user.id, user.odd_values())),
-            Resource::Messages => {
-                Message::read(json).map(|message| (message.id, message.odd_values()))
-            }
-        };
-        match read {
-            Err(_) => unreadable(Unreadable::NoId),
-            Ok((id, _)) if is_too_deep(json) => Self {
-                id: Some(id),
-                ..unreadable(Unreadable::TooDeep)
-            },
-            Ok((id, odd_values)) => Self {
-                id: Some(id),
-                unreadable: None,
-                odd_values,
-            },
-        }
-    }
 }
 
-fn is_too_deep(json: &str) -> bool {
+pub fn is_too_deep(json: &str) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in json.bytes() {
         match byte {

@@ -8,8 +8,8 @@ use super::{Stage, Sweep};
 use crate::api::{Limit, List};
 use crate::client::Sent;
 use crate::decode::json::Text;
-use crate::decode::model::sending_user;
 use crate::decode::page::Row;
+use crate::schema::SenderType;
 
 impl Sweep {
     /// Moves on to what is in doubt, or ends the walk.
@@ -145,10 +145,8 @@ impl Sweep {
         };
         let resource = self.list.resource();
         let repaired = row.as_ref().map_or(0, |row| row.repaired);
-        let foreign = row
-            .as_ref()
-            .is_some_and(|row| self.is_of_another(&row.json));
         let row = row.and_then(|row| Row::alone(row.json, resource).ok());
+        let foreign = row.as_ref().is_some_and(|row| self.is_of_another(row));
         let found = row.filter(|row| row.id == Some(gaps.id()));
         if foreign {
             self.look_ups.note_another_users();
@@ -173,13 +171,16 @@ impl Sweep {
     }
 
     /// Whether another user sent this message: the service ignores the user in the path.
-    fn is_of_another(&self, json: &str) -> bool {
-        match self.list {
-            List::Users => false,
-            List::Messages { user_id } => {
-                sending_user(json).is_some_and(|id| u64::try_from(id) != Ok(user_id.get()))
-            }
-        }
+    fn is_of_another(&self, row: &Row) -> bool {
+        let List::Messages { user_id } = self.list else {
+            return false;
+        };
+        row.message().is_ok_and(|(text, message)| {
+            let sender_type = message.sender_type.map(|span| span.text(text));
+            let sender = message.sender.as_ref().and_then(|sender| sender.id);
+            SenderType::of(sender_type.as_deref(), sender) == SenderType::User
+                && sender.is_some_and(|id| u64::try_from(id) != Ok(user_id.get()))
+        })
     }
 
     /// Takes a page that was requested after the sweep.

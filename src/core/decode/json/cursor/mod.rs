@@ -1,5 +1,5 @@
-//! A cursor over JSON text that accepts at most what serde_json accepts, and allocates nothing:
-//! strings and values are spans of the text. `None` means that serde_json must decide.
+//! A cursor over JSON text. Strings and values are spans of the text; `None` means that what follows
+//! is something else, or no JSON.
 
 mod number;
 mod span;
@@ -7,9 +7,6 @@ mod special;
 
 pub use self::span::Span;
 use super::{ESCAPE_LENGTH, escaped_unit};
-
-/// Deeper nested values are left to serde_json.
-const DEEPEST: u32 = 60;
 
 /// Longer texts have no spans.
 pub const LONGEST: usize = 1 << 31;
@@ -87,7 +84,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number as serde_json reads it; minus zero is not one.
+    /// A whole number of 64 bits.
     #[inline(always)]
     pub fn integer(&mut self) -> Option<i64> {
         let (number, rest) = number::integer(self.rest)?;
@@ -243,16 +240,12 @@ impl<'a> Cursor<'a> {
         passes
     }
 
-    /// A key without escapes, and its colon.
-    #[inline(always)]
-    pub fn key(&mut self) -> Option<(Span, &'a [u8])> {
-        let quoted = self.rest;
+    /// A key and its colon.
+    #[inline]
+    pub fn key(&mut self) -> Option<Span> {
         let key = self.string()?;
-        if key.is_escaped() {
-            return None;
-        }
         self.colon()?;
-        Some((key, quoted.get(1..=key.to() - key.from())?))
+        Some(key)
     }
 
     /// The next bytes, which are not consumed; `None` if there are fewer.
@@ -270,16 +263,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Parses an object: `member` is called with each key and consumes its value.
-    pub fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
-    ) -> Option<()> {
+    pub fn object(&mut self, mut member: impl FnMut(&mut Self, Span) -> Option<()>) -> Option<()> {
         if !self.opens_object()? {
             return Some(());
         }
         loop {
-            let (_, name) = self.key()?;
-            member(self, name)?;
+            let key = self.key()?;
+            member(self, key)?;
             if self.closes_object()? {
                 return Some(());
             }
@@ -289,19 +279,34 @@ impl<'a> Cursor<'a> {
     /// Parses an array; `item` consumes each item.
     #[inline]
     pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.take(b'[')?;
-        self.space();
-        if self.take(b']').is_some() {
+        if !self.opens_array()? {
             return Some(());
         }
         loop {
             item(self)?;
-            self.space();
-            if self.take(b',').is_none() {
-                return self.take(b']');
+            if self.closes_array()? {
+                return Some(());
             }
-            self.space();
         }
+    }
+
+    /// Consumes the bracket that opens an array; returns whether items follow.
+    #[inline(always)]
+    fn opens_array(&mut self) -> Option<bool> {
+        self.take(b'[')?;
+        self.space();
+        Some(self.take(b']').is_none())
+    }
+
+    /// Consumes what follows an item; returns whether it was the last one.
+    #[inline(always)]
+    fn closes_array(&mut self) -> Option<bool> {
+        self.space();
+        if self.take(b',').is_some() {
+            self.space();
+            return Some(false);
+        }
+        self.take(b']').map(|()| true)
     }
 
     /// Any value.
@@ -312,34 +317,43 @@ impl<'a> Cursor<'a> {
         Some(Span::new(from, self.at(), false))
     }
 
+    /// Any depth of nesting: a list of the open brackets, not the stack, grows with it.
     fn after_value(mut self) -> Option<&'a [u8]> {
-        self.pass(0)?;
-        Some(self.rest)
-    }
-
-    fn pass(&mut self, depth: u32) -> Option<()> {
-        match self.peek() {
-            b'"' => self.string().map(|_| ()),
-            b'{' if depth < DEEPEST => self.pass_object(depth + 1),
-            b'[' if depth < DEEPEST => self.array(|cursor| cursor.pass(depth + 1)),
-            b't' | b'f' => self.boolean().map(|_| ()),
-            b'n' => self.word(b"null"),
-            b'-' | b'0'..=b'9' => self.number(),
-            _ => None,
-        }
-    }
-
-    // Not by `object`, because keys may have escapes here.
-    fn pass_object(&mut self, depth: u32) -> Option<()> {
-        if !self.opens_object()? {
-            return Some(());
-        }
+        let mut in_object = Vec::new();
         loop {
-            self.string()?;
-            self.colon()?;
-            self.pass(depth)?;
-            if self.closes_object()? {
-                return Some(());
+            match self.peek() {
+                b'"' => self.string().map(|_| ())?,
+                b'{' => {
+                    if self.opens_object()? {
+                        self.key()?;
+                        in_object.push(true);
+                        continue;
+                    }
+                }
+                b'[' => {
+                    if self.opens_array()? {
+                        in_object.push(false);
+                        continue;
+                    }
+                }
+                b't' | b'f' => self.boolean().map(|_| ())?,
+                b'n' => self.word(b"null")?,
+                _ => self.number()?,
+            }
+            // A value has ended, and perhaps those that contain it.
+            loop {
+                let ends = match in_object.last() {
+                    None => return Some(self.rest),
+                    Some(true) => self.closes_object()?,
+                    Some(false) => self.closes_array()?,
+                };
+                if !ends {
+                    break;
+                }
+                in_object.pop();
+            }
+            if in_object.last() == Some(&true) {
+                self.key()?;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Whole numbers.
 
-/// The whole number that a text begins with, and what follows it.
+/// The whole number of 64 bits that a text begins with, and what follows it.
 #[inline]
 pub fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
     // Any number with at most this many digits fits.
@@ -15,12 +15,9 @@ pub fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
         .and_then(|(chunk, after)| Some((eight_digits(*chunk)?, after)));
     let (mut number, mut rest) = eight.unwrap_or((0, digits));
     while let [digit @ b'0'..=b'9', after @ ..] = rest {
-        let digit = i64::from(digit - b'0');
-        number = if digits.len() - rest.len() < SURE {
-            number * 10 + digit
-        } else {
-            number.checked_mul(10)?.checked_add(digit)?
-        };
+        number = number
+            .wrapping_mul(10)
+            .wrapping_add(i64::from(digit - b'0'));
         rest = after;
     }
     let length = digits.len() - rest.len();
@@ -28,11 +25,11 @@ pub fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
     if length == 0 || leading_zero || matches!(rest, [b'.' | b'e' | b'E', ..]) {
         return None;
     }
-    match (negative, number) {
-        (false, _) => Some((number, rest)),
-        (true, 0) => None,
-        (true, _) => Some((-number, rest)),
+    if length > SURE {
+        let whole = str::from_utf8(text.get(..text.len() - rest.len())?);
+        return Some((whole.ok()?.parse().ok()?, rest));
     }
+    Some((if negative { -number } else { number }, rest))
 }
 
 /// The number that eight digits are; `None` if one of these bytes is no digit.
@@ -63,7 +60,8 @@ mod tests {
         #[test]
         fn a_number_is_what_serde_json_reads(text in "-?[0-9]{1,20}[^0-9eE.]{0,9}") {
             let digits = text.trim_end_matches(|other: char| !other.is_ascii_digit());
-            let expected = serde_json::from_str::<i64>(digits).ok().filter(|_| digits != "-0");
+            let leading_zero = digits.trim_start_matches('-').starts_with("0") && digits.trim_start_matches('-') != "0";
+            let expected = digits.parse::<i64>().ok().filter(|_| !leading_zero);
             let rest = text.get(digits.len()..).unwrap_or_default();
             let read = integer(text.as_bytes());
             prop_assert_eq!(read, expected.map(|number| (number, rest.as_bytes())));

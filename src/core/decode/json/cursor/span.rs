@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 
 use super::super::Joined;
 use super::super::unescape::unescape;
+use super::LONGEST;
 
 /// A range of bytes in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,16 @@ impl Span {
             after_from: NonZeroU32::MIN.saturating_add(from as u32),
             to: to as u32 | mark,
         }
+    }
+
+    /// The position of a text that is appended to others; an empty one if they would be too long.
+    pub fn append(texts: &mut String, text: &str) -> Self {
+        let from = texts.len();
+        if from + text.len() >= LONGEST {
+            return Self::new(0, 0, false);
+        }
+        texts.push_str(text);
+        Self::new(from, texts.len(), false)
     }
 
     pub fn is_escaped(self) -> bool {

@@ -86,20 +86,15 @@ proptest! {
         }
     }
 
-    #[test]
-    fn a_whole_number_is_the_one_that_serde_reads(number in "-?[0-9]{1,21}") {
-        let mut cursor = Cursor::new(&number).unwrap();
-        if let Some(read) = cursor.integer() && cursor.is_at_end() {
-            prop_assert_eq!(serde_json::from_str::<i64>(&number).ok(), Some(read));
-        }
-    }
 }
 
 #[test]
-fn deep_nesting_is_left_to_others() {
+fn any_nesting_passes() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    assert!(passes(&deep(50)));
-    assert!(!passes(&deep(200_000)));
+    for depth in [1, 50, 200_000] {
+        assert!(passes(&deep(depth)));
+        assert!(!passes(deep(depth).strip_suffix(']').unwrap()));
+    }
 }
 
 #[test]
