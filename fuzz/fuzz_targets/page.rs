@@ -3,11 +3,11 @@
 #![no_main]
 
 use backread_core::api::Resource;
-use backread_core::decode::page::reference;
+use backread_core::decode::page::agreement;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {
     for resource in [Resource::Users, Resource::Messages] {
-        reference::check(body, resource);
+        agreement::check(body, resource);
     }
 });

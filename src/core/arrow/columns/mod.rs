@@ -7,6 +7,8 @@ mod read_back;
 mod rows;
 mod spare;
 mod state;
+#[cfg(test)]
+mod tests;
 mod texts;
 
 use arrow_schema::ArrowError;

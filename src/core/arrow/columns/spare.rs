@@ -9,16 +9,16 @@ use super::column::with_margin;
 
 /// Allocators return larger ones to the system when they are dropped, and touching fresh memory costs:
 /// batches of bodies of 4 KB took 1.3 times the CPU time (benches/speed.py).
-const LARGE: usize = 1 << 20;
+pub(super) const LARGE: usize = 1 << 20;
 /// A reader drops one batch while another is filled.
-const MOST: usize = 2;
+pub(super) const MOST: usize = 2;
 
-type Memory = Vec<u8>;
+pub(super) type Memory = Vec<u8>;
 
 /// What one column lends to its batches. When it is dropped, so is all that came back, and what is
 /// still lent is freed by its reader.
 #[derive(Debug, Default)]
-pub struct Spare(Arc<Mutex<Vec<Memory>>>);
+pub struct Spare(pub(super) Arc<Mutex<Vec<Memory>>>);
 
 impl Spare {
     /// Empty memory with room for at least this many bytes.
@@ -67,66 +67,5 @@ impl Drop for Lent {
             memory.clear();
             spare.push(memory);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn filled(spare: &Spare) -> Memory {
-        let mut memory = spare.with_room(LARGE);
-        memory.resize(LARGE, b'x');
-        memory
-    }
-
-    #[test]
-    fn dropped_memory_is_used_again() {
-        let spare = Spare::default();
-        let buffer = spare.lend(filled(&spare));
-        let first = buffer.as_ptr();
-        let slice = buffer.slice(7);
-        drop(buffer);
-        // The slice still holds it.
-        let other = spare.with_room(LARGE);
-        assert_ne!(other.as_ptr(), first);
-        drop(slice);
-        let again = spare.with_room(LARGE);
-        assert!(again.is_empty());
-        assert_eq!(again.as_ptr(), first);
-    }
-
-    #[test]
-    fn memory_that_is_too_small_is_not_used() {
-        let spare = Spare::default();
-        drop(spare.lend(filled(&spare)));
-        assert!(spare.with_room(4 * LARGE).capacity() >= 4 * LARGE);
-    }
-
-    #[test]
-    fn no_more_is_kept_than_is_needed() {
-        let spare = Spare::default();
-        let lent: Vec<Buffer> = (0..5).map(|_| spare.lend(filled(&spare))).collect();
-        drop(lent);
-        assert_eq!(spare.0.lock().unwrap().len(), MOST);
-        drop(spare.lend(Memory::with_capacity(LARGE - 1)));
-        assert_eq!(spare.0.lock().unwrap().len(), MOST);
-    }
-
-    #[test]
-    fn a_small_batch_does_not_keep_the_memory_of_a_large_one() {
-        let spare = Spare::default();
-        let mut memory = filled(&spare);
-        memory.reserve(8 * LARGE);
-        drop(spare.lend(memory));
-        assert!(spare.with_room(0).capacity() < 2 * LARGE);
-    }
-
-    #[test]
-    fn a_buffer_outlives_its_column() {
-        let spare = Spare::default();
-        let buffer = spare.lend(filled(&spare));
-        drop(spare);
-        assert_eq!(buffer.as_slice(), vec![b'x'; LARGE]);
     }
 }

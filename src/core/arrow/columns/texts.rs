@@ -96,38 +96,3 @@ impl Column for Texts {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use arrow_array::Array;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_column_holds_the_texts_of_all_pages(
-            pages in proptest::collection::vec(
-                proptest::collection::vec(proptest::option::of("(?s).{0,40}"), 0..6),
-                0..6,
-            )
-        ) {
-            let mut column = Texts::empty();
-            // The second column begins with the room that the first one needed.
-            for _ in 0..2 {
-                for page in &pages {
-                    let mut texts = String::new();
-                    let append = |text: &Option<String>| Some(Span::append(&mut texts, text.as_deref()?));
-                    let spans: Vec<Option<Span>> = page.iter().map(append).collect();
-                    column.extend(&texts, spans.iter());
-                }
-                let mut arrays = Vec::new();
-                column.finish_into(&mut arrays).unwrap();
-                let expected: StringArray = pages.iter().flatten().cloned().collect();
-                let array = arrays.pop().unwrap();
-                array.to_data().validate_full().unwrap();
-                prop_assert_eq!(array.as_any().downcast_ref(), Some(&expected));
-            }
-        }
-    }
-}

@@ -75,35 +75,3 @@ impl fmt::Write for Joined {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn it_holds_the_parts_of_any_text(
-            whole in "(?s).{0,80}",
-            parts in proptest::collection::vec((0_usize..100, 0_usize..100), 0..9),
-        ) {
-            let (mut joined, mut expected) = (Joined::default(), String::new());
-            for (from, to) in parts {
-                joined.push_part(&whole, from, to);
-                expected.push_str(whole.get(from..to).unwrap_or_default());
-                prop_assert_eq!(joined.end(), expected.len());
-            }
-            prop_assert_eq!(joined.into_bytes(), expected.into_bytes());
-        }
-    }
-
-    #[test]
-    fn a_text_with_an_escape_that_is_not_valid_stays_as_it_is() {
-        let mut joined = Joined::default();
-        for text in [r"a\nb", r"\u00e9\x", r"\u00e9"] {
-            joined.push_unescaped(text);
-        }
-        assert_eq!(joined.into_bytes(), "a\nb\\u00e9\\xé".as_bytes());
-    }
-}

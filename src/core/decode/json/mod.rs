@@ -12,6 +12,8 @@ mod charset;
 pub mod cursor;
 mod joined;
 mod rewritten;
+#[cfg(test)]
+mod tests;
 mod unescape;
 mod utf8;
 
@@ -253,76 +255,4 @@ fn without_credentials(text: &str) -> String {
         masked.push_str(rest);
     }
     masked
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn repair(body: &[u8]) -> (String, u64) {
-        let text = Text::repair(Bytes::copy_from_slice(body), None);
-        (text.json.as_ref().clone(), text.repaired)
-    }
-
-    #[test]
-    fn what_is_not_unicode_is_replaced_and_counted() {
-        assert_eq!(
-            repair(b"\"a\xff\xfeb\""),
-            ("\"a\u{fffd}\u{fffd}b\"".into(), 2)
-        );
-        assert_eq!(repair(br#""\ud83d""#), (r#""\ufffd""#.into(), 1));
-        assert_eq!(
-            repair(br#""\ude00\ud83d""#),
-            (r#""\ufffd\ufffd""#.into(), 2)
-        );
-        assert_eq!(repair(b"\xef\xbb\xbf1"), ("1".into(), 0));
-    }
-
-    #[test]
-    fn what_is_unicode_stays() {
-        for whole in [
-            r#""\ud83d\ude00""#,
-            r#""\\ud83d""#,
-            "\"é😀\"",
-            r#""\u00e9\n""#,
-        ] {
-            assert_eq!(repair(whole.as_bytes()), (whole.to_owned(), 0));
-        }
-    }
-
-    #[test]
-    fn a_snippet_shows_no_credential_wherever_it_begins() {
-        let secret = "s3cret".repeat(40);
-        let json = format!(r#"{{"é": 1, "authorization": "Bearer {secret}", "host": "é"}}"#);
-        for position in 0..=json.len() + 1 {
-            let shown = snippet(&json, position);
-            assert!(!shown.contains("s3c") && !shown.contains("ret"), "{shown}");
-        }
-        assert!(snippet(&json, json.len()).contains("host"));
-    }
-
-    #[test]
-    fn half_a_json_is_no_json() {
-        for text in ["", "<html>", "{\"a\": ", "NaN", "[1,]", "{} {}"] {
-            assert_eq!(check(text).unwrap_err().misfit, Misfit::NotJson, "{text}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_become_unicode_that_serde_takes(body in proptest::collection::vec(any::<u8>(), 0..60)) {
-            let _ = check(&repair(&body).0);
-        }
-
-        #[test]
-        fn any_escapes_become_text(units in proptest::collection::vec(any::<u16>(), 0..20)) {
-            let json: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
-            let (json, repaired) = repair(format!("\"{json}\"").as_bytes());
-            let text: String = serde_json::from_str(&json).unwrap();
-            prop_assert_eq!(text, String::from_utf16_lossy(&units));
-            let lone = char::decode_utf16(units.iter().copied()).filter(Result::is_err).count();
-            prop_assert_eq!(repaired, lone as u64);
-        }
-    }
 }

@@ -61,33 +61,3 @@ fn surrogates(text: &[u8]) -> Option<(char, usize)> {
     let mut pair = char::decode_utf16([high, low]);
     Some((pair.next()?.ok()?, 2 * ESCAPE_LENGTH))
 }
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn it_reads_what_serde_json_reads(
-            parts in proptest::collection::vec(
-                prop_oneof![
-                    "[^\"\\\\\\x00-\\x1f]{0,12}",
-                    "\\\\[\"\\\\/bfnrtux]",
-                    any::<u16>().prop_map(|unit| format!("\\u{unit:04X}")),
-                    any::<char>().prop_map(|character| {
-                        let mut units = [0; 2];
-                        let units = character.encode_utf16(&mut units).iter();
-                        units.map(|unit| format!("\\u{unit:04x}")).collect()
-                    }),
-                ],
-                0..12,
-            )
-        ) {
-            let text = parts.concat();
-            let reference: Option<String> = serde_json::from_str(&format!("\"{text}\"")).ok();
-            prop_assert_eq!(unescape(&text), reference);
-        }
-    }
-}

@@ -3,13 +3,29 @@
 
 use std::ops::Range;
 
-use super::field;
 use super::known_senders::KnownSenders;
 use super::verdict::{DEEPEST, Unreadable, Verdict, is_too_deep};
 use crate::decode::json::cursor::{Cursor, Span};
 use crate::decode::rows::{Message, Sender, User, UserAttribute};
 use crate::schema::schema;
 use crate::timestamp::Timestamp;
+
+/// The fields of each object, by their places in its table.
+pub(super) mod field {
+    use crate::schema::schema;
+
+    macro_rules! objects {
+        ($(
+            $(#[$doc:meta])*
+            $name:ident { $($field:ident: $kind:ident $(of $($sender:ident)+)?,)* }
+        )*) => { $(
+            #[derive(Debug, Clone, Copy)]
+            #[allow(non_camel_case_types)]
+            pub enum $name { $($field,)* }
+        )* };
+    }
+    schema!(objects);
+}
 
 /// All fields of a table.
 pub(super) const ALL: u32 = u32::MAX;

@@ -14,11 +14,10 @@ use crate::decode::rows::{Message, User};
 use crate::error::Misfit;
 use crate::timestamp::Timestamp;
 
-mod field;
+#[cfg(any(test, fuzzing))]
+pub mod agreement;
 mod known_senders;
 mod members;
-#[cfg(any(test, fuzzing))]
-pub mod reference;
 mod scan;
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::field;
-use super::members::{ALL, Parts};
+use super::members::{ALL, Parts, field};
 use super::verdict::{Unreadable, Verdict};
 use crate::api::{LARGEST_LIMIT, Resource};
 use crate::decode::json::cursor::Cursor;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn compare(body: &str, resource: Resource) -> usize {
-    reference::check(body.as_bytes(), resource)
+    agreement::check(body.as_bytes(), resource)
 }
 
 fn user_row() -> Value {
@@ -148,7 +148,7 @@ fn what_the_fuzzer_starts_from_is_read() {
     for file in fs::read_dir(corpus).unwrap() {
         let body = fs::read(file.unwrap().path()).unwrap();
         for (rows, resource) in read.iter_mut().zip([Resource::Users, Resource::Messages]) {
-            *rows += reference::check(&body, resource);
+            *rows += agreement::check(&body, resource);
         }
     }
     assert!(read.iter().all(|rows| *rows > 30), "{read:?}");
@@ -252,5 +252,45 @@ proptest! {
             bytes[at] = byte;
         }
         compare(&String::from_utf8_lossy(&bytes), Resource::Messages);
+    }
+}
+
+mod known_senders {
+    use super::super::known_senders::*;
+    use crate::decode::json::cursor::Cursor;
+
+    #[test]
+    fn a_sender_is_known_by_its_whole_text() {
+        let mut known = KnownSenders::default();
+        known.keep(r#"{"id":1,"name":"Ada"}"#, 1);
+        for (text, rest) in [
+            (r#"{"id":1,"name":"Ada"},"id":2"#, Some(r#","id":2"#)),
+            (r#"{"id":1,"name":"Adam"}"#, None),
+            (r#"{"id":1,"name":"Ada" }"#, None),
+            (r#"{"id":1,"name":"Ada""#, None),
+            (r#"{"id":1}"#, None),
+            ("", None),
+            ("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", None),
+        ] {
+            let mut cursor = Cursor::new(text).unwrap();
+            assert_eq!(known.next(&mut cursor), rest.map(|_| 1));
+            let at = rest.map_or(0, |rest| text.len() - rest.len());
+            assert_eq!(cursor.at(), at, "{text}");
+        }
+    }
+
+    #[test]
+    fn so_many_senders_are_known() {
+        let texts: Vec<String> = (0..=PLACES)
+            .map(|id| format!(r#"{{"id":{id},"name":"A name"}}"#))
+            .collect();
+        let mut known = KnownSenders::default();
+        for (id, text) in texts.iter().enumerate() {
+            known.keep(text, id);
+        }
+        let next = |text: &String| known.next(&mut Cursor::new(text).unwrap());
+        let found: Vec<Option<usize>> = texts.iter().map(next).collect();
+        let expected: Vec<Option<usize>> = (0..=PLACES).map(|id| (id > 0).then_some(id)).collect();
+        assert_eq!(found, expected);
     }
 }

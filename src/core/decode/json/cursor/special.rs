@@ -3,8 +3,6 @@
 
 #![allow(unsafe_code)]
 
-#[cfg(test)]
-use self::chunk::STEP;
 pub use self::chunk::first;
 
 pub fn is_special(byte: u8) -> bool {
@@ -14,7 +12,7 @@ pub fn is_special(byte: u8) -> bool {
 // The strings of a message took 945 instructions in steps of 8 bytes, and take 633 in steps of 16
 // (callgrind, the case "messages" of benches/decode).
 #[cfg(target_arch = "x86_64")]
-mod chunk {
+pub(super) mod chunk {
     use std::arch::x86_64::{
         _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
         _mm_set1_epi8,
@@ -42,7 +40,7 @@ mod chunk {
 use self::word as chunk;
 
 #[cfg(any(not(target_arch = "x86_64"), test))]
-mod word {
+pub(super) mod word {
     pub const STEP: usize = size_of::<u64>();
 
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -63,27 +61,5 @@ mod word {
             | (word.wrapping_sub(SPACES) & !word);
         let marks = marks & HIGHS;
         (marks != 0).then(|| (marks.trailing_zeros() / u8::BITS) as usize)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn the_first_special_byte_is_found_in_any_chunk(
-            bytes in proptest::collection::vec(
-                prop_oneof![4 => b'a'..=b'z', 1 => any::<u8>(), 1 => Just(b' '), 1 => Just(0x1f)],
-                STEP,
-            )
-        ) {
-            let expected = |step: usize| bytes.iter().take(step).position(|byte| is_special(*byte));
-            prop_assert_eq!(first(bytes.first_chunk().unwrap()), expected(STEP));
-            let first_word = bytes.first_chunk().unwrap();
-            prop_assert_eq!(word::first(first_word), expected(word::STEP));
-        }
     }
 }

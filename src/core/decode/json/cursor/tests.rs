@@ -112,3 +112,43 @@ fn an_escape_that_passes_is_one_that_serde_reads() {
         assert_eq!(span.map(|span| span.text(json).into_owned()), read);
     }
 }
+
+mod number {
+    use proptest::prelude::*;
+
+    use super::super::number::*;
+
+    proptest! {
+        #[test]
+        fn a_number_is_what_serde_json_reads(text in "-?[0-9]{1,20}[^0-9eE.]{0,9}") {
+            let digits = text.trim_end_matches(|other: char| !other.is_ascii_digit());
+            let leading_zero = digits.trim_start_matches('-').starts_with("0") && digits.trim_start_matches('-') != "0";
+            let expected = digits.parse::<i64>().ok().filter(|_| !leading_zero);
+            let rest = text.get(digits.len()..).unwrap_or_default();
+            let read = integer(text.as_bytes());
+            prop_assert_eq!(read, expected.map(|number| (number, rest.as_bytes())));
+        }
+    }
+}
+
+mod special {
+    use proptest::prelude::*;
+
+    use super::super::special::chunk::STEP;
+    use super::super::special::*;
+
+    proptest! {
+        #[test]
+        fn the_first_special_byte_is_found_in_any_chunk(
+            bytes in proptest::collection::vec(
+                prop_oneof![4 => b'a'..=b'z', 1 => any::<u8>(), 1 => Just(b' '), 1 => Just(0x1f)],
+                STEP,
+            )
+        ) {
+            let expected = |step: usize| bytes.iter().take(step).position(|byte| is_special(*byte));
+            prop_assert_eq!(first(bytes.first_chunk().unwrap()), expected(STEP));
+            let first_word = bytes.first_chunk().unwrap();
+            prop_assert_eq!(word::first(first_word), expected(word::STEP));
+        }
+    }
+}

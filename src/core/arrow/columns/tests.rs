@@ -1,0 +1,260 @@
+//! Columns and what they hold.
+
+mod column {
+    use arrow_array::types::Int32Type;
+
+    use arrow_array::{Array, DictionaryArray, StringArray};
+
+    use super::super::column::*;
+
+    #[test]
+    fn each_category_has_one_key_in_its_batch() {
+        let mut categories = Categories::default();
+        for batch in 0..2 {
+            let texts: Vec<String> = (0..40).map(|at| format!("{batch}-{}", at % 9)).collect();
+            texts.iter().for_each(|text| categories.append(text));
+            categories.append_null();
+            let mut arrays = Vec::new();
+            categories.finish_into(&mut arrays).unwrap();
+            let column = arrays.first().unwrap().as_any().downcast_ref();
+            let column: &DictionaryArray<Int32Type> = column.unwrap();
+            assert_eq!(column.values().len(), 9);
+            let values = column.downcast_dict::<StringArray>().unwrap();
+            let read: Vec<Option<&str>> = values.into_iter().collect();
+            let mut expected: Vec<Option<&str>> = texts.iter().map(|text| Some(&**text)).collect();
+            expected.push(None);
+            assert_eq!(read, expected);
+        }
+    }
+}
+
+mod read_back {
+    use std::sync::Arc;
+
+    use super::super::read_back::*;
+    use crate::arrow::columns::ListColumns;
+    use crate::list_state::ListRow;
+    use crate::list_state::{Grows, Hints, Kind, ListState};
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMicrosecondArray};
+
+    use crate::page_digest::Digest;
+    use crate::report::Certificate;
+    use crate::timestamp::Timestamp;
+
+    fn at(microseconds: i64) -> Option<Timestamp> {
+        Timestamp::from_microseconds(microseconds)
+    }
+
+    fn state() -> ListState {
+        ListState {
+            rows: 120,
+            total: Some(120),
+            certificate: Certificate::Counted,
+            started_at: at(1),
+            ended_at: at(2),
+            kind: Kind::End,
+            swept_at: at(3),
+            grows: Some(Grows::Start),
+            first_ids: vec![9, 8, 7, 6],
+            last_ids: vec![4, 3, 2, 1],
+            unread_from: Some(117),
+            hints: Hints {
+                updated_at: at(4),
+                online_at: None,
+            },
+            digest: Some(Digest([7; 16])),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_list_comes_back_the_same() {
+        let bare = ListState {
+            total: None,
+            started_at: None,
+            kind: Kind::Gone,
+            swept_at: None,
+            grows: None,
+            first_ids: Vec::new(),
+            last_ids: Vec::new(),
+            unread_from: None,
+            hints: Hints::default(),
+            digest: None,
+            ..state()
+        };
+        let lists = [(1, state()), (2, bare)];
+        let mut columns = ListColumns::default();
+        for (user_id, state) in &lists {
+            columns.append(&ListRow {
+                user_id: *user_id,
+                state: state.clone(),
+                unchanged: false,
+                rows_skipped: 0,
+                requests: 1,
+                reason: None,
+            });
+        }
+        let batch = columns.finish().unwrap();
+        assert_eq!(Rows(&batch).lists().unwrap(), lists);
+    }
+
+    #[test]
+    fn a_column_of_another_type_is_named() {
+        let numbers = Arc::new(arrow_array::Int32Array::from(vec![Some(7), None])) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("id", numbers)]).unwrap();
+        let error = Rows(&batch).ids("id").unwrap_err().to_string();
+        assert!(error.contains("the column id is Int32"), "{error}");
+    }
+
+    #[test]
+    fn an_instant_is_the_same_in_any_time_zone() {
+        let at = TimestampMicrosecondArray::from(vec![1_700_000_000_000_000]);
+        for zone in [None, Some("UTC"), Some("+02:00"), Some("Europe/Berlin")] {
+            let at = Arc::new(at.clone().with_timezone_opt(zone)) as ArrayRef;
+            let id = Arc::new(Int64Array::from(vec![7])) as ArrayRef;
+            let columns = [
+                ("id", id),
+                ("updated_at", Arc::clone(&at)),
+                ("online_at", at),
+            ];
+            let batch = RecordBatch::try_from_iter(columns).unwrap();
+            let users = Rows(&batch).users().unwrap();
+            let hints = users.first().and_then(|user| user.hints).unwrap();
+            assert_eq!(
+                hints.updated_at,
+                Timestamp::from_microseconds(1_700_000_000_000_000)
+            );
+        }
+    }
+
+    #[test]
+    fn a_column_that_is_missing_is_named() {
+        let batch = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
+        let error = Rows(&batch).users().unwrap_err();
+        assert!(error.to_string().contains("id"), "{error}");
+    }
+}
+
+mod rows {
+    use super::super::rows::*;
+
+    #[test]
+    fn the_columns_of_a_message_are_its_fields_and_its_senders() {
+        let names: Vec<&str> = MESSAGES
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        let expected = "user_id id body read_by_user read_by_operator created_at file_url \
+            auto_invitation sender_type sender_id sender_name sender_email sender_forename \
+            sender_surname sender_picture_thumb_url sender_extra extra";
+        assert_eq!(names.join(" "), expected);
+        let required = MESSAGES
+            .fields()
+            .iter()
+            .filter(|field| !field.is_nullable());
+        assert_eq!(
+            required.map(|field| field.name()).collect::<Vec<_>>(),
+            ["user_id", "id"]
+        );
+    }
+}
+
+mod spare {
+    use arrow_buffer::Buffer;
+
+    use super::super::spare::*;
+
+    fn filled(spare: &Spare) -> Memory {
+        let mut memory = spare.with_room(LARGE);
+        memory.resize(LARGE, b'x');
+        memory
+    }
+
+    #[test]
+    fn dropped_memory_is_used_again() {
+        let spare = Spare::default();
+        let buffer = spare.lend(filled(&spare));
+        let first = buffer.as_ptr();
+        let slice = buffer.slice(7);
+        drop(buffer);
+        // The slice still holds it.
+        let other = spare.with_room(LARGE);
+        assert_ne!(other.as_ptr(), first);
+        drop(slice);
+        let again = spare.with_room(LARGE);
+        assert!(again.is_empty());
+        assert_eq!(again.as_ptr(), first);
+    }
+
+    #[test]
+    fn memory_that_is_too_small_is_not_used() {
+        let spare = Spare::default();
+        drop(spare.lend(filled(&spare)));
+        assert!(spare.with_room(4 * LARGE).capacity() >= 4 * LARGE);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_is_needed() {
+        let spare = Spare::default();
+        let lent: Vec<Buffer> = (0..5).map(|_| spare.lend(filled(&spare))).collect();
+        drop(lent);
+        assert_eq!(spare.0.lock().unwrap().len(), MOST);
+        drop(spare.lend(Memory::with_capacity(LARGE - 1)));
+        assert_eq!(spare.0.lock().unwrap().len(), MOST);
+    }
+
+    #[test]
+    fn a_small_batch_does_not_keep_the_memory_of_a_large_one() {
+        let spare = Spare::default();
+        let mut memory = filled(&spare);
+        memory.reserve(8 * LARGE);
+        drop(spare.lend(memory));
+        assert!(spare.with_room(0).capacity() < 2 * LARGE);
+    }
+
+    #[test]
+    fn a_buffer_outlives_its_column() {
+        let spare = Spare::default();
+        let buffer = spare.lend(filled(&spare));
+        drop(spare);
+        assert_eq!(buffer.as_slice(), vec![b'x'; LARGE]);
+    }
+}
+
+mod texts {
+    use arrow_array::Array;
+    use proptest::prelude::*;
+
+    use arrow_array::StringArray;
+
+    use super::super::column::Column;
+    use super::super::texts::*;
+    use crate::decode::json::cursor::Span;
+
+    proptest! {
+        #[test]
+        fn a_column_holds_the_texts_of_all_pages(
+            pages in proptest::collection::vec(
+                proptest::collection::vec(proptest::option::of("(?s).{0,40}"), 0..6),
+                0..6,
+            )
+        ) {
+            let mut column = Texts::empty();
+            // The second column begins with the room that the first one needed.
+            for _ in 0..2 {
+                for page in &pages {
+                    let mut texts = String::new();
+                    let append = |text: &Option<String>| Some(Span::append(&mut texts, text.as_deref()?));
+                    let spans: Vec<Option<Span>> = page.iter().map(append).collect();
+                    column.extend(&texts, spans.iter());
+                }
+                let mut arrays = Vec::new();
+                column.finish_into(&mut arrays).unwrap();
+                let expected: StringArray = pages.iter().flatten().cloned().collect();
+                let array = arrays.pop().unwrap();
+                array.to_data().validate_full().unwrap();
+                prop_assert_eq!(array.as_any().downcast_ref(), Some(&expected));
+            }
+        }
+    }
+}
