@@ -51,7 +51,7 @@ columns_of! {
     Category: Categories, |column, page, texts| {
         for text in texts {
             match text {
-                Some(text) => column.append(&text.text(page)),
+                Some(text) => column.append_value(text.text(page)),
                 None => column.append_null(),
             }
         }

@@ -12,7 +12,7 @@ mod column {
         let mut categories = Categories::default();
         for batch in 0..2 {
             let texts: Vec<String> = (0..40).map(|at| format!("{batch}-{}", at % 9)).collect();
-            texts.iter().for_each(|text| categories.append(text));
+            texts.iter().for_each(|text| categories.append_value(text));
             categories.append_null();
             let mut arrays = Vec::new();
             categories.finish_into(&mut arrays).unwrap();
