@@ -146,9 +146,9 @@ class StatusError(BackreadError):
     """The service answered with an error status, even after the retries.
 
     ``status_code`` is the status. Error bodies are undocumented, so ``body`` is the raw bytes,
-    decompressed. ``headers`` are the response's, names in lower case. If the service repeats the
-    secret in body or headers, it is replaced by stars. ``request_id`` is the service's id of the
-    request, ``None`` if it sent none.
+    decompressed, or a sentence if they cannot be. ``headers`` are the response's, names in lower
+    case. If the service repeats the secret in body or headers, it is replaced by stars.
+    ``request_id`` is the service's id of the request, ``None`` if it sent none.
     """
 
     status_code: int

@@ -28,16 +28,20 @@ from helpers.scripted_server import RESET, Answer, Place
 
 
 def check_refused(
-    face: Any, scripted: Any, make: Callable[[bytes], Answer], kind: type[Exception]
+    face: Any,
+    scripted: Any,
+    make: Callable[[bytes], Answer],
+    kind: type[Exception],
+    requests: int = 1,
 ) -> None:
-    """Reads fail alike, and succeed where the next answer is whole."""
+    """Reads fail alike after so many requests, and succeed where the next answer is whole."""
     for name, read in READS.items():
         server = scripted(serve(make))
         with pytest.raises(kind) as caught:
             read(face, face.client(server, max_retries=0, timeout=60))
         assert type(caught.value) is kind, name
         assert f"GET {server.url}{server.requests[0].target}: " in str(caught.value)
-        assert len(caught.value.attempts) == len(server.requests) == 1
+        assert len(caught.value.attempts) == len(server.requests) == requests
     for name, read in READS.items():
         # The second attempt meets a service that is well again.
         once = scripted(
@@ -54,7 +58,12 @@ def test_a_body_that_is_not_whole_is_never_a_value(face, scripted, fault):
 
 @pytest.mark.parametrize("fault", UNHEARD)
 def test_an_answer_without_a_head_is_no_answer(face, scripted, fault):
-    check_refused(face, scripted, UNHEARD[fault], ConnectError)
+    # Its connection may have been idle for too long, so the request is sent again at once.
+    check_refused(face, scripted, UNHEARD[fault], ConnectError, requests=2)
+    once = scripted(
+        lambda request: serve(UNHEARD[fault] if len(once.requests) == 1 else sized)(request)
+    )
+    assert READS["get"](face, face.client(once, max_retries=0)) == [42]
 
 
 @pytest.mark.parametrize("fault", MALFORMED)
@@ -66,13 +75,8 @@ def test_a_head_that_is_not_http_is_called_that(each_face, scripted, fault):
 
 
 @pytest.mark.parametrize("fault", OVERSIZED)
-def test_a_head_that_is_too_large_is_not_asked_for_again(face, scripted, fault):
-    for read in READS.values():
-        server = scripted(serve(OVERSIZED[fault]))
-        with pytest.raises(TransportError, match="headers are larger") as caught:
-            read(face, face.client(server, max_retries=3))
-        assert type(caught.value) is TransportError
-        assert len(caught.value.attempts) == len(server.requests) == 1
+def test_a_head_that_is_too_large_is_an_error(face, scripted, fault):
+    check_refused(face, scripted, OVERSIZED[fault], TransportError)
 
 
 @pytest.mark.parametrize("fault", NO_JSON)

@@ -1,7 +1,6 @@
 """Connections: kept and used again, across clients of one pool; gone stale."""
 
 import gc
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 
 from backread import BackreadError, Client
 from helpers.keepalive_server import KeptServer
-from helpers.python_process import check_silent, run
 
 
 class Service(KeptServer):
@@ -82,21 +80,3 @@ def test_closing_a_client_closes_the_connections_of_those_made_from_it(service, 
     (first if closes_first else other).close()
     service.check_all_end()
     assert service.connections == 2
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
-def test_a_process_that_may_open_no_more_files_is_told_so(service):
-    code = """
-    import os, resource
-    from backread import Client, ConnectError
-
-    with Client() as first:
-        first.users.get(42)  # the runtime has its own descriptors
-        resource.setrlimit(resource.RLIMIT_NOFILE, (os.open(os.devnull, 0) + 1,) * 2)
-        with Client(timeout=10, max_retries=0) as second:
-            try:
-                second.users.get(42)
-            except ConnectError as error:
-                print("ulimit -n" in str(error))
-    """
-    check_silent(run(code, service), "True")

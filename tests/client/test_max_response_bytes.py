@@ -47,12 +47,6 @@ def in_gzip() -> Iterator[bytes]:
         yield compressor.compress(MEGABYTE)
 
 
-def in_gzip_members() -> Iterator[bytes]:
-    yield head("gzip")
-    while True:
-        yield gzip.compress(b" " * 1_000) * 1_000
-
-
 def in_gzip_twice() -> Iterator[bytes]:
     """What is packed twice was not asked for, and is not unpacked even once."""
     yield head("gzip, gzip") + gzip.compress(gzip.compress(MEGABYTE * 100))
@@ -83,28 +77,17 @@ def in_zstd(window: int) -> Callable[[], Iterator[bytes]]:
     return bomb
 
 
-def in_zstd_frames() -> Iterator[bytes]:
-    """Frames that are to be skipped: they unpack to nothing, for ever."""
-    yield head("zstd")
-    while True:
-        yield b"\x50\x2a\x4d\x18\x00\x00\x00\x00" * 8_000
-
-
 BOMBS: dict[str, Callable[[], Iterable[bytes]]] = {
     "plain": plain,
     "chunked": chunked,
     "gzip": in_gzip,
-    "gzip members": in_gzip_members,
     "br": in_brotli,
-    "zstd": in_zstd(23),
-    "zstd frames": in_zstd_frames,
+    "zstd": in_zstd(27),
 }
 """What is refused for its size."""
 
 UNASKED: dict[str, Callable[[], Iterable[bytes]]] = {
     "gzip twice": in_gzip_twice,
-    "zstd 16 MiB": in_zstd(24),
-    "zstd 128 MiB": in_zstd(27),
     "zstd 2 GiB": in_zstd(31),
     "br 1 GiB": lambda: [head("br") + b"\x11\x1e" + b"\xff" * 100],
 }
@@ -179,7 +162,7 @@ def test_unrequested_content_encoding_is_an_error_that_says_so(face, scripted, b
     face.failure(
         scripted(lambda request: UNASKED[bomb]()),
         (TruncatedBodyError, DecodeError),
-        r"incomplete|not requested",
+        r"incomplete|not decoded",
         max_retries=0,
         timeout=30,
     )

@@ -117,7 +117,7 @@ def test_an_arrow_stream_and_a_walk_that_is_broken_off_end_their_spans(each_face
 
 
 def test_what_failed_says_so(face, scripted, traced):
-    client = face.client(scripted(HANG_UP, answer(404, b"sentinel")), max_retries=0)
+    client = face.client(scripted(HANG_UP, HANG_UP, answer(404, b"sentinel")), max_retries=0)
     for expected in ("ConnectError", "NotFoundError"):
         with pytest.raises(BackreadError):
             face.call(client.users.get, 42)
@@ -125,6 +125,7 @@ def test_what_failed_says_so(face, scripted, traced):
         assert dict(operation.attributes or {})["error.type"] == expected
         assert operation.status.status_code is trace.StatusCode.ERROR
     assert [dict(one.attributes or {})["error.type"] for one in traced.named("GET")] == [
+        "ConnectError",
         "ConnectError",
         "404",
     ]

@@ -86,12 +86,18 @@ def test_no_part_of_a_long_secret_is_quoted(scripted, end):
 
 
 @pytest.mark.parametrize(
-    ("headers", "options"),
-    [({"content-encoding": "gzip"}, {}), ({}, {"max_response_bytes": 20})],
+    ("headers", "options", "kept"),
+    [
+        ({"content-encoding": "gzip"}, {}, b"(the body cannot be decoded: "),
+        ({}, {"max_response_bytes": 20}, b"blocked by the firew"),
+    ],
     ids=["not gzip", "too large"],
 )
-def test_the_body_of_an_error_is_kept_whatever_is_wrong_with_it(face, scripted, headers, options):
+def test_an_error_keeps_its_status_and_headers_whatever_its_body(
+    face, scripted, headers, options, kept
+):
     server = scripted(lambda _: answer(403, b"blocked by the firewall, rule 7", headers))
     with pytest.raises(PermissionDeniedError) as caught:
         face.call(face.client(server, **options).users.get, 42)
-    assert caught.value.body.startswith(b"blocked by the fire")
+    assert caught.value.body.startswith(kept)
+    assert caught.value.headers["connection"] == "close"

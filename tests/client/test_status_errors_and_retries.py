@@ -172,15 +172,15 @@ def test_a_walk_tries_again_and_its_report_counts_it(face, scripted):
 
 
 def test_the_last_failure_is_raised_and_carries_every_attempt(each_face, scripted):
-    server = scripted(answer(503, b"first"), HANG_UP, HALF, answer(500, b"last"))
+    server = scripted(answer(503, b"first"), HANG_UP, HANG_UP, HALF, answer(500, b"last"))
     error = failure(each_face, server, ServerError, max_retries=3)
     assert (error.status_code, error.body) == (500, b"last")
-    assert [one.status for one in error.attempts] == [503, None, None, 500]
+    assert [one.status for one in error.attempts] == [503, None, None, None, 500]
     assert all(one.error for one in error.attempts)
     assert all(one.seconds_taken >= 0 for one in error.attempts)
     assert error.attempts[0].seconds_waited < 1
-    assert "4 attempts" in str(error)
-    assert len(server.requests) == 4
+    assert "5 attempts" in str(error)
+    assert len(server.requests) == 5
 
 
 def test_the_attempts_of_a_walk_s_error_are_those_of_the_request_that_failed(face, scripted):

@@ -1,10 +1,8 @@
-"""Reads of two kinds, and answers that are broken on the wire.
-
-What each packing makes of a body that is cut or goes on is tested in src/core/wire/encoding.
-"""
+"""Reads of two kinds, and answers that are broken on the wire."""
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +89,9 @@ TRUNCATED: dict[str, Callable[[bytes], Answer]] = {
     "gzip, whole, shorter than said": lambda body: sized(
         gzip.compress(body), "content-encoding: gzip", length=5_000
     ),
+    "deflate without the header of zlib": lambda body: sized(
+        zlib.compress(body)[2:-4], "content-encoding: deflate"
+    ),
     "br, half": packed("br", lambda body: body[: len(body) // 2]),
     "zstd, half": packed("zstd", lambda body: body[: len(body) // 2]),
 }
@@ -141,7 +142,7 @@ NO_JSON: dict[str, Callable[[bytes], Answer]] = {
     "gzip twice": lambda body: sized(
         gzip.compress(gzip.compress(body)), "content-encoding: gzip, gzip"
     ),
-    "deflate": lambda body: sized(gzip.compress(body)[10:-8], "content-encoding: deflate"),
+    "x-gzip": lambda body: sized(gzip.compress(body), "content-encoding: x-gzip"),
     "chunks within gzip": lambda body: (
         head("transfer-encoding: gzip, chunked")
         + chunked(gzip.compress(body)).split(b"\r\n\r\n", 1)[1]
@@ -176,7 +177,11 @@ FINE: dict[str, Callable[[bytes], Answer]] = {
     "gzip": packed("gzip"),
     "br": packed("br"),
     "zstd": packed("zstd"),
-    "x-gzip": lambda body: sized(gzip.compress(body), "Content-Encoding: x-gzip"),
+    "deflate": lambda body: sized(zlib.compress(body), "content-encoding: deflate"),
+    "gzip, and more": packed("gzip", lambda body: body + b"junk!"),
+    "zstd, in two frames": lambda body: sized(
+        pack("zstd", body[:9]) + pack("zstd", body[9:]), "content-encoding: zstd"
+    ),
     "identity": lambda body: sized(body, "content-encoding: identity"),
     "an encoding that it does not have": lambda body: sized(body, "content-encoding: utf-8"),
 }

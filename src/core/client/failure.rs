@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::decode::json::{self, Fault};
 use crate::error::{ErrorKind, Misfit, StatusFailure};
 use crate::retry;
-use crate::wire::{Answer, Failed, Headers, Target};
+use crate::wire::{Answer, Failed, Headers, Resend, Target};
 
 const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 
@@ -15,8 +15,7 @@ pub(super) struct Failure {
     pub kind: ErrorKind,
     pub status: Option<u16>,
     pub transient: bool,
-    /// The protocol guarantees that the service has not begun to process the request.
-    pub not_processed: bool,
+    pub resend: Resend,
     /// The response is a redirect within the origin, to follow.
     pub moved_to: Option<Target>,
 }
@@ -24,7 +23,7 @@ pub(super) struct Failure {
 impl From<Failed> for Failure {
     fn from(failed: Failed) -> Self {
         Self {
-            not_processed: failed.not_processed,
+            resend: failed.resend,
             ..failed.kind.into()
         }
     }
@@ -40,7 +39,7 @@ impl From<ErrorKind> for Failure {
             transient: retry::is_transient(&kind),
             status,
             kind,
-            not_processed: false,
+            resend: Resend::Never,
             moved_to: None,
         }
     }
@@ -58,19 +57,19 @@ pub(super) fn unreadable(
         let reason = "it is UTF-16, and JSON must be UTF-8 (RFC 8259, 8.1)";
         fault.reason = format!("{reason}: {}", fault.reason);
     }
-    // The header is removed once a body is decoded, so one that remains was not decoded.
+    // The header is removed if the body is decoded.
     if fault.misfit == Misfit::NotJson
         && let Some(encoding) = headers.get("content-encoding")
         && !encoding.eq_ignore_ascii_case("identity")
     {
-        let packed = format!("its content encoding is {encoding:?}, which was not requested");
+        let packed = format!("its content encoding is {encoding:?}, which is not decoded");
         fault.reason = format!("{packed}: {}", fault.reason);
     }
     Failure {
         status: Some(status),
         transient: fault.misfit == Misfit::NotJson,
         kind: decode_failure(fault),
-        not_processed: false,
+        resend: Resend::Never,
         moved_to: None,
     }
 }

@@ -6,21 +6,26 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap,
-    HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
 };
 use reqwest::{RequestBuilder, Response, Version};
 use tokio::time::timeout;
 use url::Url;
 
-use self::encoding::{Body, Encoding, Unfit};
-use self::failures::{root_cause, send_failure};
+use self::failures::{cause, root_cause};
 pub use self::redirects::{MOST_REDIRECTS, Target, too_many};
-use self::tls_errors::Peer;
 use crate::api::Endpoint;
 use crate::config::Origin;
 use crate::error::{Error, ErrorKind};
 use crate::probe_request::{ProbeRequest, Twist};
+
+mod environment;
+mod failures;
+pub mod keep_alive;
+mod redirects;
+mod roots;
+mod setup;
 
 // The encodings that all requests accept, in a different spelling so that the two can be told
 // apart.
@@ -36,6 +41,11 @@ const ERROR_BODY_PART: u32 = 4;
 const REDIRECT_BODY: u64 = 65_536;
 /// How long it may take: only what follows counts.
 const REDIRECT_TIME: Duration = Duration::from_millis(100);
+// The most memory reserved before a body arrives, in bytes.
+const MOST_RESERVED: u64 = 1 << 20;
+// A body that becomes longer than this gets room for the longest at once; what it does not fill is not
+// memory yet.
+const LARGE: usize = 16 * 1024 * 1024;
 
 /// A response with any status, read to its end and decoded.
 #[derive(Debug)]
@@ -72,15 +82,24 @@ impl Headers {
 #[derive(Debug)]
 pub struct Failed {
     pub kind: ErrorKind,
-    /// The protocol guarantees that it was not processed, so it can be resent immediately.
-    pub not_processed: bool,
+    pub resend: Resend,
+}
+
+/// Whether a request that got no response is sent again at once, which is not a retry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resend {
+    Never,
+    /// Its connection closed before an answer: once in a call.
+    Once,
+    /// The protocol guarantees that it was not processed.
+    NotProcessed,
 }
 
 impl From<ErrorKind> for Failed {
     fn from(kind: ErrorKind) -> Self {
         Self {
             kind,
-            not_processed: false,
+            resend: Resend::Never,
         }
     }
 }
@@ -89,7 +108,7 @@ impl From<ErrorKind> for Failed {
 pub struct Transport {
     http: reqwest::Client,
     origin: Arc<Origin>,
-    answered: connections::Answered,
+    silence: Duration,
 }
 
 impl fmt::Debug for Transport {
@@ -108,7 +127,7 @@ impl Transport {
         Ok(Self {
             http,
             origin,
-            answered: connections::Answered::default(),
+            silence,
         })
     }
 
@@ -122,7 +141,7 @@ impl Transport {
         bounds: Bounds,
     ) -> Result<Answer, Failed> {
         let request = traced(self.http.get(self.address(endpoint, moved_to)), trace);
-        self.send(request, Decoding::Done, bounds).await
+        self.send(request, bounds).await
     }
 
     /// The same for a request of the probe: the only way to send requests outside the interface.
@@ -133,15 +152,17 @@ impl Transport {
         trace: &[(&'static str, String)],
         bounds: Bounds,
     ) -> Result<Answer, Failed> {
-        let decoding = match request.twist {
-            Twist::Undecoded => Decoding::Left,
-            _ => Decoding::Done,
+        let http = match request.twist {
+            // reqwest decodes whatever a request accepts, and takes Content-Encoding away.
+            Twist::Undecoded => setup::undecoding(&self.origin, self.silence)
+                .map_err(|error| Failed::from(error.kind.clone()))?,
+            _ => self.http.clone(),
         };
-        let mut get = traced(self.http.get(self.address(request, moved_to)), trace);
+        let mut get = traced(http.get(self.address(request, moved_to)), trace);
         if let Some((name, value)) = header(&request.twist)? {
             get = get.header(name, value);
         }
-        self.send(get, decoding, bounds).await
+        self.send(get, bounds).await
     }
 
     fn address(&self, request: &impl fmt::Display, moved_to: Option<&Target>) -> Url {
@@ -151,35 +172,12 @@ impl Transport {
         }
     }
 
-    async fn send(
-        &self,
-        request: RequestBuilder,
-        decoding: Decoding,
-        bounds: Bounds,
-    ) -> Result<Answer, Failed> {
+    async fn send(&self, request: RequestBuilder, bounds: Bounds) -> Result<Answer, Failed> {
         let response = request.send().await.map_err(|error| Failed {
-            not_processed: self.answered.not_processed(&error),
-            kind: match tls_errors::lasting_failure(&error, &self.tls_peer(&error)) {
-                Some(reason) => ErrorKind::Insecure(reason),
-                None => send_failure(&error),
-            },
+            kind: failures::send_failure(&error, &self.origin),
+            resend: failures::resend(&error),
         })?;
-        self.answered.note(&response);
-        Ok(read(response, decoding, bounds).await?)
-    }
-
-    /// With whom TLS failed.
-    fn tls_peer(&self, error: &reqwest::Error) -> Peer {
-        if self.origin.url.scheme() == "http" || failures::is_of_proxy(error) {
-            return Peer {
-                name: "the proxy".to_owned(),
-                setting: "the proxy's address",
-            };
-        }
-        Peer {
-            name: self.origin.host(),
-            setting: "base_url",
-        }
+        Ok(read(response, bounds).await?)
     }
 }
 
@@ -195,23 +193,13 @@ fn error_body(limit: Option<Duration>) -> Duration {
     limit.map_or(ERROR_BODY, |limit| ERROR_BODY.min(limit / ERROR_BODY_PART))
 }
 
-/// Whether to decode a body or leave it as it was sent.
-enum Decoding {
-    Done,
-    Left,
-}
-
 fn traced(request: RequestBuilder, trace: &[(&'static str, String)]) -> RequestBuilder {
     trace.iter().fold(request, |request, (name, value)| {
         request.header(*name, value)
     })
 }
 
-async fn read(
-    mut response: Response,
-    decoding: Decoding,
-    bounds: Bounds,
-) -> Result<Answer, ErrorKind> {
+async fn read(mut response: Response, bounds: Bounds) -> Result<Answer, ErrorKind> {
     let Bounds { max_bytes, limit } = bounds;
     let status = response.status();
     let moved_to = redirects::target(&response)?;
@@ -222,61 +210,39 @@ async fn read(
         Version::HTTP_3 => "HTTP/3.0",
         _ => "HTTP/1.1",
     };
-    let mut headers = std::mem::take(response.headers_mut());
-    let encoding = match decoding {
-        Decoding::Done => encoding(&mut headers),
-        Decoding::Left => Encoding::Plain,
-    };
+    let headers = Headers(std::mem::take(response.headers_mut()));
     let length = response.content_length();
-    let mut body = Body::new(encoding, length, max_bytes);
-    if !status.is_success() {
-        body = body.keeping_raw();
-    }
-    let unread = moved_to.is_some() && length.is_none_or(|length| length > REDIRECT_BODY);
-    let read = match status.is_success() {
-        true => read_body(response, &mut body, max_bytes).await,
-        false if unread => Ok(()),
-        // Some proxies and middleware state a length that does not come.
-        false => {
-            let most = match moved_to {
-                Some(_) => REDIRECT_TIME,
-                None => error_body(limit),
-            };
-            timeout(most, read_body(response, &mut body, max_bytes))
-                .await
-                .unwrap_or(Ok(()))
-        }
-    };
-    let came = match &read {
-        Ok(()) => body.take(),
-        Err(_) => body.take_what_came(),
-    };
-    match read {
-        // An error status says more than an incomplete body.
-        Err(failure) if status.is_success() => Err(failure),
-        _ => Ok(Answer {
-            status: status.as_u16(),
-            version,
-            headers: Headers(headers),
-            body: came.into(),
-            moved_to,
-        }),
-    }
-}
-
-/// A body's encoding; removes its headers, except for an encoding that was not requested.
-fn encoding(headers: &mut HeaderMap) -> Encoding {
-    let values = headers.get_all(CONTENT_ENCODING).into_iter();
-    // A value that is not text names no known encoding.
-    let named = Encoding::named(values.map(|value| value.to_str().unwrap_or("?")));
-    match named {
-        None | Some(Encoding::Plain) => Encoding::Plain,
-        Some(encoding) => {
-            headers.remove(CONTENT_ENCODING);
-            headers.remove(CONTENT_LENGTH);
-            encoding
+    let reserved = length.unwrap_or(0).min(max_bytes).min(MOST_RESERVED);
+    let mut body = Vec::with_capacity(usize::try_from(reserved).unwrap_or(0));
+    if status.is_success() {
+        let read = read_body(response, &mut body, max_bytes).await;
+        read.map_err(|unread| unread.kind(body.len(), max_bytes))?;
+    } else if moved_to.is_none() || length.is_some_and(|length| length <= REDIRECT_BODY) {
+        let most = match moved_to {
+            Some(_) => REDIRECT_TIME,
+            None => error_body(limit),
+        };
+        // Its status says more than an incomplete body, and some proxies and middleware state a
+        // length that does not come.
+        let read = timeout(most, read_body(response, &mut body, max_bytes)).await;
+        if let Ok(Err(Unread::Broken(error))) = read
+            && body.is_empty()
+            && cause::<hyper::Error>(&error).is_none()
+        {
+            let why = root_cause(&error);
+            body = format!("(the body cannot be decoded: {why})").into();
         }
     }
+    if body.len() >= LARGE {
+        body.shrink_to_fit();
+    }
+    Ok(Answer {
+        status: status.as_u16(),
+        version,
+        headers,
+        body: body.into(),
+        moved_to,
+    })
 }
 
 /// The header for the twist, which replaces the usual one of that name.
@@ -297,36 +263,39 @@ fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind>
     }
 }
 
-async fn read_body(mut response: Response, body: &mut Body, limit: u64) -> Result<(), ErrorKind> {
-    let mut came = 0;
-    loop {
-        let read = response.chunk().await;
-        let unfit = match &read {
-            Ok(Some(chunk)) => {
-                came += chunk.len();
-                body.add(chunk)
-            }
-            Ok(None) => body.end(),
-            Err(error) => Err(Unfit::Broken(root_cause(error))),
-        };
-        match (unfit, read) {
-            (Ok(()), Ok(None)) => return Ok(()),
-            (Ok(()), _) => {}
-            (Err(Unfit::TooLarge), _) => return Err(ErrorKind::ResponseTooLarge { limit }),
-            (Err(Unfit::Broken(why)), _) => {
-                let reason = format!("{came} bytes arrived, then: {why}");
-                return Err(ErrorKind::TruncatedBody(reason));
+/// Why a body was not read to its end.
+enum Unread {
+    TooLarge,
+    /// The connection broke, or the body cannot be decoded.
+    Broken(reqwest::Error),
+}
+
+impl Unread {
+    fn kind(self, came: usize, limit: u64) -> ErrorKind {
+        match self {
+            Self::TooLarge => ErrorKind::ResponseTooLarge { limit },
+            Self::Broken(error) => {
+                let why = root_cause(&error);
+                ErrorKind::TruncatedBody(format!("{came} bytes arrived, then: {why}"))
             }
         }
     }
 }
 
-mod connections;
-pub mod encoding;
-mod environment;
-mod failures;
-pub mod keep_alive;
-mod redirects;
-mod roots;
-mod setup;
-mod tls_errors;
+/// Reads a body to its end, as decoded by reqwest; what arrived before a failure stays in `body`.
+async fn read_body(mut response: Response, body: &mut Vec<u8>, most: u64) -> Result<(), Unread> {
+    while let Some(chunk) = response.chunk().await.map_err(Unread::Broken)? {
+        let room = most.saturating_sub(body.len() as u64);
+        if chunk.len() as u64 > room {
+            body.extend(chunk.iter().take(usize::try_from(room).unwrap_or(0)));
+            return Err(Unread::TooLarge);
+        }
+        if body.len() >= LARGE && body.capacity() - body.len() < chunk.len() {
+            // Growth in steps copies, and both copies take memory for a while. If so much cannot be
+            // reserved, it grows in steps.
+            let _ = body.try_reserve_exact(usize::try_from(room).unwrap_or(0));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(())
+}

@@ -9,19 +9,26 @@ use reqwest::{Certificate, ClientBuilder, Proxy};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::encoding::ACCEPTED;
 use super::failures::root_cause;
 use super::{environment, keep_alive, roots};
 use crate::api::accept;
 use crate::config::Origin;
 use crate::error::Error;
 
+// Without deflate, which services also send without the header of zlib that RFC 9110 (8.4.1.2) asks for.
+const ACCEPTED: &str = "zstd,gzip,br";
 const POOL_IDLE: Duration = Duration::from_secs(60);
 
 /// A client of one origin. `silence` is how long a connection may be silent while requests wait for
 /// answers.
 pub fn http_client(origin: &Origin, silence: Duration) -> Result<reqwest::Client, Error> {
     build(keep_alive::watched(builder(origin)?, silence))
+}
+
+/// The same, but bodies stay as the service sends them.
+pub fn undecoding(origin: &Origin, silence: Duration) -> Result<reqwest::Client, Error> {
+    let builder = keep_alive::watched(builder(origin)?, silence);
+    build(builder.no_gzip().no_brotli().no_zstd().no_deflate())
 }
 
 fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
@@ -38,16 +45,16 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
         .referer(false)
         .pool_idle_timeout(POOL_IDLE);
     let proxy = match &origin.proxy {
-        Some(proxy) => Some(proxy.clone()),
+        Some(proxy) => Some(
+            Proxy::all(proxy.clone())
+                .map_err(|error| configuration("proxy cannot be used", &error))?,
+        ),
         // A proxy from the environment cannot reach this machine's loopback.
-        None if origin.is_loopback() || environment::takes_no_proxy(&origin.url) => None,
+        None if origin.is_loopback() => None,
         None => environment::proxy(&origin.url)?,
     };
     builder = match proxy {
-        // reqwest reads addresses of the environment otherwise, and cuts a password with an @.
-        Some(proxy) => builder.proxy(
-            Proxy::all(proxy).map_err(|error| configuration("proxy cannot be used", &error))?,
-        ),
+        Some(proxy) => builder.proxy(proxy),
         None => builder.no_proxy(),
     };
     if !needs_tls(origin) {

@@ -1,6 +1,6 @@
 """Which proxy of the environment the client uses.
 
-These are the rules of ``src/core/wire/environment.rs`` and of hyper-util's ``Matcher``. Those of
+These are the rules of ``src/core/wire/environment.rs`` and of reqwest's ``NoProxy``. Those of
 urllib, requests and curl differ.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import re
 from urllib.parse import SplitResult
 
 __all__ = [
@@ -25,14 +24,14 @@ PORTS = {"http": 80, "https": 443}
 
 def proxy_of_environment(url: SplitResult) -> tuple[str, str]:
     """The proxy's address and the variable that names it; both are empty if there is none."""
-    host, exempt = url.hostname or "", os.environ.get("NO_PROXY") or os.environ.get("no_proxy", "")
-    if is_loopback(host) or any(_exempts(each, url) for each in exempt.replace(",", " ").split()):
+    host = url.hostname or ""
+    exempt = os.environ.get("NO_PROXY", os.environ.get("no_proxy", "")).lower().split(",")
+    if is_loopback(host) or any(_exempts(entry.strip(), host) for entry in exempt):
         return "", ""
     for name in _proxy_variables(url):
-        # The upper case counts even if it is empty.
-        spelling = name if name in os.environ else name.lower()
-        if value := os.environ.get(spelling):
-            return value, spelling
+        for spelling in (name, name.lower()):
+            if value := os.environ.get(spelling):
+                return value, spelling
     return "", ""
 
 
@@ -70,14 +69,11 @@ def _proxy_variables(url: SplitResult) -> tuple[str, str]:
     return f"{url.scheme.upper()}_PROXY", "ALL_PROXY"
 
 
-def _exempts(entry: str, url: SplitResult) -> bool:
-    """Whether an entry of ``NO_PROXY`` names the service."""
-    host, port = url.hostname or "", url.port or PORTS[url.scheme]
-    if entry in ("*", f"[{host}]:{port}" if ":" in host else f"{host}:{port}"):
-        return True
+def _exempts(entry: str, host: str) -> bool:
+    """Whether an entry of ``NO_PROXY`` names the host."""
     if not is_address(host):
-        domain = re.sub(r"^(\*?\.)?", "", entry.lower())
-        return host == domain or host.endswith(f".{domain}")
+        domain = entry.removeprefix(".")
+        return entry == "*" or domain == host or (domain != "" and host.endswith(f".{domain}"))
     _, slash, prefix = entry.partition("/")
     try:
         # Python would read a netmask as well.

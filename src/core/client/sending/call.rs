@@ -14,6 +14,11 @@ use crate::outage::{self, Down, Outages, Pass, Patience};
 use crate::pace::{Admission, InARow, Pace};
 use crate::process::chance;
 use crate::retry::{self, Situation, Verdict};
+use crate::wire::Resend;
+
+// How often a request that the service did not process is sent again. Some proxies end an HTTP/2
+// connection after a few requests, when many more are on their way.
+const MOST_RESENT: u32 = 16;
 
 /// A call: one request with all its attempts.
 pub(super) struct Call<'a> {
@@ -26,7 +31,9 @@ pub(super) struct Call<'a> {
     pub(super) retries: u32,
     /// The 429s without a stated wait in a row when this call got its first one.
     pub(super) first_refused: Option<InARow>,
+    /// How often the service did not process the request.
     pub(super) resent: u32,
+    pub(super) resent_after_close: bool,
     pub(super) redirects: Redirects,
     pub(super) patience: Patience,
     /// The last failure, while the call waits to retry.
@@ -62,6 +69,18 @@ impl Call<'_> {
         match self.patience.over(self.client.clock.now()) {
             Some(patience) => error.after_patience(patience),
             None => error,
+        }
+    }
+
+    /// Whether to send the request again at once, which is not a retry.
+    pub(super) fn resends(&mut self, resend: Resend) -> bool {
+        match resend {
+            Resend::Never => false,
+            Resend::Once => !std::mem::replace(&mut self.resent_after_close, true),
+            Resend::NotProcessed => {
+                self.resent += 1;
+                self.resent <= MOST_RESENT
+            }
         }
     }
 

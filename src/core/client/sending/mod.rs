@@ -22,10 +22,7 @@ use backread_clock::Elapsed;
 
 // The longest that a refusal without a Retry-After holds back all requests.
 const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);
-// How often a request that the service did not process is sent again. Some proxies end an HTTP/2
-// connection after a few requests, when many more are on their way.
-const MOST_RESENT: u32 = 16;
-// The first of these are sent at once, later ones after a random wait of up to `LONGEST_RESEND_WAIT`.
+// Of the requests that the service did not process, the first are sent again at once, later ones after a random wait of up to `LONGEST_RESEND_WAIT`.
 const RESENT_AT_ONCE: u32 = 2;
 const LONGEST_RESEND_WAIT: Duration = Duration::from_millis(100);
 
@@ -85,6 +82,7 @@ impl Client {
             retries: 0,
             first_refused: None,
             resent: 0,
+            resent_after_close: false,
             redirects: Redirects::default(),
             patience: Patience::new(self.outage_patience()),
             failure: None,
@@ -155,8 +153,7 @@ impl Client {
                 }
                 Err(failure) => failure,
             };
-            if failure.not_processed && failure.transient && call.resent < MOST_RESENT {
-                call.resent += 1;
+            if failure.transient && call.resends(failure.resend) {
                 drop(place);
                 self.observe(request, &call.attempts, Some(&failure.kind), None, notes);
                 reservation = budget.reserve().ok_or_else(|| spent(&call))?;
