@@ -11,7 +11,7 @@ use super::convert::{page, single};
 use super::prepare;
 use super::privacy::NativePrivacy;
 use super::probe;
-use super::runtime::{SettledWhenDropped, run_single, settle};
+use super::runtime::{run, run_often};
 use super::sync::{NativeSyncRun, SyncOptions};
 use super::telemetry::CallObserver;
 use super::walk::NativeWalk;
@@ -31,8 +31,6 @@ pub struct NativeClient {
     client: Client,
     /// Whether requests tell the service which trace they belong to.
     traceparent: bool,
-    // Dropped after the client, because it closes the client's connections.
-    _settled: SettledWhenDropped,
 }
 
 impl From<Client> for NativeClient {
@@ -40,7 +38,6 @@ impl From<Client> for NativeClient {
         Self {
             client,
             traceparent: false,
-            _settled: SettledWhenDropped,
         }
     }
 }
@@ -108,16 +105,11 @@ impl NativeClient {
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
         let user_id = user_id.natural(py, "user_id")?;
-        let read = move |client: Client| async move { client.user(user_id).await };
         let observer = self.observer(py, "users.get")?;
-        run_single(
-            py,
-            blocking,
-            &observer,
-            &self.client,
-            read,
-            move |py, read| single(py, &read, None, as_dict),
-        )
+        let client = observer.client(&self.client);
+        let read = async move { client.user(user_id).await };
+        let convert = observer.ending(move |py: Python<'_>, read| single(py, &read, None, as_dict));
+        run_often(py, blocking, &observer, read, convert)
     }
 
     fn message(
@@ -130,16 +122,13 @@ impl NativeClient {
     ) -> PyResult<Py<PyAny>> {
         let user_id = user_id.natural(py, "user_id")?;
         let message_id = message_id.natural(py, "message_id")?;
-        let read = move |client: Client| async move { client.message(user_id, message_id).await };
         let observer = self.observer(py, "messages.get")?;
-        run_single(
-            py,
-            blocking,
-            &observer,
-            &self.client,
-            read,
-            move |py, read| single(py, &read, Some(signed(user_id)), as_dict),
-        )
+        let client = observer.client(&self.client);
+        let read = async move { client.message(user_id, message_id).await };
+        let user_id = Some(signed(user_id));
+        let convert =
+            observer.ending(move |py: Python<'_>, read| single(py, &read, user_id, as_dict));
+        run_often(py, blocking, &observer, read, convert)
     }
 
     fn users_page(
@@ -308,7 +297,6 @@ impl NativeClient {
 
     fn close(&self) {
         self.client.close();
-        settle();
     }
 }
 
@@ -337,17 +325,11 @@ impl NativeClient {
             List::Users => self.observer(py, "users.page")?,
             List::Messages { .. } => self.observer(py, "messages.page")?,
         };
-        let read = move |client: Client| async move {
-            client.page(list, offset, limit, &client.budget()).await
-        };
-        run_single(
-            py,
-            blocking,
-            &observer,
-            &self.client,
-            read,
-            move |py, read| page(py, &read, user_id, as_dict),
-        )
+        let client = observer.client(&self.client);
+        let read = async move { client.page(list, offset, limit, &client.budget()).await };
+        let convert =
+            observer.ending(move |py: Python<'_>, read| page(py, &read, user_id, as_dict));
+        run(py, blocking, &observer, read, convert)
     }
 }
 

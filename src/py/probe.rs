@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pythonize::pythonize;
 
-use super::runtime::run_seldom;
+use super::runtime::run;
 use super::telemetry::CallObserver;
 use backread_core::client::Client;
 use backread_core::probe::{ProbeSettings, probe};
@@ -18,9 +18,6 @@ pub fn profile(
 ) -> PyResult<Py<PyAny>> {
     // Boxed because it is large, and passed on to the thread that waits.
     let measure = Box::pin(async move { probe(&client, settings).await });
-    let ends = observer.clone();
-    run_seldom(py, blocking, observer, measure, move |py, profile| {
-        ends.end(py, None);
-        Ok(pythonize(py, &profile)?.unbind())
-    })
+    let convert = observer.ending(|py: Python<'_>, profile| Ok(pythonize(py, &profile)?.unbind()));
+    run(py, blocking, observer, measure, convert)
 }

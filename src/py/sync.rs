@@ -251,21 +251,15 @@ impl NativeSyncRun {
     }
 
     /// The next batch, or None at the end.
-    fn next_batch(&self, py: Python<'_>, blocking: bool) -> PyResult<Py<PyAny>> {
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let run_under_way = Arc::clone(&self.run);
         let next = async move { run_under_way.next().await };
-        run_beside_database(
-            py,
-            blocking,
-            &self.observer,
-            next,
-            |py, batch| match batch {
-                Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?
-                    .into_any()
-                    .unbind()),
-                None => Ok(py.None()),
-            },
-        )
+        run_beside_database(py, &self.observer, next, |py, batch| match batch {
+            Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?
+                .into_any()
+                .unbind()),
+            None => Ok(py.None()),
+        })
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
 
 use super::convert::errors::class_name;
 use super::fork_safe_once::{name, once};
+use super::runtime::Convert;
 use backread_core::client::Client;
 use backread_core::observer::{Observed, Observer, OutageNote};
 use backread_core::process;
@@ -123,10 +124,39 @@ impl CallObserver {
         outcome: PyResult<T>,
         convert: impl FnOnce(Python<'_>, T) -> PyResult<R>,
     ) -> PyResult<R> {
-        let told = self.tell(py);
+        self.finish(py, self.tell(py), outcome, convert)
+    }
+
+    /// The same for a thread other than the caller's.
+    pub fn deliver_in_context<T, R>(
+        &self,
+        py: Python<'_>,
+        outcome: PyResult<T>,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<R>,
+    ) -> PyResult<R> {
+        self.finish(py, self.tell_in_context(py), outcome, convert)
+    }
+
+    fn finish<T, R>(
+        &self,
+        py: Python<'_>,
+        told: PyResult<()>,
+        outcome: PyResult<T>,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<R>,
+    ) -> PyResult<R> {
         outcome
             .and_then(|value| told.and_then(|()| convert(py, value)))
             .inspect_err(|error| self.end(py, Some(error)))
+    }
+
+    /// Reports the end of the operation once its value is converted.
+    pub fn ending<T>(&self, convert: impl Convert<T>) -> impl Convert<T> {
+        let observer = self.clone();
+        move |py: Python<'_>, value| {
+            let made = convert(py, value)?;
+            observer.end(py, None);
+            Ok(made)
+        }
     }
 
     /// Has `remind` called when a retry or an outage should be reported before the operation ends.

@@ -11,7 +11,7 @@ use super::capsule::export_schema;
 use super::convert::errors::to_python;
 use super::convert::{self, items, walked_page};
 use super::privacy::NativePrivacy;
-use super::runtime::run;
+use super::runtime::{run, run_often};
 use super::telemetry::CallObserver;
 use backread_core::api::Resource;
 use backread_core::arrow::batches::schema;
@@ -129,7 +129,7 @@ impl NativeWalk {
             ready.put(walk.prefetch.next_ready(AT_ONCE).await?);
             Ok(ready.take())
         };
-        run(py, blocking, &self.observer, next, move |py, pages| {
+        run_often(py, blocking, &self.observer, next, move |py, pages| {
             if pages.is_empty() {
                 return Ok(py.None());
             }

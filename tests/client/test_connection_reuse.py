@@ -79,4 +79,4 @@ def test_closing_a_client_closes_the_connections_of_those_made_from_it(service, 
         assert client.users.get(42).id == 42
     (first if closes_first else other).close()
     service.check_all_end()
-    assert service.connections == 2
+    assert service.connections == 1

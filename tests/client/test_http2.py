@@ -84,13 +84,3 @@ def test_a_connection_that_falls_silent_is_replaced(face, authority):
         assert face.call(client.users.get, 42).id == 42
         assert face.call(client.users.get, 42).id == 42
         face.close(client)
-
-
-def test_a_longer_timeout_bears_a_longer_silence(face, authority):
-    """A service of one thread answers no PING while it works."""
-    with Http2Server(authority) as server:
-        client = face.client(server, ca_bundle=authority.file, timeout=0.5, max_retries=0)
-        assert face.call(client.users.get, 42).id == 42
-        server.seconds = 1.5
-        assert face.call(client.with_options(timeout=30).users.get, 42).id == 42
-        face.close(client)

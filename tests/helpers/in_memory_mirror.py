@@ -164,5 +164,5 @@ class InMemoryMirror:
 
 def given(run: Any) -> Iterator[Any]:
     """The batches of a run, to its end."""
-    while (batch := run.next_batch(True)) is not None:
+    while (batch := run.next_batch()) is not None:
         yield batch

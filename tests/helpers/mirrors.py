@@ -208,7 +208,7 @@ class BatchReading:
     def progress(self) -> Progress:
         return replace(self._progress)
 
-    def next_batch(self, blocking: bool) -> Batch | None:
+    def next_batch(self) -> Batch | None:
         following = next(self._batches, None)
         self._progress.requests += 1
         if isinstance(following, BaseException):

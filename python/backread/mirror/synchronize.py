@@ -323,7 +323,7 @@ class _Sync:
         try:
             self._progress[phase] = reading.progress()
             self._tell(phase)
-            while (batch := reading.next_batch(True)) is not None:
+            while (batch := reading.next_batch()) is not None:
                 self._progress[phase] = reading.progress()
                 # In one go: changing threads for each statement took 4 % of an unchanged run's CPU.
                 work = partial(self._commit, batch, service, asked=phase == "checking")

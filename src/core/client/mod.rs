@@ -8,11 +8,11 @@ use bytes::Bytes;
 use secrecy::ExposeSecret;
 use tokio::sync::Notify;
 
+use self::connections::Connections;
 pub use self::downtime::Downtime;
 use self::failure::{decode_failure, status_failure, unreadable};
 pub use self::first_page::FirstPage;
 use self::last_answer::LastAnswer;
-use self::pools::Pools;
 use self::sending::Request;
 use super::budget::Budget;
 use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin, Settings};
@@ -35,9 +35,7 @@ use backread_clock::Clock;
 pub struct Client {
     origin: Arc<Origin>,
     options: Arc<Options>,
-    pools: Arc<Pools>,
-    /// Whether the calling thread drives its calls itself.
-    driven: bool,
+    connections: Arc<Connections>,
     /// Whether only 429s are retried.
     retries_refusals_alone: bool,
     pace: Arc<PerProcess<Arc<Pace>>>,
@@ -102,8 +100,7 @@ impl Client {
         let origin = Arc::new(Origin::new(settings)?);
         let clock = Clock::real();
         Ok(Self {
-            pools: Arc::new(Pools::new(Arc::clone(&origin), options.timeout)?),
-            driven: false,
+            connections: Arc::new(Connections::new(Arc::clone(&origin), options.timeout)?),
             retries_refusals_alone: false,
             origin,
             options: Arc::new(options),
@@ -120,7 +117,7 @@ impl Client {
         })
     }
 
-    /// A client with other options over the same pools. It shares the pace unless the options change
+    /// A client with other options over the same connections. It shares the pace unless the options change
     /// it.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
@@ -137,26 +134,10 @@ impl Client {
         }
     }
 
-    /// A client over the same pools that uses another clock and a separate pace.
+    /// A client over the same connections that uses another clock and a separate pace.
     pub fn on_clock(&self, clock: Clock) -> Self {
         Self {
             clock,
-            ..self.at_its_own_pace()
-        }
-    }
-
-    /// The same client over separate connections: a connection belongs to the runtime that opened
-    /// it, and these belong to the one that the calling thread drives.
-    pub fn over_driven_connections(&self) -> Self {
-        Self {
-            driven: true,
-            ..self.clone()
-        }
-    }
-
-    /// The same client with separate pace and outage state, so that it never waits for other calls.
-    pub fn at_its_own_pace(&self) -> Self {
-        Self {
             pace: Arc::default(),
             outages: Arc::default(),
             ..self.clone()
@@ -276,7 +257,7 @@ impl Client {
         Budget::start(self.options.deadline, &self.clock)
     }
 
-    /// Closes the client and all that share its pools: further calls fail, idle connections close.
+    /// Closes the client and all that share its connections: further calls fail, idle connections close.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         if let Ok(outages) = self.outages() {
@@ -285,10 +266,10 @@ impl Client {
         if let Ok(closing) = self.closing() {
             closing.waking.notify_waiters();
         }
-        self.pools.clear();
+        self.connections.clear();
     }
 
-    /// Whether this client, or one that shares its pools, was closed.
+    /// Whether this client, or one that shares its connections, was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -410,7 +391,7 @@ impl Client {
     }
 
     fn transport(&self) -> Result<Arc<Transport>, Error> {
-        self.pools.transport(self.options.timeout, self.driven)
+        self.connections.transport()
     }
 
     fn pace(&self) -> Result<Arc<Pace>, Error> {
@@ -512,12 +493,12 @@ impl Client {
     }
 }
 
+mod connections;
 mod downtime;
 mod failure;
 mod first_page;
 mod last_answer;
 mod observed;
-mod pools;
 mod requests;
 mod sending;
 #[cfg(test)]

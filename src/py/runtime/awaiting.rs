@@ -1,29 +1,32 @@
-//! Awaited calls: each is a task of the workers, aborted when its awaitable is dropped.
+//! Awaits of calls that programs make by the thousand at once: each is a task of the workers, aborted
+//! when its awaitable is dropped, and tasks that end share a wake-up of the event loop.
+//!
+//! pyo3-async-runtimes wakes the loop for each task, from a thread that takes the GIL for it.
 
+use std::cell::RefCell;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
-use tokio::task::AbortHandle;
 
-use super::event_loop::{Completion, completion};
-use super::{Convert, OnShutdown, ShutdownGuard, running_runtimes};
+use super::{
+    AbortedWhenDropped, Convert, OnShutdown, ShutdownGuard, existing_runtime, running_loop,
+};
 use crate::py::convert::errors::to_python;
+use crate::py::fork_safe_once::name;
 use crate::py::telemetry::CallObserver;
 use backread_core::error::{Error, ErrorKind};
 use backread_core::process;
 
-/// Creates what awaited calls need; see `crate::py::prepare`.
-pub fn prepare(py: Python<'_>) {
-    py.get_type::<Call>();
+thread_local! {
+    /// What the event loop of this thread is to do, while calls are in progress.
+    static QUEUE: RefCell<Weak<Queue>> = const { RefCell::new(Weak::new()) };
 }
-
-/// Converts an operation's value to a Python object, or raises its error.
-type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// Starts an operation; returns an awaitable of its value, for the running event loop.
 pub fn start<T: Send + 'static>(
@@ -32,47 +35,59 @@ pub fn start<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    let runtimes = running_runtimes(py, OnShutdown::Park)?;
-    let (future, completion) = completion(py, &runtimes)?;
-    observer.remind_with(completion.reminder());
+    let guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
+    let queue = remind(running_loop(py)?, observer);
+    let future = queue
+        .event_loop
+        .call_method0(py, name!(py, "create_future"))?;
+    let steps = future.bind(py).try_iter()?.unbind();
     let watched = observer.clone();
-    let deliver = move |py: Python<'_>, outcome: Result<T, Error>| {
-        let outcome = outcome.map_err(|error| to_python(py, &error));
-        watched.deliver(py, outcome, convert)
-    };
     let outcome = Arc::new(Mutex::new(None));
-    let task = runtimes
-        .handle
-        .spawn(run(operation, deliver, Arc::clone(&outcome), completion));
+    let place = Arc::clone(&outcome);
+    let ending = Ending(Some((future, queue)));
+    let task = guard.0.spawn(async move {
+        let _ending = ending;
+        let outcome = operation.await;
+        let deliver: Outcome = Box::new(move |py| {
+            let outcome = outcome.map_err(|error| to_python(py, &error));
+            watched.deliver(py, outcome, convert)
+        });
+        *lock(&place) = Some(deliver);
+    });
     let call = Call {
-        steps: future.try_iter()?.unbind(),
+        steps,
         outcome,
-        task: task.abort_handle(),
-        process: process::id(),
+        task,
     };
     Ok(Py::new(py, call)?.into_any())
 }
 
-async fn run<T: Send + 'static>(
-    operation: impl Future<Output = Result<T, Error>>,
-    deliver: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
-    place: Arc<Mutex<Option<Outcome>>>,
-    // Notifies the event loop when dropped, even if the task panics.
-    _ending: Completion,
-) {
-    let outcome = operation.await;
-    let outcome: Outcome = Box::new(move |py| deliver(py, outcome));
-    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+/// Has an event loop report what an observer has to say before its call ends.
+pub fn remind(event_loop: Bound<'_, PyAny>, observer: &CallObserver) -> Arc<Queue> {
+    let queue = Queue::of(event_loop);
+    let reminded = Arc::clone(&queue);
+    observer.remind_with(move |observer| {
+        reminded.put(move |py| observer.tell_in_context(py));
+    });
+    queue
 }
 
-/// A call in progress. Cancelling the task that awaits it drops it, which aborts its request.
+/// Creates what awaits need; see `crate::py::prepare`.
+pub fn prepare(py: Python<'_>) {
+    py.get_type::<Call>();
+    py.get_type::<Wake>();
+}
+
+/// Converts an operation's value to a Python object, or raises its error.
+type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// A call in progress. Cancelling the task that awaits it drops it.
 #[pyclass(frozen, module = "backread._backread")]
 struct Call {
     /// The iterator of the future that the event loop waits for; its value is None.
     steps: Py<PyIterator>,
     outcome: Arc<Mutex<Option<Outcome>>>,
-    task: AbortHandle,
-    process: u32,
+    task: AbortedWhenDropped,
 }
 
 #[pymethods]
@@ -82,20 +97,14 @@ impl Call {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        if self.process != process::id() {
+        if self.task.is_inherited() {
             return Err(to_python(py, &Error::new(ErrorKind::OtherProcess)));
         }
         let _guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
-        let mut steps = self.steps.bind(py).clone();
-        if let Some(step) = steps.next() {
+        if let Some(step) = self.steps.bind(py).clone().next() {
             return step.map(Bound::unbind);
         }
-        let outcome = self
-            .outcome
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        match outcome {
+        match lock(&self.outcome).take() {
             Some(outcome) => Err(PyStopIteration::new_err((outcome(py)?,))),
             None => Err(to_python(py, &Error::new(ErrorKind::Aborted))),
         }
@@ -107,11 +116,94 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+/// Completes the future of a task when dropped, even if the task panics.
+struct Ending(Option<(Py<PyAny>, Arc<Queue>)>);
+
+impl Drop for Ending {
     fn drop(&mut self) {
-        // After a fork, the task belongs to the parent.
-        if !self.task.is_finished() && self.process == process::id() {
-            self.task.abort();
+        if let Some((future, queue)) = self.0.take() {
+            queue.put(move |py| {
+                // A cancelled future is already done.
+                if !future.call_method0(py, name!(py, "done"))?.is_truthy(py)? {
+                    future.call_method1(py, name!(py, "set_result"), (py.None(),))?;
+                }
+                Ok(())
+            });
         }
     }
+}
+
+type Work = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
+
+/// What an event loop is to do in its thread.
+pub struct Queue {
+    event_loop: Py<PyAny>,
+    process: u32,
+    works: Mutex<Vec<Work>>,
+}
+
+impl Queue {
+    fn of(event_loop: Bound<'_, PyAny>) -> Arc<Self> {
+        QUEUE.with_borrow_mut(|last| {
+            let known = last.upgrade();
+            let known = known.filter(|known| known.event_loop.is(&event_loop));
+            known
+                .filter(|known| known.process == process::id())
+                .unwrap_or_else(|| {
+                    let new = Arc::new(Self {
+                        event_loop: event_loop.unbind(),
+                        process: process::id(),
+                        works: Mutex::default(),
+                    });
+                    *last = Arc::downgrade(&new);
+                    new
+                })
+        })
+    }
+
+    fn put(self: &Arc<Self>, work: impl FnOnce(Python<'_>) -> PyResult<()> + Send + 'static) {
+        let mut works = lock(&self.works);
+        works.push(Box::new(work));
+        // Otherwise the loop has been woken already.
+        if works.len() == 1
+            && let Some(runtime) = existing_runtime()
+        {
+            let queue = Arc::clone(self);
+            runtime.handle.spawn_blocking(move || queue.wake());
+        }
+    }
+
+    fn wake(self: Arc<Self>) {
+        Python::try_attach(|py| {
+            let wake = (Wake(Arc::clone(&self)),);
+            let event_loop = self.event_loop.bind(py);
+            if event_loop
+                .call_method1(name!(py, "call_soon_threadsafe"), wake)
+                .is_err()
+            {
+                // The loop is closed, and nobody waits.
+                drop(mem::take(&mut *lock(&self.works)));
+            }
+            PyResult::Ok(())
+        });
+    }
+}
+
+/// Called by the event loop.
+#[pyclass(frozen, module = "backread._backread")]
+struct Wake(Arc<Queue>);
+
+#[pymethods]
+impl Wake {
+    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
+        // In an exit handler this fails, and the futures are completed all the same.
+        let _guard = ShutdownGuard::enter(py, OnShutdown::Park);
+        let works = mem::take(&mut *lock(&self.0.works));
+        let done = works.into_iter().map(|work| work(py));
+        done.fold(Ok(()), PyResult::and)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

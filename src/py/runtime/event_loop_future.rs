@@ -1,7 +1,4 @@
-//! Awaits through pyo3-async-runtimes, on this process's own workers.
-//!
-//! A profile is awaited this way. Reads are not (see `awaiting`): the crate wakes the event loop once
-//! for each call, which halves the gathered gets per CPU second.
+//! Awaits through pyo3-async-runtimes, on this process's own runtime.
 
 use std::any::Any;
 use std::future::Future;
@@ -10,11 +7,11 @@ use std::task::{Context, Poll};
 
 use pyo3::prelude::*;
 use pyo3_async_runtimes::TaskLocals;
-use pyo3_async_runtimes::generic::{self, ContextExt, future_into_py};
+use pyo3_async_runtimes::generic::{self, ContextExt, future_into_py_with_locals};
 use tokio::task::{JoinError, JoinHandle};
 
-use super::event_loop::completion;
-use super::{Convert, OnShutdown, existing_runtimes, running_runtimes};
+use super::awaiting::remind;
+use super::{Convert, OnShutdown, ShutdownGuard, existing_runtime, running_loop};
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 use backread_core::error::Error;
@@ -26,20 +23,38 @@ pub fn start<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    let runtimes = running_runtimes(py, OnShutdown::Park)?;
-    // Wakes the loop to log a wait while it lasts, which the crate has no way to do.
-    let (_, completion) = completion(py, &runtimes)?;
-    observer.remind_with(completion.reminder());
+    let _guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
+    let event_loop = running_loop(py)?;
+    remind(event_loop.clone(), observer);
     let observer = observer.clone();
     let value = async move {
-        let outcome = operation.await;
-        drop(completion);
-        Python::attach(|py| {
-            let outcome = outcome.map_err(|error| to_python(py, &error));
-            observer.deliver(py, outcome, convert)
+        Ok(Delivered {
+            outcome: operation.await,
+            observer,
+            convert,
         })
     };
-    future_into_py::<Workers, _, _>(py, value).map(Bound::unbind)
+    let locals = TaskLocals::new(event_loop);
+    future_into_py_with_locals::<Workers, _, _>(py, locals, value).map(Bound::unbind)
+}
+
+/// The outcome of an operation, which becomes a Python object in a thread that may wait for the GIL.
+struct Delivered<T, C> {
+    outcome: Result<T, Error>,
+    observer: CallObserver,
+    convert: C,
+}
+
+impl<'py, T, C: Convert<T>> IntoPyObject<'py> for Delivered<T, C> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let outcome = self.outcome.map_err(|error| to_python(py, &error));
+        let made = self.observer.deliver_in_context(py, outcome, self.convert);
+        made.map(|made| made.into_bound(py))
+    }
 }
 
 /// The runtime of this process, which a forked child replaces by its own.
@@ -50,11 +65,11 @@ impl generic::Runtime for Workers {
     type JoinHandle = Joined;
 
     fn spawn<F: Future<Output = ()> + Send + 'static>(task: F) -> Joined {
-        Joined(existing_runtimes().map(|runtimes| runtimes.handle.spawn(task)))
+        Joined(existing_runtime().map(|runtime| runtime.handle.spawn(task)))
     }
 
     fn spawn_blocking<F: FnOnce() + Send + 'static>(task: F) -> Joined {
-        Joined(existing_runtimes().map(|runtimes| runtimes.handle.spawn_blocking(task)))
+        Joined(existing_runtime().map(|runtime| runtime.handle.spawn_blocking(task)))
     }
 }
 

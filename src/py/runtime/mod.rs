@@ -1,47 +1,45 @@
-//! Where futures run: block, await, Ctrl-C, fork, exit. The only folder here that names tokio.
+//! Where operations run: waits, awaits, Ctrl-C, fork, exit. The only folder here that names tokio.
 
 mod awaiting;
 mod blocking;
-mod caller_runtime;
-mod event_loop;
 mod event_loop_future;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PySystemExit;
+use pyo3::exceptions::{PyRuntimeError, PySystemExit};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCFunction;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::AbortHandle;
 
+use self::blocking::block;
 pub use self::blocking::block_for_columns;
-use self::blocking::{block, block_on_caller};
-use self::caller_runtime::CallerRuntime;
 use super::convert::errors::exiting;
+use super::fork_safe_once::once;
 use super::telemetry::CallObserver;
-use backread_core::client::Client;
 use backread_core::error::Error;
 use backread_core::process::{self, PerProcess};
 
-// Threads that share all tasks wake each other for each response. While the caller makes objects, two
-// took 1.07 times as long as one, and 1.3 times the CPU time for lists of one message (benches/speed.py).
-const WORKERS: usize = 1;
-// Who reads columns does nothing meanwhile, and one thread took 1.4 times as long.
-const WORKERS_FOR_COLUMNS: usize = 2;
+// While a caller waits for columns, both work; one took 1.5 times as long for a table. A single get takes
+// some 10 % longer with two.
+const WORKERS: usize = 2;
 // How long the interpreter's exit waits for work in flight.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 const EXIT_LOOK: Duration = Duration::from_millis(2);
 
-/// The runtimes of one process. A forked child creates new ones, because inherited ones have no threads
-/// there, and their connections are the parent's.
-struct Runtimes {
-    process: u32,
+static RUNTIME: PerProcess<Arc<ProcessRuntime>> = PerProcess::empty();
+static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// The runtime of one process. A forked child makes its own: the inherited one has no threads there,
+/// and its connections are the parent's.
+struct ProcessRuntime {
     handle: Handle,
-    running: Mutex<Running>,
-    caller_runtime: CallerRuntime,
+    running: Mutex<Option<Runtime>>,
     /// The interpreter has begun to exit: daemon threads must leave.
     ended: AtomicBool,
     /// Threads that are still in this module must not return to Python.
@@ -52,64 +50,50 @@ struct Runtimes {
     in_flight: AtomicUsize,
 }
 
-/// The runtimes that have threads.
-struct Running {
-    usual: Option<Runtime>,
-    /// Made by the first call that reads columns.
-    columns: Option<Runtime>,
-}
-
-impl Runtimes {
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Where columns are read and built. That is the usual runtime if the process may start no more
-    /// threads, or if its exit has begun.
-    fn for_columns(&self) -> Handle {
-        let mut running = self.running();
-        if running.usual.is_some() && running.columns.is_none() {
-            running.columns = start(WORKERS_FOR_COLUMNS).ok();
-        }
-        let columns = running.columns.as_ref();
-        columns.map_or(&self.handle, Runtime::handle).clone()
-    }
-
-    /// Whether they belong to the process that this one was forked from.
-    fn is_inherited(&self) -> bool {
-        self.process != process::id()
-    }
-}
-
-static RUNTIME: PerProcess<Arc<Runtimes>> = PerProcess::empty();
-
-fn runtimes() -> PyResult<Arc<Runtimes>> {
-    let make = || {
-        let usual = start(WORKERS)?;
-        Ok::<_, std::io::Error>(Arc::new(Runtimes {
-            process: process::id(),
-            handle: usual.handle().clone(),
-            running: Mutex::new(Running {
-                usual: Some(usual),
-                columns: None,
-            }),
-            caller_runtime: CallerRuntime::new()?,
+impl ProcessRuntime {
+    fn new() -> std::io::Result<Arc<Self>> {
+        check_threads(WORKERS)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .thread_name("backread")
+            .enable_all()
+            .build()?;
+        Ok(Arc::new(Self {
+            handle: runtime.handle().clone(),
+            running: Mutex::new(Some(runtime)),
             ended: AtomicBool::new(false),
             sealed: AtomicBool::new(false),
             exiting: OnceLock::new(),
             in_flight: AtomicUsize::new(0),
         }))
-    };
-    Ok(RUNTIME.with(make, Arc::clone)?)
+    }
+
+    /// Starts a task, which is aborted when the returned value is dropped.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortedWhenDropped {
+        AbortedWhenDropped {
+            task: self.handle.spawn(task).abort_handle(),
+            process: process::id(),
+        }
+    }
+
+    /// Parks a daemon thread that must not return to Python. Once the exit no longer waits, none may:
+    /// if it requested the GIL, the interpreter would end the thread in the middle of Rust code, which
+    /// aborts the process.
+    fn stop_at_exit(&self, on_shutdown: OnShutdown) {
+        if self.sealed.load(Ordering::SeqCst) {
+            stop_thread();
+        }
+        if on_shutdown == OnShutdown::Park && self.ended.load(Ordering::SeqCst) {
+            // The exit does not wait for parked threads.
+            self.in_flight.fetch_sub(1, Ordering::SeqCst);
+            stop_thread();
+        }
+    }
 }
 
-fn start(workers: usize) -> std::io::Result<Runtime> {
-    check_threads(workers)?;
-    Builder::new_multi_thread()
-        .worker_threads(workers)
-        .thread_name("backread")
-        .enable_all()
-        .build()
+/// The runtime, if this process has made it.
+fn existing_runtime() -> Option<Arc<ProcessRuntime>> {
+    RUNTIME.with(|| Err(()), Arc::clone).ok()
 }
 
 /// Checks that this process may start as many threads as a runtime needs: tokio's own start of them
@@ -138,9 +122,24 @@ fn check_threads(workers: usize) -> std::io::Result<()> {
     }
 }
 
-/// The runtimes, if this process has created them.
-fn existing_runtimes() -> Option<Arc<Runtimes>> {
-    RUNTIME.with(|| Err(()), Arc::clone).ok()
+struct AbortedWhenDropped {
+    task: AbortHandle,
+    process: u32,
+}
+
+impl AbortedWhenDropped {
+    /// Whether the task is the parent's, because this process was forked since.
+    fn is_inherited(&self) -> bool {
+        self.process != process::id()
+    }
+}
+
+impl Drop for AbortedWhenDropped {
+    fn drop(&mut self) {
+        if !self.is_inherited() {
+            self.task.abort();
+        }
+    }
 }
 
 /// How a daemon thread ends once the interpreter's exit has begun.
@@ -153,50 +152,30 @@ enum OnShutdown {
     Park,
 }
 
-impl OnShutdown {
-    fn of(blocking: bool) -> Self {
-        if blocking {
-            Self::SystemExit
-        } else {
-            Self::Park
-        }
-    }
-}
-
-/// The runtimes. Once the interpreter's exit has ended them, an exit handler gets an error, and a
-/// daemon thread ends.
-fn running_runtimes(py: Python<'_>, on_shutdown: OnShutdown) -> PyResult<Arc<Runtimes>> {
-    let runtimes = runtimes()?;
-    if !runtimes.ended.load(Ordering::SeqCst) {
-        return Ok(runtimes);
-    }
-    if runtimes.exiting.get() == Some(&thread::current().id()) {
-        return Err(exiting(py));
-    }
-    match on_shutdown {
-        OnShutdown::SystemExit => Err(PySystemExit::new_err(())),
-        OnShutdown::Park => py.detach(stop_thread),
-    }
-}
-
 /// Marks a thread as inside this module until dropped, so that the interpreter's exit waits for it.
 /// CPython ends a daemon thread that requests the GIL after that, and in the middle of Rust code this
 /// aborts the process.
-struct ShutdownGuard(Arc<Runtimes>);
+struct ShutdownGuard(Arc<ProcessRuntime>);
 
 impl ShutdownGuard {
-    /// Fails like `running_runtimes`.
+    /// Once the interpreter's exit has ended the runtime, an exit handler gets an error, and a daemon
+    /// thread ends.
     fn enter(py: Python<'_>, on_shutdown: OnShutdown) -> PyResult<Self> {
-        let runtimes = running_runtimes(py, on_shutdown)?;
-        runtimes.in_flight.fetch_add(1, Ordering::SeqCst);
-        let guard = Self(runtimes);
-        if guard.0.ended.load(Ordering::SeqCst) {
-            // The exit began in between, and must not wait for a thread that parks here.
-            drop(guard);
-            running_runtimes(py, on_shutdown)?;
-            return Err(PySystemExit::new_err(()));
+        let runtime = RUNTIME.with(ProcessRuntime::new, Arc::clone)?;
+        // Counted before it looks: the exit waits for this thread, or this thread sees the exit.
+        runtime.in_flight.fetch_add(1, Ordering::SeqCst);
+        let guard = Self(runtime);
+        if !guard.0.ended.load(Ordering::SeqCst) {
+            return Ok(guard);
         }
-        Ok(guard)
+        if guard.0.exiting.get() == Some(&thread::current().id()) {
+            return Err(exiting(py));
+        }
+        drop(guard);
+        match on_shutdown {
+            OnShutdown::SystemExit => Err(PySystemExit::new_err(())),
+            OnShutdown::Park => py.detach(stop_thread),
+        }
     }
 }
 
@@ -212,10 +191,25 @@ fn stop_thread() -> ! {
     }
 }
 
+/// The event loop that runs in this thread.
+fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let get_running_loop = once(py, &GET_RUNNING_LOOP, || {
+        let asyncio = py.import("asyncio")?;
+        asyncio.getattr("get_running_loop").map(Bound::unbind)
+    })?;
+    get_running_loop.bind(py).call0().map_err(|cause| {
+        let error = PyRuntimeError::new_err(
+            "an AsyncClient is awaited in a running asyncio event loop, and this thread has none; \
+             trio's is not supported: there, make the call of a Client in a thread",
+        );
+        error.set_cause(py, Some(cause));
+        error
+    })
+}
+
 /// Creates what calls need; see `crate::py::prepare`.
 pub fn prepare(py: Python<'_>) {
     awaiting::prepare(py);
-    event_loop::prepare(py);
 }
 
 /// Converts a value of the core to a Python object, under the GIL.
@@ -231,18 +225,16 @@ pub fn run<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    run_with(
-        py,
-        blocking,
-        OnShutdown::of(blocking),
-        observer,
-        operation,
-        convert,
-    )
+    if blocking {
+        let outcome = block(py, OnShutdown::SystemExit, observer, operation);
+        return observer.deliver(py, outcome, convert);
+    }
+    event_loop_future::start(py, observer, operation, convert)
 }
 
-/// Like `run`, for a call that is made seldom: its await goes through pyo3-async-runtimes.
-pub fn run_seldom<T: Send + 'static>(
+/// Like `run`, for calls that programs make by the thousand at once: their awaits share wake-ups of
+/// the event loop.
+pub fn run_often<T: Send + 'static>(
     py: Python<'_>,
     blocking: bool,
     observer: &CallObserver,
@@ -252,86 +244,22 @@ pub fn run_seldom<T: Send + 'static>(
     if blocking {
         return run(py, blocking, observer, operation, convert);
     }
-    let _guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
-    event_loop_future::start(py, observer, operation, convert)
-}
-
-/// Like `run`, for a caller that has a database open: at exit, a daemon thread parks here, because
-/// unwinding through the database's code would end the process.
-pub fn run_beside_database<T: Send + 'static>(
-    py: Python<'_>,
-    blocking: bool,
-    observer: &CallObserver,
-    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
-    convert: impl Convert<T>,
-) -> PyResult<Py<PyAny>> {
-    run_with(py, blocking, OnShutdown::Park, observer, operation, convert)
-}
-
-fn run_with<T: Send + 'static>(
-    py: Python<'_>,
-    blocking: bool,
-    on_shutdown: OnShutdown,
-    observer: &CallObserver,
-    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
-    convert: impl Convert<T>,
-) -> PyResult<Py<PyAny>> {
-    let _guard = ShutdownGuard::enter(py, on_shutdown)?;
-    if blocking {
-        let outcome = block(py, on_shutdown, observer, operation);
-        return observer.deliver(py, outcome, convert);
-    }
     awaiting::start(py, observer, operation, convert)
 }
 
-/// Like `run`, for an operation of few, sequential requests: if it blocks, the calling thread does all
-/// the work, unless another thread is already using the caller runtime.
-pub fn run_single<T, F>(
+/// Waits for an operation on behalf of a caller that has a database open: at exit, a daemon thread
+/// parks here, because unwinding through the database's code would end the process.
+pub fn run_beside_database<T: Send + 'static>(
     py: Python<'_>,
-    blocking: bool,
     observer: &CallObserver,
-    client: &Client,
-    read: impl FnOnce(Client) -> F + Send,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
-) -> PyResult<Py<PyAny>>
-where
-    T: Send + 'static,
-    F: Future<Output = Result<T, Error>> + Send + 'static,
-{
-    let _guard = ShutdownGuard::enter(py, OnShutdown::of(blocking))?;
-    let ends = observer.clone();
-    let convert = move |py: Python<'_>, value| {
-        let made = convert(py, value)?;
-        ends.end(py, None);
-        Ok(made)
-    };
-    let client = observer.client(client);
-    if blocking {
-        let outcome = block_on_caller(py, observer, &client, read);
-        return observer.deliver(py, outcome, convert);
-    }
-    awaiting::start(py, observer, read(client), convert)
+) -> PyResult<Py<PyAny>> {
+    let outcome = block(py, OnShutdown::Park, observer, operation);
+    observer.deliver(py, outcome, convert)
 }
 
-/// Closes unused connections of the caller runtime, which no other thread would do.
-pub fn settle() {
-    if let Some(runtimes) = existing_runtimes()
-        && !runtimes.ended.load(Ordering::SeqCst)
-    {
-        runtimes.caller_runtime.settle();
-    }
-}
-
-/// Calls `settle` when dropped.
-pub struct SettledWhenDropped;
-
-impl Drop for SettledWhenDropped {
-    fn drop(&mut self) {
-        settle();
-    }
-}
-
-/// Ends this process's runtimes before the interpreter is finalized: a worker that requested the GIL
+/// Ends this process's runtime before the interpreter is finalized: a worker that requested the GIL
 /// later would be stopped in the middle of its work.
 pub fn end_at_exit(py: Python<'_>) -> PyResult<()> {
     let end = PyCFunction::new_closure(py, None, None, |arguments, _| {
@@ -342,22 +270,20 @@ pub fn end_at_exit(py: Python<'_>) -> PyResult<()> {
 }
 
 fn end() {
-    let Some(runtimes) = existing_runtimes() else {
+    let Some(runtime) = existing_runtime() else {
         return;
     };
-    let _ = runtimes.exiting.set(thread::current().id());
-    runtimes.ended.store(true, Ordering::SeqCst);
+    let _ = runtime.exiting.set(thread::current().id());
+    runtime.ended.store(true, Ordering::SeqCst);
     // Only daemon threads can be left: each leaves soon, or parks at its next check for signals.
     let began = Instant::now();
-    while runtimes.in_flight.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
+    while runtime.in_flight.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
         thread::sleep(EXIT_LOOK);
     }
-    runtimes.sealed.store(true, Ordering::SeqCst);
-    let (usual, columns) = {
-        let mut running = runtimes.running();
-        (running.usual.take(), running.columns.take())
-    };
-    for runtime in [usual, columns].into_iter().flatten() {
-        runtime.shutdown_timeout(EXIT_WAIT);
+    runtime.sealed.store(true, Ordering::SeqCst);
+    let running = runtime.running.lock();
+    let running = running.unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(running) = running {
+        running.shutdown_timeout(EXIT_WAIT);
     }
 }

@@ -69,7 +69,7 @@ def test_a_deadline_is_never_taken_for_the_end():
         server.clock.virtual()
         with server.client(deadline=3) as client:
             run = run_of(client, remembered)
-            first = run.next_batch(True)
+            first = run.next_batch()
             assert first.users.num_rows < 12_000
             server.clock.advance(3)
             with pytest.raises(DeadlineExceededError):
@@ -92,7 +92,7 @@ def test_the_next_batch_is_read_while_one_is_in_the_reader_s_hands_and_no_more()
     world = World(seed=3, users=900, messages_per_user=(60, 60))
     with MockServer(world) as server, server.client(max_concurrency=4) as client:
         run = run_of(client)
-        assert run.next_batch(True) is not None
+        assert run.next_batch() is not None
         # Nobody asks for the next one: it is read all the same, and then nothing more.
         asked, since = 0, time.monotonic()
         while asked < 2 * FIRST_BATCH or time.monotonic() - since < 0.3:
