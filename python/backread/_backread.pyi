@@ -50,7 +50,6 @@ __all__ = [
     "read_rate",
     "read_rules",
     "redacted",
-    "reveal",
     "users_table",
 ]
 
@@ -181,15 +180,14 @@ class Walk:
     of all pages that are ready, ``next_ids`` their ids (None for a row without an id), and
     ``next_page_of`` a page with the user whose messages it holds (None for users). All return None
     at the end; use only one of them for a walk. With ``as_dict``, items are the JSON objects as
-    sent; ``hidden`` ones are hidden from the garbage collector until `reveal`. ``stop`` may be
-    called at any time, from any thread, and repeatedly. ``take_error`` returns the error that ended
-    the Arrow stream, once. ``arrow_stream`` with ``read_ahead`` reads the first part of the stream
-    before it returns; ``privacy`` says what its rows leave out; ``on_end`` is called before the
-    consumer learns that the stream ended.
+    sent. ``stop`` may be called at any time, from any thread, and repeatedly. ``take_error``
+    returns the error that ended the Arrow stream, once. ``arrow_stream`` with ``read_ahead`` reads
+    the first part of the stream before it returns; ``privacy`` says what its rows leave out;
+    ``on_end`` is called before the consumer learns that the stream ended.
     """
 
     report: WalkReport
-    def next_items(self, as_dict: bool, blocking: bool, hidden: bool = False) -> Any: ...
+    def next_items(self, as_dict: bool, blocking: bool) -> Any: ...
     def next_page(self, as_dict: bool, blocking: bool) -> Any: ...
     def next_page_of(self, as_dict: bool, blocking: bool) -> Any: ...
     def next_ids(self, blocking: bool) -> Any: ...
@@ -603,9 +601,6 @@ def read_rate(text: str) -> tuple[str, float, int, str, int]:
 
 def read_rules(text: str) -> list[str]:
     """The rules in a text, each in its shortest form."""
-
-def reveal(items: list[Any]) -> None:
-    """Shows the dicts in a list to the garbage collector, if ``next_items`` hid them from it."""
 
 def redacted(text: str, secret: str) -> str:
     """The text with the secret redacted, also in lower case or with escapes."""

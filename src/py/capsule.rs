@@ -3,8 +3,6 @@
 //! It calls arrow-rs directly: pyo3-arrow's classes come with methods that nothing here uses, and made
 //! the native module 2 MB larger.
 
-#![allow(unsafe_code)]
-
 use std::ffi::CStr;
 
 use arrow_array::RecordBatchReader;
@@ -14,11 +12,12 @@ use arrow_schema::{ArrowError, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::PyCapsule;
 
+use super::c_api::take_stream;
+
 const SCHEMA: &CStr = c"arrow_schema";
-const STREAM: &CStr = c"arrow_array_stream";
+pub const STREAM: &CStr = c"arrow_array_stream";
 
 /// Exports a reader. The error of a batch must have no NUL, because it becomes a text of C.
 pub fn export_stream<'py>(
@@ -38,13 +37,7 @@ pub fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'p
 /// Takes the stream out of a capsule, which is empty then. Raises ValueError for a capsule of
 /// something else, or of a stream that was taken.
 pub fn import_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<ArrowArrayStreamReader> {
-    let pointer = capsule.pointer_checked(Some(STREAM))?;
-    let stream = with_critical_section(capsule, || {
-        // SAFETY: by its name, the capsule points to a stream of the Arrow C stream interface, and
-        // no other thread of ours moves it meanwhile.
-        unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) }
-    });
-    ArrowArrayStreamReader::try_new(stream).map_err(unusable)
+    ArrowArrayStreamReader::try_new(take_stream(capsule)?).map_err(unusable)
 }
 
 /// The stream of any object that exports one.

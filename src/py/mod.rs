@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arrow;
+mod c_api;
 mod capsule;
 mod client;
 mod convert;
@@ -40,6 +41,7 @@ fn check_interpreter(py: Python<'_>) -> PyResult<()> {
 #[pymodule(gil_used = false)]
 fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     check_interpreter(module.py())?;
+    c_api::watch_forks();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<testing::clock::Clock>()?;
     module.add_class::<client::NativeClient>()?;
@@ -51,7 +53,6 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<privacy::NativePrivacy>()?;
     module.add_class::<of_process::OfProcess>()?;
     module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::reveal, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::one_shot_stream, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;

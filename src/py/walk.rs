@@ -105,16 +105,8 @@ impl NativeWalk {
         convert::report(py, &self.walk.report.get()).map(Bound::unbind)
     }
 
-    /// The items of the pages that are ready, or None at the end. `hidden` ones must be given to
-    /// `reveal` before anyone else gets them.
-    #[pyo3(signature = (as_dict, blocking, hidden=false))]
-    fn next_items(
-        &self,
-        py: Python<'_>,
-        as_dict: bool,
-        blocking: bool,
-        hidden: bool,
-    ) -> PyResult<Py<PyAny>> {
+    /// The items of the pages that are ready, or None at the end.
+    fn next_items(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
         self.check_process(py)?;
         if let Some(error) = take(&self.pending) {
             return Err(error);
@@ -133,7 +125,7 @@ impl NativeWalk {
             if pages.is_empty() {
                 return Ok(py.None());
             }
-            let (made, error) = items(py, &pages, as_dict, hidden)?;
+            let (made, error) = items(py, &pages, as_dict)?;
             match error {
                 Some(error) if made.is_empty() => return Err(error),
                 error => *pending.lock().unwrap_or_else(PoisonError::into_inner) = error,

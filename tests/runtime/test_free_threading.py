@@ -50,20 +50,6 @@ def test_threads_look_at_the_same_objects_at_once(face, scripted):
 
         expected = [(one, {"color": "red"}, {"x": 1}) for one in range(90)]
         assert together(look) == [expected] * THREADS
-        assert all(gc.is_tracked(one) for one in read)
-
-
-def test_threads_that_read_an_empty_extra_first_get_the_same_one(face, scripted):
-    server = scripted(*[answer(200, envelope([user(one) for one in range(90)]))] * ROUNDS)
-    client = face.client(server)
-    for _ in range(ROUNDS):
-        read = face.collect(client.users.list())
-
-        def look(_: int, read: list[Any] = read) -> list[Any]:
-            return [one.extra for one in read]
-
-        for extras in zip(*together(look), strict=True):
-            assert all(extra is extras[0] for extra in extras)
 
 
 def test_threads_read_in_every_way_at_once(backread_mock):

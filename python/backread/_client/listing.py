@@ -9,7 +9,6 @@ from contextlib import aclosing, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from backread._backread import reveal
 from backread._frames import (
     DtypeBackend,
     arrow_table,
@@ -126,10 +125,10 @@ class Listing(_BaseListing[T_co]):
             for items in batches:
                 yield from items
 
-    def _batches(self, hidden: bool = False) -> Generator[list[T_co], None, None]:
+    def _batches(self) -> Generator[list[T_co], None, None]:
         walk = self._begin()
         try:
-            while (items := walk.next_items(self._as_dict, True, hidden)) is not None:
+            while (items := walk.next_items(self._as_dict, True)) is not None:
                 yield items
             warn_of_unread(walk.report)
         finally:
@@ -157,11 +156,8 @@ class Listing(_BaseListing[T_co]):
     def to_list(self) -> list[T_co]:
         """All items, in memory."""
         rows: list[T_co] = []
-        try:
-            for items in self._batches(hidden=True):
-                rows += items
-        finally:
-            reveal(rows)
+        for items in self._batches():
+            rows += items
         return rows
 
     def to_arrow(self) -> pyarrow.Table:
@@ -206,10 +202,10 @@ class AsyncListing(_BaseListing[T_co]):
                 for item in items:
                     yield item
 
-    async def _batches(self, hidden: bool = False) -> AsyncGenerator[list[T_co], None]:
+    async def _batches(self) -> AsyncGenerator[list[T_co], None]:
         walk = self._begin()
         try:
-            while (items := await walk.next_items(self._as_dict, False, hidden)) is not None:
+            while (items := await walk.next_items(self._as_dict, False)) is not None:
                 yield items
             warn_of_unread(walk.report)
         finally:
@@ -228,11 +224,8 @@ class AsyncListing(_BaseListing[T_co]):
     async def to_list(self) -> list[T_co]:
         """All items, in memory."""
         rows: list[T_co] = []
-        try:
-            async for items in self._batches(hidden=True):
-                rows += items
-        finally:
-            reveal(rows)
+        async for items in self._batches():
+            rows += items
         return rows
 
     async def to_arrow(self) -> pyarrow.Table:

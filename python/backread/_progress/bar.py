@@ -158,9 +158,9 @@ class _ShownWalk:
     def report(self) -> WalkReport:
         return self._walk.report
 
-    def next_items(self, as_dict: bool, blocking: bool, hidden: bool = False) -> Any:
+    def next_items(self, as_dict: bool, blocking: bool) -> Any:
         self._begin()
-        return self._walk.next_items(as_dict, blocking, hidden)
+        return self._walk.next_items(as_dict, blocking)
 
     def next_page(self, as_dict: bool, blocking: bool) -> Any:
         self._begin()

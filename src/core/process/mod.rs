@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
-pub use self::id::id;
+pub use self::id::{forget_id, id, remember_id};
 
 thread_local! {
     /// The process that seeded this thread's random numbers.

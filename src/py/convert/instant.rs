@@ -2,13 +2,12 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDateTime, PyTuple, PyTzInfo};
+use pyo3::types::{PyBytes, PyDateTime, PyType, PyTzInfo};
 
-use super::c_interface::Constructor;
 use crate::py::fork_safe_once::once;
 use backread_core::timestamp::Timestamp;
 
-static DATETIME: PyOnceLock<Constructor> = PyOnceLock::new();
+static DATETIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// A datetime in UTC, or None.
 pub fn instant(py: Python<'_>, timestamp: Option<Timestamp>) -> PyResult<Bound<'_, PyAny>> {
@@ -34,22 +33,21 @@ pub fn instant(py: Python<'_>, timestamp: Option<Timestamp>) -> PyResult<Bound<'
         more,
         least,
     ];
-    let utc = PyTzInfo::utc(py)?.to_owned().into_any();
-    let arguments = PyTuple::new(py, [PyBytes::new(py, &pickled).into_any(), utc])?;
-    constructor(py)?.call(&arguments)
+    let utc = PyTzInfo::utc(py)?;
+    class(py)?.call1((PyBytes::new(py, &pickled), utc))
 }
 
 /// Imports datetime; see `crate::py::prepare`.
 pub fn prepare(py: Python<'_>) -> PyResult<()> {
     PyTzInfo::utc(py)?;
-    constructor(py).map(|_| ())
+    class(py).map(|_| ())
 }
 
-fn constructor(py: Python<'_>) -> PyResult<&Constructor> {
+fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     let of_datetime = || {
         // freezegun replaces the class; what that inherits still leads to the real one.
         let method = py.get_type::<PyDateTime>().getattr("utcoffset")?;
-        Constructor::new(method.getattr("__objclass__")?.cast()?)
+        Ok(method.getattr("__objclass__")?.cast_into()?.unbind())
     };
-    once(py, &DATETIME, of_datetime)
+    Ok(once(py, &DATETIME, of_datetime)?.bind(py))
 }

@@ -1,9 +1,5 @@
 //! Values of the core as the dataclasses of `backread.models`, or as dicts.
 
-mod c_interface;
-mod caches;
-mod dict_cache;
-mod dict_shape;
 pub mod errors;
 mod instant;
 mod items;
@@ -18,7 +14,7 @@ use pyo3::types::PyModule;
 
 use super::fork_safe_once::once;
 
-pub use self::items::{items, page, reveal, single, walked_page};
+pub use self::items::{items, page, single, walked_page};
 pub use self::report::report;
 
 static MODELS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();

@@ -4,18 +4,19 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
-use super::c_interface::{Leads, Slot, Slotted};
-use super::caches::Caches;
 use super::class;
 use super::instant::instant;
+use super::string_cache::StringCache;
 use super::value::members;
+use crate::py::c_api::{PlainClass, set_attribute};
 use crate::py::fork_safe_once::once;
 use backread_core::decode::rows::{Extra, Message, Sender, User, Value};
-use backread_core::schema::{Field, Kind, Object, SenderType};
+use backread_core::schema::{Field, Object, SenderType};
 
 // Recent senders; a list has its user and a few operators.
 const SENDERS: usize = 16;
@@ -58,14 +59,14 @@ impl Classes {
     }
 }
 
-/// A dataclass and its slots.
+/// A dataclass and the names of its fields.
 struct Class {
-    slotted: Slotted,
+    class: PlainClass,
     /// By index in the table; `None` for fields that the class has not.
-    fields: Vec<Option<Slot>>,
-    extra: Slot,
+    fields: Vec<Option<Py<PyString>>>,
+    extra: Py<PyString>,
     /// A field that is not in the object's JSON.
-    context: Option<Slot>,
+    context: Option<Py<PyString>>,
 }
 
 impl Class {
@@ -76,26 +77,27 @@ impl Class {
         has: impl Fn(&Field) -> bool,
         context: Option<&'static str>,
     ) -> PyResult<Self> {
-        let leads = |kind| match kind {
-            Kind::Attributes | Kind::Sender => Leads::ToDictionaries,
-            _ => Leads::Nowhere,
-        };
-        let in_class = object.fields().iter().filter(|field| has(field));
-        let mut fields: Vec<_> = in_class
-            .map(|field| (field.name, leads(field.kind)))
-            .collect();
-        fields.extend(context.map(|name| (name, Leads::Nowhere)));
-        fields.push(("extra", Leads::IsDictionary));
         let class = class(py, name)?.cast_into::<PyType>()?;
-        let slotted = Slotted::new(&class, &fields)?;
-        let slot = |name| slotted.slot(py, name);
+        let in_class = object.fields().iter().filter(|field| has(field));
+        let mut expected: Vec<&str> = in_class.map(|field| field.name).collect();
+        expected.extend(context.into_iter().chain(["extra"]));
+        expected.sort_unstable();
+        let mut declared: Vec<String> = class.getattr("__match_args__")?.extract()?;
+        declared.sort_unstable();
+        if declared != expected {
+            return Err(PyTypeError::new_err(format!(
+                "{class:?} does not fit the native module: its fields are {declared:?}, not {expected:?}"
+            )));
+        }
+        let interned = |name| PyString::intern(py, name).unbind();
         let in_table = object.fields().iter();
-        let fields = in_table.map(|field| has(field).then(|| slot(field.name)).transpose());
         Ok(Self {
-            fields: fields.collect::<PyResult<_>>()?,
-            extra: slot("extra")?,
-            context: context.map(slot).transpose()?,
-            slotted,
+            class: PlainClass::new(&class)?,
+            fields: in_table
+                .map(|field| has(field).then(|| interned(field.name)))
+                .collect(),
+            extra: interned("extra"),
+            context: context.map(interned),
         })
     }
 }
@@ -104,7 +106,7 @@ impl Class {
 pub struct Records<'a, 'py> {
     py: Python<'py>,
     classes: &'static Classes,
-    caches: Caches<'py>,
+    strings: StringCache<'py>,
     none: Bound<'py, PyAny>,
     /// Of the last text, in which equal senders have equal positions.
     senders: VecDeque<(SenderType, Sender, Bound<'py, PyAny>)>,
@@ -121,7 +123,7 @@ impl<'a, 'py> Records<'a, 'py> {
         Ok(Self {
             py,
             classes: once(py, &CLASSES, || Classes::new(py))?,
-            caches: Caches::new(py),
+            strings: StringCache::new(py),
             none: py.None().into_bound(py),
             senders: VecDeque::new(),
             text: "",
@@ -165,21 +167,19 @@ impl<'a, 'py> Records<'a, 'py> {
         context: Option<&Bound<'py, PyAny>>,
         sender_type: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let object = class.slotted.object(self.py)?;
-        for (slot, value) in class.fields.iter().zip(values) {
-            if let Some(slot) = slot {
+        let py = self.py;
+        let object = class.class.object(py)?;
+        for (name, value) in class.fields.iter().zip(values) {
+            if let Some(name) = name {
                 let value = self.value(value, sender_type)?;
-                class.slotted.set(&object, slot, &value)?;
+                set_attribute(&object, name.bind(py), &value)?;
             }
         }
-        if let (Some(slot), Some(value)) = (&class.context, context) {
-            class.slotted.set(&object, slot, value)?;
+        if let (Some(name), Some(value)) = (&class.context, context) {
+            set_attribute(&object, name.bind(py), value)?;
         }
-        // Where it is empty, it is made when it is first read.
-        if !extra.is_empty() {
-            let extra = members(self.py, &mut self.caches, self.text, extra)?;
-            class.slotted.set(&object, &class.extra, &extra)?;
-        }
+        let extra = members(py, &mut self.strings, self.text, extra)?;
+        set_attribute(&object, class.extra.bind(py), &extra)?;
         Ok(object)
     }
 
@@ -191,7 +191,7 @@ impl<'a, 'py> Records<'a, 'py> {
         match value {
             Value::Integer(Some(number)) => number.into_bound_py_any(self.py),
             Value::Text(Some(text)) => Ok(PyString::new(self.py, text).into_any()),
-            Value::Label(Some(text)) => Ok(self.caches.strings.get(text).into_any()),
+            Value::Label(Some(text)) => Ok(self.strings.get(text).into_any()),
             Value::Boolean(Some(truth)) => Ok(PyBool::new(self.py, *truth).to_owned().into_any()),
             Value::Timestamp(timestamp) => instant(self.py, *timestamp),
             Value::Attributes(Some(attributes)) => {

@@ -6,8 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
-use super::caches::Caches;
-use super::dict_shape::{DictShape, Filling};
+use super::string_cache::StringCache;
+use crate::py::c_api::with_collector;
 use backread_core::decode::json::cursor::{Cursor, Span};
 use backread_core::decode::rows::Extra;
 
@@ -17,23 +17,23 @@ const DEEPEST: usize = 127;
 /// A JSON object as a dict with its keys in the order sent; `None` if it is nested too deep.
 pub fn object<'py>(
     py: Python<'py>,
-    caches: &mut Caches<'py>,
+    strings: &mut StringCache<'py>,
     json: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    value(py, caches, json)
+    value(py, strings, json)
 }
 
 /// Undocumented fields, as a dict.
 pub fn members<'py>(
     py: Python<'py>,
-    caches: &mut Caches<'py>,
+    strings: &mut StringCache<'py>,
     text: &str,
     extra: &Extra,
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = PyDict::new(py);
     for (key, json) in extra {
-        let value = as_sent(py, caches, json.of(text))?;
-        object.set_item(caches.strings.get(&key.text(text)), value)?;
+        let value = as_sent(py, strings, json.of(text))?;
+        object.set_item(strings.get(&key.text(text)), value)?;
     }
     Ok(object.into_any())
 }
@@ -41,21 +41,21 @@ pub fn members<'py>(
 /// Any JSON as a Python object.
 pub fn as_sent<'py>(
     py: Python<'py>,
-    caches: &mut Caches<'py>,
+    strings: &mut StringCache<'py>,
     json: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    value(py, caches, json)?.ok_or_else(|| PyValueError::new_err("nested too deep"))
+    value(py, strings, json)?.ok_or_else(|| PyValueError::new_err("nested too deep"))
 }
 
 fn value<'py>(
     py: Python<'py>,
-    caches: &mut Caches<'py>,
+    strings: &mut StringCache<'py>,
     json: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let failed = None;
     let mut reader = Reader {
         py,
-        caches,
+        strings,
         json,
         failed,
     };
@@ -65,7 +65,7 @@ fn value<'py>(
 
 struct Reader<'a, 'n, 'py> {
     py: Python<'py>,
-    caches: &'n mut Caches<'py>,
+    strings: &'n mut StringCache<'py>,
     json: &'a str,
     /// The Python exception that stopped the reading, if one did.
     failed: Option<PyErr>,
@@ -74,10 +74,7 @@ struct Reader<'a, 'n, 'py> {
 impl<'a, 'py> Reader<'a, '_, 'py> {
     fn whole(&mut self, cursor: &mut Cursor<'a>) -> Option<Bound<'py, PyAny>> {
         cursor.space();
-        let value = match cursor.peek() {
-            b'{' => self.row(cursor)?,
-            _ => self.value(cursor, DEEPEST)?,
-        };
+        let value = self.value(cursor, DEEPEST)?;
         cursor.space();
         cursor.is_at_end().then_some(value)
     }
@@ -102,51 +99,15 @@ impl<'a, 'py> Reader<'a, '_, 'py> {
         }
     }
 
-    /// An object that is no row.
     fn object(&mut self, cursor: &mut Cursor<'a>, levels: usize) -> Option<Bound<'py, PyAny>> {
-        if let Some(copy) = self.caches.dicts.next(cursor) {
-            return self.made(copy);
-        }
-        let from = cursor.at();
-        let mut flat = true;
         let object = PyDict::new(self.py);
         cursor.object(|cursor, key| {
-            flat &= !matches!(cursor.peek(), b'{' | b'[');
-            let key = self.caches.strings.get(&key.text(self.json));
+            let key = self.strings.get(&key.text(self.json));
             let value = self.value(cursor, levels)?;
             // Of a repeated key the last value is kept, at the first one's place.
             self.made(object.set_item(key, value))
         })?;
-        if flat && let Some(text) = self.json.get(from..cursor.at()) {
-            let kept = self.caches.dicts.keep(text.as_bytes(), &object);
-            self.made(kept)?;
-        }
         Some(object.into_any())
-    }
-
-    /// The outermost object.
-    fn row(&mut self, cursor: &mut Cursor<'a>) -> Option<Bound<'py, PyAny>> {
-        let shape = self.caches.shape.take();
-        let filling = Filling::new(self.py, shape.as_ref());
-        let mut filling = self.made(filling)?;
-        cursor.object(|cursor, name| {
-            let name = name.text(self.json);
-            let expected = filling.key(name.as_bytes());
-            let as_expected = expected.is_some();
-            let key = match expected {
-                Some(key) => key,
-                None => self.caches.strings.get(&name),
-            };
-            let value = self.value(cursor, DEEPEST - 1)?;
-            self.made(filling.add(&key, &value, as_expected))
-        })?;
-        let (row, differs) = self.made(filling.finish())?;
-        self.caches.shape = if differs {
-            self.made(DictShape::of(&row))
-        } else {
-            shape
-        };
-        Some(row.into_any())
     }
 
     fn array(&mut self, cursor: &mut Cursor<'a>, levels: usize) -> Option<Bound<'py, PyAny>> {
@@ -179,9 +140,10 @@ fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
             Ok(PyFloat::new(py, number).into_any())
         }
         _ => match py.get_type::<PyInt>().call1((text,)) {
-            Err(error) if error.is_instance_of::<PyValueError>(py) => py
-                .import("backread._files.json")?
-                .call_method1("SentNumber", (text,)),
+            Err(error) if error.is_instance_of::<PyValueError>(py) => with_collector(py, || {
+                let module = py.import("backread._files.json")?;
+                module.call_method1("SentNumber", (text,))
+            }),
             made => made,
         },
     }
