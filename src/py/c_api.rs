@@ -114,11 +114,6 @@ pub fn watch_forks() {
     }
 }
 
-#[cfg(not(unix))]
-pub fn watch_forks() {
-    process::remember_id();
-}
-
 /// Takes the stream out of a capsule, which is empty then.
 pub fn take_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArrayStream> {
     let pointer = capsule.pointer_checked(Some(STREAM))?;

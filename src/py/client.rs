@@ -317,14 +317,11 @@ impl NativeClient {
     ) -> PyResult<Py<PyAny>> {
         let offset = offset.natural(py, "offset")?.get();
         let limit = limit.limit(py, "limit")?;
-        let user_id = match list {
-            List::Users => None,
-            List::Messages { user_id } => Some(signed(user_id)),
+        let (name, user_id) = match list {
+            List::Users => ("users.page", None),
+            List::Messages { user_id } => ("messages.page", Some(signed(user_id))),
         };
-        let observer = match list {
-            List::Users => self.observer(py, "users.page")?,
-            List::Messages { .. } => self.observer(py, "messages.page")?,
-        };
+        let observer = self.observer(py, name)?;
         let client = observer.client(&self.client);
         let read = async move { client.page(list, offset, limit, &client.budget()).await };
         let convert =

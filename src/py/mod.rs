@@ -41,6 +41,7 @@ fn check_interpreter(py: Python<'_>) -> PyResult<()> {
 #[pymodule(gil_used = false)]
 fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     check_interpreter(module.py())?;
+    #[cfg(unix)]
     c_api::watch_forks();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<testing::clock::Clock>()?;

@@ -117,27 +117,8 @@ impl CallObserver {
         }
     }
 
-    /// Converts an operation's outcome, after reporting its attempts.
+    /// Converts an operation's outcome, unless what `tell` gave stops the program.
     pub fn deliver<T, R>(
-        &self,
-        py: Python<'_>,
-        outcome: PyResult<T>,
-        convert: impl FnOnce(Python<'_>, T) -> PyResult<R>,
-    ) -> PyResult<R> {
-        self.finish(py, self.tell(py), outcome, convert)
-    }
-
-    /// The same for a thread other than the caller's.
-    pub fn deliver_in_context<T, R>(
-        &self,
-        py: Python<'_>,
-        outcome: PyResult<T>,
-        convert: impl FnOnce(Python<'_>, T) -> PyResult<R>,
-    ) -> PyResult<R> {
-        self.finish(py, self.tell_in_context(py), outcome, convert)
-    }
-
-    fn finish<T, R>(
         &self,
         py: Python<'_>,
         told: PyResult<()>,

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDateTime, PyType, PyTzInfo};
+use pyo3::types::{PyDateTime, PyType, PyTzInfo};
 
 use crate::py::fork_safe_once::once;
 use backread_core::timestamp::Timestamp;
@@ -16,25 +16,16 @@ pub fn instant(py: Python<'_>, timestamp: Option<Timestamp>) -> PyResult<Bound<'
     };
     let civil = timestamp.civil();
     let (date, time) = (civil.date(), civil.time());
-    let [_, _, _, _, _, _, years, year] = i64::from(date.year()).to_be_bytes();
-    let microsecond = time.subsec_nanosecond() / 1_000;
-    let [_, most, more, least] = microsecond.to_be_bytes();
-    let field = i8::cast_unsigned;
-    // A datetime is made from seven numbers or, which is faster, from its ten pickled bytes.
-    let pickled = [
-        years,
-        year,
-        field(date.month()),
-        field(date.day()),
-        field(time.hour()),
-        field(time.minute()),
-        field(time.second()),
-        most,
-        more,
-        least,
-    ];
-    let utc = PyTzInfo::utc(py)?;
-    class(py)?.call1((PyBytes::new(py, &pickled), utc))
+    class(py)?.call1((
+        date.year(),
+        date.month(),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second(),
+        time.subsec_nanosecond() / 1_000,
+        PyTzInfo::utc(py)?,
+    ))
 }
 
 /// Imports datetime; see `crate::py::prepare`.

@@ -129,7 +129,6 @@ struct Maker<'a, 'py> {
     py: Python<'py>,
     as_dict: bool,
     records: Records<'a, 'py>,
-    strings: StringCache<'py>,
 }
 
 impl<'a, 'py> Maker<'a, 'py> {
@@ -138,7 +137,6 @@ impl<'a, 'py> Maker<'a, 'py> {
             py,
             as_dict,
             records: Records::new(py)?,
-            strings: StringCache::new(py),
         })
     }
 
@@ -162,9 +160,9 @@ impl<'a, 'py> Maker<'a, 'py> {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         Ok(match (self.as_dict, row.resource()) {
             (true, _) if row.unreadable == Some(Unreadable::NoObject) => {
-                as_sent(self.py, &mut self.strings, row.json())?
+                as_sent(self.py, &mut self.records.strings, row.json())?
             }
-            (true, _) => dict(self.py, &mut self.strings, row.json())?,
+            (true, _) => dict(self.py, &mut self.records.strings, row.json())?,
             (false, Resource::Users) => {
                 let (text, user) = row.user()?;
                 self.records.user(text, user)?

@@ -106,7 +106,7 @@ impl Class {
 pub struct Records<'a, 'py> {
     py: Python<'py>,
     classes: &'static Classes,
-    strings: StringCache<'py>,
+    pub strings: StringCache<'py>,
     none: Bound<'py, PyAny>,
     /// Of the last text, in which equal senders have equal positions.
     senders: VecDeque<(SenderType, Sender, Bound<'py, PyAny>)>,

@@ -4,24 +4,20 @@
 //! pyo3-async-runtimes wakes the loop for each task, from a thread that takes the GIL for it.
 
 use std::cell::RefCell;
-use std::future::Future;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
-use pyo3::PyTraverseError;
 use pyo3::exceptions::PyStopIteration;
-use pyo3::gc::PyVisit;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use super::{
-    AbortedWhenDropped, Convert, OnShutdown, ShutdownGuard, existing_runtime, running_loop,
+    AbortedWhenDropped, Convert, OnShutdown, ProcessRuntime, ShutdownGuard, lock, running_loop,
 };
 use crate::py::convert::errors::to_python;
-use crate::py::fork_safe_once::name;
 use crate::py::telemetry::CallObserver;
 use backread_core::error::{Error, ErrorKind};
-use backread_core::process;
 
 thread_local! {
     /// What the event loop of this thread is to do, while calls are in progress.
@@ -36,21 +32,19 @@ pub fn start<T: Send + 'static>(
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
     let guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
-    let queue = remind(running_loop(py)?, observer);
-    let future = queue
-        .event_loop
-        .call_method0(py, name!(py, "create_future"))?;
+    let queue = Queue::of(running_loop(py)?, &guard);
+    queue.remind(observer);
+    let future = queue.event_loop.call_method0(py, "create_future")?;
     let steps = future.bind(py).try_iter()?.unbind();
-    let watched = observer.clone();
     let outcome = Arc::new(Mutex::new(None));
-    let place = Arc::clone(&outcome);
+    let (observer, place) = (observer.clone(), Arc::clone(&outcome));
     let ending = Ending(Some((future, queue)));
     let task = guard.0.spawn(async move {
         let _ending = ending;
         let outcome = operation.await;
         let deliver: Outcome = Box::new(move |py| {
             let outcome = outcome.map_err(|error| to_python(py, &error));
-            watched.deliver(py, outcome, convert)
+            observer.deliver(py, observer.tell(py), outcome, convert)
         });
         *lock(&place) = Some(deliver);
     });
@@ -60,16 +54,6 @@ pub fn start<T: Send + 'static>(
         task,
     };
     Ok(Py::new(py, call)?.into_any())
-}
-
-/// Has an event loop report what an observer has to say before its call ends.
-pub fn remind(event_loop: Bound<'_, PyAny>, observer: &CallObserver) -> Arc<Queue> {
-    let queue = Queue::of(event_loop);
-    let reminded = Arc::clone(&queue);
-    observer.remind_with(move |observer| {
-        reminded.put(move |py| observer.tell_in_context(py));
-    });
-    queue
 }
 
 /// Creates what awaits need; see `crate::py::prepare`.
@@ -104,7 +88,8 @@ impl Call {
         if let Some(step) = self.steps.bind(py).clone().next() {
             return step.map(Bound::unbind);
         }
-        match lock(&self.outcome).take() {
+        let outcome = lock(&self.outcome).take();
+        match outcome {
             Some(outcome) => Err(PyStopIteration::new_err((outcome(py)?,))),
             None => Err(to_python(py, &Error::new(ErrorKind::Aborted))),
         }
@@ -123,10 +108,8 @@ impl Drop for Ending {
     fn drop(&mut self) {
         if let Some((future, queue)) = self.0.take() {
             queue.put(move |py| {
-                // A cancelled future is already done.
-                if !future.call_method0(py, name!(py, "done"))?.is_truthy(py)? {
-                    future.call_method1(py, name!(py, "set_result"), (py.None(),))?;
-                }
+                // Fails for a cancelled future.
+                let _ = future.call_method1(py, "set_result", (py.None(),));
                 Ok(())
             });
         }
@@ -138,54 +121,59 @@ type Work = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 /// What an event loop is to do in its thread.
 pub struct Queue {
     event_loop: Py<PyAny>,
-    process: u32,
+    runtime: Arc<ProcessRuntime>,
     works: Mutex<Vec<Work>>,
 }
 
 impl Queue {
-    fn of(event_loop: Bound<'_, PyAny>) -> Arc<Self> {
-        QUEUE.with_borrow_mut(|last| {
-            let known = last.upgrade();
-            let known = known.filter(|known| known.event_loop.is(&event_loop));
-            known
-                .filter(|known| known.process == process::id())
-                .unwrap_or_else(|| {
-                    let new = Arc::new(Self {
-                        event_loop: event_loop.unbind(),
-                        process: process::id(),
-                        works: Mutex::default(),
-                    });
-                    *last = Arc::downgrade(&new);
-                    new
-                })
-        })
+    pub fn of(event_loop: Bound<'_, PyAny>, guard: &ShutdownGuard) -> Arc<Self> {
+        if let Some(last) = QUEUE.with_borrow(Weak::upgrade)
+            && last.event_loop.is(&event_loop)
+            // After a fork, the last one belongs to the parent.
+            && Arc::ptr_eq(&last.runtime, &guard.0)
+        {
+            return last;
+        }
+        let new = Arc::new(Self {
+            event_loop: event_loop.unbind(),
+            runtime: Arc::clone(&guard.0),
+            works: Mutex::default(),
+        });
+        QUEUE.set(Arc::downgrade(&new));
+        new
+    }
+
+    /// Has an observer report what it has to say before its call ends.
+    pub fn remind(self: &Arc<Self>, observer: &CallObserver) {
+        let queue = Arc::clone(self);
+        observer.remind_with(move |observer| queue.put(move |py| observer.tell_in_context(py)));
     }
 
     fn put(self: &Arc<Self>, work: impl FnOnce(Python<'_>) -> PyResult<()> + Send + 'static) {
         let mut works = lock(&self.works);
         works.push(Box::new(work));
         // Otherwise the loop has been woken already.
-        if works.len() == 1
-            && let Some(runtime) = existing_runtime()
-        {
+        if works.len() == 1 {
             let queue = Arc::clone(self);
-            runtime.handle.spawn_blocking(move || queue.wake());
+            let wake = move || Python::try_attach(|py| queue.wake(py));
+            self.runtime.handle.spawn_blocking(wake);
         }
     }
 
-    fn wake(self: Arc<Self>) {
-        Python::try_attach(|py| {
-            let wake = (Wake(Arc::clone(&self)),);
-            let event_loop = self.event_loop.bind(py);
-            if event_loop
-                .call_method1(name!(py, "call_soon_threadsafe"), wake)
-                .is_err()
-            {
-                // The loop is closed, and nobody waits.
-                drop(mem::take(&mut *lock(&self.works)));
-            }
-            PyResult::Ok(())
-        });
+    fn wake(self: Arc<Self>, py: Python<'_>) {
+        let wake = (Wake(Arc::clone(&self)),);
+        let event_loop = self.event_loop.bind(py);
+        if event_loop
+            .call_method1("call_soon_threadsafe", wake)
+            .is_err()
+        {
+            // The loop is closed, and nobody waits.
+            self.take();
+        }
+    }
+
+    fn take(&self) -> Vec<Work> {
+        mem::take(&mut *lock(&self.works))
     }
 }
 
@@ -198,12 +186,7 @@ impl Wake {
     fn __call__(&self, py: Python<'_>) -> PyResult<()> {
         // In an exit handler this fails, and the futures are completed all the same.
         let _guard = ShutdownGuard::enter(py, OnShutdown::Park);
-        let works = mem::take(&mut *lock(&self.0.works));
-        let done = works.into_iter().map(|work| work(py));
+        let done = self.0.take().into_iter().map(|work| work(py));
         done.fold(Ok(()), PyResult::and)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,5 @@
 //! Calls that wait for their value, with the GIL released.
 
-use std::future::Future;
 use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -63,6 +62,6 @@ pub fn block_for_columns<T: Send + 'static>(
 ) -> PyResult<T> {
     Python::attach(|py| {
         let outcome = block(py, OnShutdown::SystemExit, observer, operation);
-        observer.deliver(py, outcome, |_, value| Ok(value))
+        observer.deliver(py, observer.tell(py), outcome, |_, value| Ok(value))
     })
 }

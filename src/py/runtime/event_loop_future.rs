@@ -1,17 +1,14 @@
 //! Awaits through pyo3-async-runtimes, on this process's own runtime.
 
-use std::any::Any;
-use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use pyo3::prelude::*;
 use pyo3_async_runtimes::TaskLocals;
-use pyo3_async_runtimes::generic::{self, ContextExt, future_into_py_with_locals};
+use pyo3_async_runtimes::generic::{ContextExt, Runtime, future_into_py_with_locals};
 use tokio::task::{JoinError, JoinHandle};
 
-use super::awaiting::remind;
-use super::{Convert, OnShutdown, ShutdownGuard, existing_runtime, running_loop};
+use super::awaiting::Queue;
+use super::{Convert, OnShutdown, ShutdownGuard, running_loop};
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 use backread_core::error::Error;
@@ -23,9 +20,9 @@ pub fn start<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    let _guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
+    let guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
     let event_loop = running_loop(py)?;
-    remind(event_loop.clone(), observer);
+    Queue::of(event_loop.clone(), &guard).remind(observer);
     let observer = observer.clone();
     let value = async move {
         Ok(Delivered {
@@ -35,6 +32,7 @@ pub fn start<T: Send + 'static>(
         })
     };
     let locals = TaskLocals::new(event_loop);
+    let _entered = guard.0.handle.enter();
     future_into_py_with_locals::<Workers, _, _>(py, locals, value).map(Bound::unbind)
 }
 
@@ -52,24 +50,25 @@ impl<'py, T, C: Convert<T>> IntoPyObject<'py> for Delivered<T, C> {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         let outcome = self.outcome.map_err(|error| to_python(py, &error));
-        let made = self.observer.deliver_in_context(py, outcome, self.convert);
+        let told = self.observer.tell_in_context(py);
+        let made = self.observer.deliver(py, told, outcome, self.convert);
         made.map(|made| made.into_bound(py))
     }
 }
 
-/// The runtime of this process, which a forked child replaces by its own.
+/// The runtime of this process, in which all of these are called.
 struct Workers;
 
-impl generic::Runtime for Workers {
-    type JoinError = Lost;
-    type JoinHandle = Joined;
+impl Runtime for Workers {
+    type JoinError = JoinError;
+    type JoinHandle = JoinHandle<()>;
 
-    fn spawn<F: Future<Output = ()> + Send + 'static>(task: F) -> Joined {
-        Joined(existing_runtime().map(|runtime| runtime.handle.spawn(task)))
+    fn spawn<F: Future<Output = ()> + Send + 'static>(task: F) -> JoinHandle<()> {
+        tokio::spawn(task)
     }
 
-    fn spawn_blocking<F: FnOnce() + Send + 'static>(task: F) -> Joined {
-        Joined(existing_runtime().map(|runtime| runtime.handle.spawn_blocking(task)))
+    fn spawn_blocking<F: FnOnce() + Send + 'static>(task: F) -> JoinHandle<()> {
+        tokio::task::spawn_blocking(task)
     }
 }
 
@@ -84,37 +83,5 @@ impl ContextExt for Workers {
 
     fn get_task_locals() -> Option<TaskLocals> {
         None
-    }
-}
-
-/// A task; `None` if the runtime has ended.
-struct Joined(Option<JoinHandle<()>>);
-
-impl Future for Joined {
-    type Output = Result<(), Lost>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            Some(task) => Pin::new(task)
-                .poll(context)
-                .map_err(|error| Lost(Some(error))),
-            None => Poll::Ready(Err(Lost(None))),
-        }
-    }
-}
-
-/// Why a task gave no value: it panicked, or the runtime has ended.
-struct Lost(Option<JoinError>);
-
-impl generic::JoinError for Lost {
-    fn is_panic(&self) -> bool {
-        self.0.as_ref().is_some_and(JoinError::is_panic)
-    }
-
-    fn into_panic(self) -> Box<dyn Any + Send + 'static> {
-        match self.0 {
-            Some(error) => error.into_panic(),
-            None => Box::new("the runtime has ended"),
-        }
     }
 }

@@ -4,9 +4,9 @@ mod awaiting;
 mod blocking;
 mod event_loop_future;
 
-use std::future::Future;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use pyo3::types::PyCFunction;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::AbortHandle;
 
+pub use self::awaiting::prepare;
 use self::blocking::block;
 pub use self::blocking::block_for_columns;
 use super::convert::errors::exiting;
@@ -51,8 +52,8 @@ struct ProcessRuntime {
 }
 
 impl ProcessRuntime {
-    fn new() -> std::io::Result<Arc<Self>> {
-        check_threads(WORKERS)?;
+    fn new() -> io::Result<Arc<Self>> {
+        check_threads()?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .thread_name("backread")
@@ -91,35 +92,25 @@ impl ProcessRuntime {
     }
 }
 
-/// The runtime, if this process has made it.
-fn existing_runtime() -> Option<Arc<ProcessRuntime>> {
-    RUNTIME.with(|| Err(()), Arc::clone).ok()
-}
-
 /// Checks that this process may start as many threads as a runtime needs: tokio's own start of them
 /// panics where it may not, or never returns.
-fn check_threads(workers: usize) -> std::io::Result<()> {
-    let all = RwLock::new(());
-    let failed = thread::scope(|scope| {
-        // Each lives until all were started.
-        let starting = all.write();
-        let wait = || drop(all.read());
-        let threads: Vec<_> = (0..=workers)
-            .map(|_| thread::Builder::new().spawn_scoped(scope, wait))
-            .collect();
-        drop(starting);
-        threads.into_iter().find_map(Result::err)
+fn check_threads() -> io::Result<()> {
+    // Each lives until all were started.
+    let started = (0..=WORKERS).map(|_| thread::Builder::new().spawn(thread::park));
+    let started: Vec<_> = started.collect();
+    let ended = started.into_iter().map(|started| {
+        let thread = started?;
+        thread.thread().unpark();
+        let _ = thread.join();
+        Ok(())
     });
-    match failed {
-        None => Ok(()),
-        Some(error) => Err(std::io::Error::new(
-            error.kind(),
-            format!(
-                "this process may start no more threads ({error}): raise ulimit -u, the container's \
-                 pids limit, or TasksMax"
-            ),
-        )),
-    }
+    ended.fold(Ok(()), io::Result::and).map_err(|error| {
+        let text = format!(
+            "this process may start no more threads ({error}): raise ulimit -u, the container's pids \
+             limit, or TasksMax"
+        );
+        io::Error::new(error.kind(), text)
+    })
 }
 
 struct AbortedWhenDropped {
@@ -207,11 +198,6 @@ fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Creates what calls need; see `crate::py::prepare`.
-pub fn prepare(py: Python<'_>) {
-    awaiting::prepare(py);
-}
-
 /// Converts a value of the core to a Python object, under the GIL.
 pub trait Convert<T>: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
 
@@ -227,7 +213,7 @@ pub fn run<T: Send + 'static>(
 ) -> PyResult<Py<PyAny>> {
     if blocking {
         let outcome = block(py, OnShutdown::SystemExit, observer, operation);
-        return observer.deliver(py, outcome, convert);
+        return observer.deliver(py, observer.tell(py), outcome, convert);
     }
     event_loop_future::start(py, observer, operation, convert)
 }
@@ -256,7 +242,7 @@ pub fn run_beside_database<T: Send + 'static>(
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
     let outcome = block(py, OnShutdown::Park, observer, operation);
-    observer.deliver(py, outcome, convert)
+    observer.deliver(py, observer.tell(py), outcome, convert)
 }
 
 /// Ends this process's runtime before the interpreter is finalized: a worker that requested the GIL
@@ -270,7 +256,8 @@ pub fn end_at_exit(py: Python<'_>) -> PyResult<()> {
 }
 
 fn end() {
-    let Some(runtime) = existing_runtime() else {
+    let Ok(runtime) = RUNTIME.with(|| Err(()), Arc::clone) else {
+        // This process has made none.
         return;
     };
     let _ = runtime.exiting.set(thread::current().id());
@@ -281,9 +268,12 @@ fn end() {
         thread::sleep(EXIT_LOOK);
     }
     runtime.sealed.store(true, Ordering::SeqCst);
-    let running = runtime.running.lock();
-    let running = running.unwrap_or_else(PoisonError::into_inner).take();
+    let running = lock(&runtime.running).take();
     if let Some(running) = running {
         running.shutdown_timeout(EXIT_WAIT);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
