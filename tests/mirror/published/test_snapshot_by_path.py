@@ -55,8 +55,11 @@ with open_database(folder) as connection:
                 store.rows("DELETE FROM users WHERE id = 99")
                 store.rows("DELETE FROM messages WHERE user_id = 99")
             else:
-                store.rows("INSERT INTO users (id) VALUES (99)")
-                store.rows("INSERT INTO messages (user_id, id) SELECT 99, range FROM range(40)")
+                store.rows("INSERT INTO users (id, text_bytes) VALUES (99, 0)")
+                store.rows(
+                    "INSERT INTO messages (user_id, id, text_bytes) "
+                    "SELECT 99, range, 0 FROM range(40)"
+                )
             store.rows("INSERT INTO unpublished_users VALUES (99)")
             store.rows("INSERT INTO unpublished_messages VALUES (99, 0)")
         publish.publish(store)
