@@ -1,5 +1,16 @@
 //! The four reads, each under the shared pace, with retries, and within its budget.
 
+mod connections;
+mod downtime;
+mod failure;
+mod first_page;
+mod last_answer;
+mod observed;
+mod requests;
+mod sending;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -492,14 +503,3 @@ impl Client {
         })
     }
 }
-
-mod connections;
-mod downtime;
-mod failure;
-mod first_page;
-mod last_answer;
-mod observed;
-mod requests;
-mod sending;
-#[cfg(test)]
-mod tests;

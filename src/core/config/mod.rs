@@ -1,5 +1,11 @@
 //! Client configuration: where the service is, the secret, and the options.
 
+#[cfg(any(test, fuzzing))]
+pub mod agreement;
+mod options;
+#[cfg(test)]
+mod tests;
+
 #[cfg(unix)]
 use std::ffi::OsString;
 use std::fmt;
@@ -17,10 +23,6 @@ use url::{Host, ParseError, Url};
 pub use self::options::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options};
 use super::error::Error;
 use super::page_digest::DigestKey;
-
-#[cfg(any(test, fuzzing))]
-pub mod agreement;
-mod options;
 
 const MOCK_SECRET_PREFIX: &str = "mock_";
 
@@ -380,6 +382,3 @@ fn is_loopback(url: &Url) -> bool {
         None => false,
     }
 }
-
-#[cfg(test)]
-mod tests;

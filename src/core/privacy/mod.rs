@@ -5,6 +5,8 @@
 mod json;
 mod pseudonyms;
 mod redaction;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -184,6 +186,3 @@ fn replace_extra(pseudonyms: &Pseudonyms, text: &mut String, extra: &mut Extra) 
         *value = Span::append(text, &replaced);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,14 +1,14 @@
 //! Whether to retry, and after how long: a pure function of its arguments, without a clock or
 //! randomness.
 
+#[cfg(any(test, fuzzing))]
+pub mod agreement;
+mod headers;
+
 use std::time::Duration;
 
 use super::error::ErrorKind;
 use super::pace::RefusedBy;
-
-#[cfg(any(test, fuzzing))]
-pub mod agreement;
-mod headers;
 
 pub use headers::{date, wait_from_headers};
 

@@ -12,6 +12,8 @@ mod row_order;
 pub mod shard_users;
 mod smaller_pages;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod totals;
 pub mod unread;
 
@@ -381,6 +383,3 @@ pub fn says_past_end(error: &Error) -> bool {
         .status()
         .is_some_and(|status| PAST_END.contains(&status))
 }
-
-#[cfg(test)]
-mod tests;

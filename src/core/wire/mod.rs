@@ -1,5 +1,12 @@
 //! The wire: the only folder that names reqwest. It only sends GETs.
 
+mod environment;
+mod failures;
+pub mod keep_alive;
+mod redirects;
+mod roots;
+mod setup;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +26,6 @@ use crate::api::Endpoint;
 use crate::config::Origin;
 use crate::error::{Error, ErrorKind};
 use crate::probe_request::{ProbeRequest, Twist};
-
-mod environment;
-mod failures;
-pub mod keep_alive;
-mod redirects;
-mod roots;
-mod setup;
 
 // The encodings that all requests accept, in a different spelling so that the two can be told
 // apart.

@@ -1,5 +1,9 @@
 //! How a request is sent: admission, attempt, verdict, wait.
 
+mod call;
+mod elsewhere;
+mod redirects;
+
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,10 +29,6 @@ const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);
 // Of the requests that the service did not process, the first are sent again at once, later ones after a random wait of up to `LONGEST_RESEND_WAIT`.
 const RESENT_AT_ONCE: u32 = 2;
 const LONGEST_RESEND_WAIT: Duration = Duration::from_millis(100);
-
-mod call;
-mod elsewhere;
-mod redirects;
 
 /// The request to send; displayed as path and query, relative to the base URL.
 pub(super) enum Request<'a> {

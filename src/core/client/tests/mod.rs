@@ -1,5 +1,7 @@
 //! The client against a socket with scripted responses.
 
+mod outages;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,8 +12,6 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::retry::OnRateLimit;
 use backread_clock::virtual_start;
-
-mod outages;
 
 const SECRET: &str = "Zm9vYmFyYmF6";
 /// A response that is delayed forever, by the server's clock.

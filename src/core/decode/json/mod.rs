@@ -1,13 +1,5 @@
 //! From a body's bytes to readable JSON text: repaired, and with faults that have a path.
 
-use std::sync::Arc;
-
-use bytes::{Buf, Bytes};
-use memchr::memchr;
-use serde_json::value::RawValue;
-
-use crate::error::Misfit;
-
 mod charset;
 pub mod cursor;
 mod joined;
@@ -16,6 +8,14 @@ mod rewritten;
 mod tests;
 mod unescape;
 mod utf8;
+
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use memchr::memchr;
+use serde_json::value::RawValue;
+
+use crate::error::Misfit;
 
 pub use self::charset::is_utf_16;
 pub use self::joined::Joined;

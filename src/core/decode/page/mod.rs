@@ -1,6 +1,15 @@
 //! A list response (interface 2.3), split into rows. `scan.rs` reads its text once, and `members.rs`
 //! the fields of its objects; that is the only reading, whatever JSON a service sends.
 
+#[cfg(any(test, fuzzing))]
+pub mod agreement;
+mod known_senders;
+mod members;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,15 +22,6 @@ use crate::decode::json::{self, Fault, Text};
 use crate::decode::rows::{Message, User};
 use crate::error::Misfit;
 use crate::timestamp::Timestamp;
-
-#[cfg(any(test, fuzzing))]
-pub mod agreement;
-mod known_senders;
-mod members;
-mod scan;
-#[cfg(test)]
-mod tests;
-mod verdict;
 
 /// What all rows of a page share.
 #[derive(Debug)]

@@ -4,6 +4,9 @@
 //! are still at the growing end, and known plus new rows number `total`, they are the list. Any
 //! mismatch is left to a sweep.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 
 use super::end_rows::EndRows;
@@ -351,6 +354,3 @@ impl GrowingEnd {
         })))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,9 @@
 //! What to read next and how: lists that were partly read or failed, then users with new messages,
 //! those with the newest first, then those read longest ago; no user is skipped.
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -297,6 +300,3 @@ impl Plan {
 fn has_digest(held: &ListState) -> bool {
     held.digest.is_some() && held.kind == Kind::Whole && held.certificate == Certificate::Snapshot
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,5 +1,7 @@
 //! The order of a list as its pages showed it: which rows two pages share, and which contradict.
 
+mod recent_pages;
+
 use std::collections::VecDeque;
 
 use hashbrown::{HashMap, HashSet};
@@ -8,8 +10,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use self::recent_pages::{PageNumber, RecentPages};
 use crate::decode::page::Row;
-
-mod recent_pages;
 
 /// Rows whose position is remembered; of earlier rows it is only known that they were seen.
 const REMEMBERED: usize = 65_536;

@@ -1,24 +1,23 @@
 //! The walk against simulated lists: what those may do, and what must never happen.
 
-use std::cell::Cell;
-use std::collections::{BTreeSet, VecDeque};
-
-use bytes::Bytes;
-use serde_json::json;
-
 mod always;
 mod behaviour;
 mod cases;
+mod changing_list;
 mod concurrent_walk;
 mod found;
-
-mod changing_list;
 mod imports;
 mod moves;
 mod plain;
 mod properties;
 mod tally;
 mod ties;
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use serde_json::json;
 
 use super::*;
 use crate::api::{Natural, Resource};

@@ -4,6 +4,8 @@
 mod number;
 mod span;
 mod special;
+#[cfg(test)]
+mod tests;
 
 pub use self::span::Span;
 use super::{ESCAPE_LENGTH, escaped_unit};
@@ -384,6 +386,3 @@ impl<'a> Cursor<'a> {
         (self.rest.len() < first).then_some(())
     }
 }
-
-#[cfg(test)]
-mod tests;
