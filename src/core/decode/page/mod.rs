@@ -18,6 +18,7 @@ use self::scan::{Envelope, Place, Refused, Scanned, ScannedRows};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
 use crate::api::Resource;
+use crate::decode::json::cursor::Cursor;
 use crate::decode::json::{self, Fault, Text};
 use crate::decode::rows::{Message, User};
 use crate::error::Misfit;
@@ -128,19 +129,36 @@ impl Row {
 
     /// Why the row cannot be read, with a path relative to the response.
     fn fault(&self) -> Fault {
-        let (path, reason) = match self.unreadable {
-            Some(Unreadable::NoId) => ("$.id", "the id is missing or no 64-bit integer"),
-            Some(Unreadable::TooDeep) => ("$", "nested too deep"),
-            Some(Unreadable::NoObject) => ("$", "not an object"),
-            _ => ("$", "not read"),
+        let row = self.json();
+        let (path, reason, near) = match (self.unreadable, sent_id(row)) {
+            (Some(Unreadable::NoId), None | Some("null")) => {
+                ("$.id", "the id is null or missing", row)
+            }
+            (Some(Unreadable::NoId), Some(id)) => ("$.id", "the id is not a 64-bit integer", id),
+            (Some(Unreadable::TooDeep), _) => ("$", "nested too deep", row),
+            (Some(Unreadable::NoObject), _) => ("$", "not an object", row),
+            _ => ("$", "not read", row),
         };
-        let fault = Fault::new(path, reason, self.json()).of(Misfit::Field);
+        let fault = Fault::new(path, reason, near).of(Misfit::Field);
         if self.source.alone {
             fault
         } else {
             fault.below(&format!("$.{}[{}]", self.resource().key(), self.index))
         }
     }
+}
+
+/// The JSON of a row's id, if it has one.
+fn sent_id(row: &str) -> Option<&str> {
+    let mut found = None;
+    Cursor::new(row)?.object(|cursor, key| {
+        let value = cursor.value()?;
+        if key.text(row) == "id" {
+            found = Some(value.of(row));
+        }
+        Some(())
+    });
+    found
 }
 
 /// The fault of a text that is not what was requested.
