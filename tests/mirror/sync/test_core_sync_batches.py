@@ -110,6 +110,8 @@ def test_the_next_batch_is_read_while_one_is_in_the_reader_s_hands_and_no_more()
 USERS = 1_500
 
 
+# Long, because an unoptimised build reads fewer in the two seconds after which a batch is given.
+@pytest.mark.long
 def test_large_batches_are_whole_groups_and_every_row_is_given_once():
     world = World(seed=5, users=USERS, messages_per_user=(150, 400))
     mirror = InMemoryMirror()

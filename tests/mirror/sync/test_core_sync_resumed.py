@@ -144,7 +144,7 @@ def test_a_run_says_how_far_it_has_come(mock, client):
     mirror.done.discard(min(mirror.done))
     again = client._sync_run(mirror.known(), mode="incremental", max_staleness=None)
     assert again.progress().lists_done == 79
-    assert again.next_batch(True).lists.num_rows == 1
+    assert again.next_batch().lists.num_rows == 1
     assert (again.progress().lists_done, again.progress().lists_total) == (80, 80)
 
 
