@@ -34,7 +34,7 @@ def check_refused(
     kind: type[Exception],
     requests: int = 1,
 ) -> None:
-    """Reads fail alike after so many requests, and succeed where the next answer is whole."""
+    """Each read fails after this many requests, and succeeds if the next answer is whole."""
     for name, read in READS.items():
         server = scripted(serve(make))
         with pytest.raises(kind) as caught:

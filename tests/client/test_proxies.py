@@ -92,7 +92,7 @@ def test_unreadable_proxy_in_the_environment_is_an_error(monkeypatch, name, valu
 
 
 def test_http_proxy_of_a_cgi_script_is_an_error(monkeypatch):
-    """There it is set by the header ``Proxy`` of whoever calls the script."""
+    """A CGI server sets the variable from the ``Proxy`` header of each request."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:3128")
     monkeypatch.setenv("REQUEST_METHOD", "GET")
     with pytest.raises(ConfigurationError, match="HTTP_PROXY"):

@@ -128,8 +128,8 @@ impl Client {
         })
     }
 
-    /// A client with other options over the same connections. It shares the pace unless the options change
-    /// it.
+    /// A client with other options over the same connections. It shares the pace unless the options
+    /// change it.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
         let same_pace = options.max_concurrency == self.options.max_concurrency

@@ -167,7 +167,7 @@ impl Queue {
             .call_method1("call_soon_threadsafe", wake)
             .is_err()
         {
-            // The loop is closed, and nobody waits.
+            // A closed loop has no calls left to complete.
             self.take();
         }
     }

@@ -26,7 +26,8 @@ use backread_clock::Elapsed;
 
 // The longest that a refusal without a Retry-After holds back all requests.
 const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);
-// Of the requests that the service did not process, the first are sent again at once, later ones after a random wait of up to `LONGEST_RESEND_WAIT`.
+// The first resends of a request that the service did not process are sent at once, later ones after a
+// random wait of up to `LONGEST_RESEND_WAIT`.
 const RESENT_AT_ONCE: u32 = 2;
 const LONGEST_RESEND_WAIT: Duration = Duration::from_millis(100);
 
