@@ -95,7 +95,7 @@ UNASKED: dict[str, Callable[[], Iterable[bytes]]] = {
 
 
 MEGABYTES = 1_000_000
-ABOVE_THE_LIMIT = 40
+ABOVE_THE_LIMIT = 32
 """How many MB a read may take in addition to the limit."""
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc says what memory was taken")

@@ -45,7 +45,7 @@ const REDIRECT_TIME: Duration = Duration::from_millis(100);
 const MOST_RESERVED: u64 = 1 << 20;
 // A body that becomes longer than this gets room for the longest at once; what it does not fill is not
 // memory yet.
-const LARGE: usize = 16 * 1024 * 1024;
+const LARGE: usize = 4 * 1024 * 1024;
 
 /// A response with any status, read to its end and decoded.
 #[derive(Debug)]
