@@ -1,12 +1,13 @@
 """How fast backread reads, next to others, from one fixed responder.
 
-Usage: ``python benches/speed.py [--only NAME,NAME] [--rounds N] [--write]``; `make bench-speed` has
-all it needs. A name is that of a table (read, kinds, get, gather, rows, mirror, import), of a kind
-of rows (escaped, lists-1, ...), of a program (arrow, wreq, ...; an unknown name lists them all), or
-of a program with a kind (escaped/arrow). The programs of a table, or of a kind of rows, take turns,
-so that the machine's mood falls on each. Figures are medians, and ratios are medians of those of
-each round. ``--write`` puts the tables into docs/compared/speed.md; those of goals and of peers
-that are ahead need a run of everything.
+Usage: ``python benches/speed.py [--only NAME,NAME] [--rounds N] [--before PYTHON] [--write]``;
+`make bench-speed` has all it needs. A name is that of a table (read, kinds, get, gather, rows,
+mirror, import), of a kind of rows (escaped, lists-1, ...), of a program (arrow, wreq, ...; an
+unknown name lists them all), or of a program with a kind (escaped/arrow). The programs of a table,
+or of a kind of rows, take turns, so that the machine's mood falls on each. The interpreter after
+``--before`` has an earlier backread, whose turns come beside those of this one. Figures are
+medians, and ratios are medians of those of each round. ``--write`` puts the tables into
+docs/compared/speed.md; those of goals and of peers that are ahead need a run of everything.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import platform
 import time
 import timeit
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import import_and_size
 import tables
 from speed_figures import Measured, lines, shown
-from speed_goals import GOALS, goal_lines, kind_lines, win_lines
+from speed_goals import GOALS, before_lines, goal_lines, kind_lines, win_lines
 from speed_programs import HERE, KINDS, PROGRAMS, PYTHONS, SCRIPTS, Program
 from speed_runs import Responders, in_turns
 
@@ -48,6 +51,13 @@ def named(only: Sequence[str]) -> list[Program]:
         for each in PROGRAMS
         if not only or {each.section, each.key, each.key.partition("/")[0]} & {*only}
     ]
+
+
+def before(program: Program) -> list[Program]:
+    """The same program with the earlier backread, if it has one."""
+    if program.python != "ours":
+        return []
+    return [replace(program, key=f"{program.key}-before", name="the same, before", python="before")]
 
 
 def imports(rounds: int) -> tuple[str, Measured]:
@@ -114,9 +124,15 @@ def main() -> None:
     parser.add_argument(
         "--write", action="store_true", help="put the tables into docs/compared/speed.md"
     )
+    parser.add_argument(
+        "--before", type=Path, metavar="PYTHON", help="an interpreter with an earlier backread"
+    )
     options = parser.parse_args()
     only = [name for name in options.only.split(",") if name]
     programs = named(only)
+    if options.before:
+        PYTHONS["before"] = options.before.absolute()
+        programs = [each for program in programs for each in (program, *before(program))]
     if options.write:
         if {*only} - {*ROUNDS}:
             parser.error("--write needs whole tables: name no program with --only")
@@ -145,6 +161,7 @@ def main() -> None:
         if options.write:
             tables.write(PAGE, {name: contents[name] for name in PLACES if name in contents})
         print(*filter(None, (goal.line(measured) for goal in GOALS)), sep="\n")
+        print(*before_lines(measured), sep="\n")
         print(f"\n{time.monotonic() - began:.0f} seconds")
 
 
