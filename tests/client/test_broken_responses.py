@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from backread import ConnectError, DecodeError, TransportError, TruncatedBodyError
+from helpers.api_rows import user
 from helpers.broken_responses import (
     FINE,
     MALFORMED,
@@ -21,6 +22,7 @@ from helpers.broken_responses import (
     TRUNCATED,
     UNHEARD,
     head,
+    pack,
     serve,
     sized,
 )
@@ -54,6 +56,21 @@ def check_refused(
 @pytest.mark.parametrize("fault", TRUNCATED)
 def test_a_body_that_is_not_whole_is_never_a_value(face, scripted, fault):
     check_refused(face, scripted, TRUNCATED[fault], TruncatedBodyError)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "deflate"])
+def test_a_packed_body_cut_at_any_byte_is_never_a_value(face, scripted, encoding):
+    whole = pack(encoding, json.dumps(user(42)).encode())
+    cuts = iter(range(len(whole)))
+    server = scripted(
+        lambda _: sized(whole[: next(cuts)], f"content-encoding: {encoding}", "connection: close")
+    )
+    client = face.client(server, max_retries=0)
+    with pytest.raises(DecodeError):
+        face.call(client.users.get, 42)
+    for _ in range(1, len(whole)):
+        with pytest.raises(TruncatedBodyError):
+            face.call(client.users.get, 42)
 
 
 @pytest.mark.parametrize("fault", UNHEARD)
