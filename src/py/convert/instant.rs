@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDateTime, PyType, PyTzInfo};
+use pyo3::types::{PyBytes, PyDateTime, PyType, PyTzInfo};
 
 use crate::py::fork_safe_once::once;
 use backread_core::timestamp::Timestamp;
@@ -16,16 +16,21 @@ pub fn instant(py: Python<'_>, timestamp: Option<Timestamp>) -> PyResult<Bound<'
     };
     let civil = timestamp.civil();
     let (date, time) = (civil.date(), civil.time());
-    class(py)?.call1((
-        date.year(),
+    let fields = [
         date.month(),
         date.day(),
         time.hour(),
         time.minute(),
         time.second(),
-        time.subsec_nanosecond() / 1_000,
-        PyTzInfo::utc(py)?,
-    ))
+    ];
+    let micros = (time.subsec_nanosecond() / 1_000).to_be_bytes();
+    // A datetime is made from seven numbers or, which is faster, from its ten pickled bytes.
+    let pickled = [
+        &date.year().to_be_bytes()[..],
+        &fields.map(i8::cast_unsigned),
+        &micros[1..],
+    ];
+    class(py)?.call1((PyBytes::new(py, &pickled.concat()), PyTzInfo::utc(py)?))
 }
 
 /// Imports datetime; see `crate::py::prepare`.
