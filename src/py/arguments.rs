@@ -87,13 +87,11 @@ pub fn walk_settings(
     page_size: Whole<'_>,
     max_items: Option<Whole<'_>>,
 ) -> PyResult<WalkSettings> {
+    let most = max_items.map(|most| most.natural(py, "max_items"));
     Ok(WalkSettings {
         strict,
         page_size: page_size.limit(py, "page_size")?,
-        max_items: match max_items {
-            None => None,
-            Some(most) => Some(most.natural(py, "max_items")?.get()),
-        },
+        max_items: most.transpose()?.map(Natural::get),
         ..WalkSettings::WHOLE
     })
 }
