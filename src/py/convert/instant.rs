@@ -15,18 +15,17 @@ pub fn instant(py: Python<'_>, timestamp: Option<Timestamp>) -> PyResult<Bound<'
         return Ok(py.None().into_bound(py));
     };
     let civil = timestamp.civil();
-    let (date, time) = (civil.date(), civil.time());
     let fields = [
-        date.month(),
-        date.day(),
-        time.hour(),
-        time.minute(),
-        time.second(),
+        civil.month(),
+        civil.day(),
+        civil.hour(),
+        civil.minute(),
+        civil.second(),
     ];
-    let micros = (time.subsec_nanosecond() / 1_000).to_be_bytes();
+    let micros = (civil.subsec_nanosecond() / 1_000).to_be_bytes();
     // A datetime is made from seven numbers or, which is faster, from its ten pickled bytes.
     let pickled = [
-        &date.year().to_be_bytes()[..],
+        &civil.year().to_be_bytes()[..],
         &fields.map(i8::cast_unsigned),
         &micros[1..],
     ];
