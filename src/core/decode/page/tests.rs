@@ -126,6 +126,7 @@ fn odd_rows_and_envelopes_are_read() {
             "{}",
             "null",
             "{\"users\":null}",
+            "{\"users\":null,\"total\":0}",
             "{\"users\":[],\"users\":[{\"id\":1}]}",
             "{\"users\":[1,\"a\",null,[],{}],\"total\":5}",
             "{\"messages\":[{}]}",

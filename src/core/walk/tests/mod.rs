@@ -219,6 +219,12 @@ fn rows_without_an_id_are_given_and_keep_a_list_from_being_certified() {
         assert!(report.pages <= pages + 1, "{total}");
         assert_eq!(given.len(), 300, "{total}");
         assert_eq!(report.certificate, Certificate::Uncertified);
+        let reason = report.reason.unwrap();
+        assert_eq!(reason.matches("the row at offset").count(), 5);
+        assert!(
+            reason.contains("and 295 more rows cannot be read"),
+            "{reason}"
+        );
     }
 }
 
