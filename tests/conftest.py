@@ -96,6 +96,14 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
     return pytester
 
 
+with contextlib.suppress(ImportError):
+    from hypothesis import settings as hypothesis_settings
+
+    # The same examples in each run, however slow the machine is.
+    hypothesis_settings.register_profile("backread", deadline=None, derandomize=True, database=None)
+    hypothesis_settings.load_profile("backread")
+
+
 # A shell gives its background jobs a SIGINT that is ignored, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

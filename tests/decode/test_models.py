@@ -1,188 +1,79 @@
-"""Models as values: compare, hash, copy, pickle, take apart, and how they look in a notebook."""
+"""The classes of models and typed dicts: their fields, and how they behave as values."""
 
 import copy
-import dataclasses
-import pickle
 import re
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
-from backread import models
-from backread.models import (
-    Attempt,
-    Message,
-    OperatorSender,
-    OtherSender,
-    Page,
-    User,
-    UserAttribute,
-    UserSender,
-    WalkReport,
-)
+from backread import models, typed_dicts
+from backread._client.columns import COLUMNS
+from backread.models import Message, OperatorSender, OtherSender, Page, User, UserAttribute
+from helpers.arrow_consumers import KINDS
 
 MOMENT = datetime(2024, 3, 5, 9, 31, 7, 42000, tzinfo=UTC)
-
-
-def user(identifier: int = 42, **changes: Any) -> User:
-    made = User(
-        identifier,
-        "Ada <b>Byron</b>",
-        "ada@example.com",
-        None,
-        MOMENT,
-        MOMENT,
-        None,
-        "https://example.com/?a=1&b=2",
-        (UserAttribute("plan", "pro"), UserAttribute("seats", None, {"unit": "people"})),
-        {"vip": True, "tags": ["a", "b"]},
-    )
-    return dataclasses.replace(made, **changes)
+ATTRIBUTES = (UserAttribute("plan", "pro"), UserAttribute("seats", None, {"unit": "people"}))
+USER = User(42, *[None] * 3, MOMENT, *[None] * 3, ATTRIBUTES, {"vip": True, "tags": ["a", "b"]})
+OPERATOR = OperatorSender(3, "Grace", "Hopper", "grace@example.com", None, {"team": "blue"})
 
 
 def message(sender: Any) -> Message:
     return Message(7, "Hello 👋", True, None, MOMENT, None, False, "operator", sender, 42, {"x": 1})
 
 
-OPERATOR = OperatorSender(3, "Grace", "Hopper", "grace@example.com", None, {"team": "blue"})
-
-REPORT = WalkReport(
-    6, 5, 450, 448, 2, 448, 450, 1, 3, "counted", MOMENT, MOMENT, None, {"snapshot": 4}, (9, 11)
-)
-
-EVERYTHING = [
-    user(),
-    message(UserSender(42, "Ada", None)),
-    message(OPERATOR),
-    message(OtherSender("bot", None, {"name": "Robby"})),
-    message(None),
-    Page(99, 0, 2, (user(1), user(2))),
-    Page(None, None, None, ()),
-    REPORT,
-    Attempt(503, None, 0.25, 1.5),
-]
-
-each = pytest.mark.parametrize("value", EVERYTHING, ids=lambda value: type(value).__name__)
+ORDER = """
+    User: id name email reference created_at updated_at online_at last_url user_attributes extra
+    UserAttribute: name value extra
+    Message: id body read_by_user read_by_operator created_at file_url auto_invitation sender_type
+        sender user_id extra
+    UserSender: id name email extra
+    OperatorSender: id forename surname email picture_thumb_url extra
+    OtherSender: sender_type id extra
+    Page: limit offset total items resource
+    WalkReport: requests pages rows distinct repeats total_first total_last sweeps repaired_text
+        certificate started_at ended_at reason lists_by_certificate uncertified_users links
+        missing_links inversions rows_gone rows_moved rows_short proving_requests rows_found_by_id
+        outage_seconds odd_values unread_users unreadable_rows
+    Attempt: status error seconds_taken seconds_waited
+"""
 
 
-@each
-@pytest.mark.parametrize(
-    "duplicate",
-    [
-        copy.copy,
-        copy.deepcopy,
-        *(
-            lambda value, protocol=protocol: pickle.loads(pickle.dumps(value, protocol))
-            for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)
-        ),
-    ],
-)
-def test_a_copy_is_equal_and_hashes_alike(value, duplicate):
-    twin = duplicate(value)
-    assert twin == value
-    assert hash(twin) == hash(value)
-    assert type(twin) is type(value)
-    assert repr(twin) == repr(value)
+@pytest.mark.parametrize(("kind", "names"), re.findall(r"(\w+): ([a-z_\s]+)(?=\n)", ORDER))
+def test_the_order_of_positional_arguments_and_patterns_stays(kind, names):
+    assert getattr(models, kind).__match_args__ == tuple(names.split())
 
 
-@each
-def test_nothing_can_be_assigned(value):
-    for name in (dataclasses.fields(value)[0].name, "a_new_name"):
-        with pytest.raises(dataclasses.FrozenInstanceError, match=name):
-            setattr(value, name, 1)
-    assert not hasattr(value, "__dict__")
+AS_SENT: dict[Any, Any] = {
+    datetime | None: str | None,
+    tuple[UserAttribute, ...] | None: list[typed_dicts.UserAttributeDict] | None,
+    models.Sender | None: typed_dicts.UserSenderDict | typed_dicts.OperatorSenderDict | None,
+}
 
 
 @pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        (UserAttribute, "name value extra"),
-        (
-            User,
-            (
-                "id name email reference created_at updated_at online_at last_url user_attributes "
-                "extra"
-            ),
-        ),
-        (UserSender, "id name email extra"),
-        (OperatorSender, "id forename surname email picture_thumb_url extra"),
-        (OtherSender, "sender_type id extra"),
-        (
-            Message,
-            (
-                "id body read_by_user read_by_operator created_at file_url auto_invitation "
-                "sender_type sender user_id extra"
-            ),
-        ),
-        (Page, "limit offset total items resource"),
-        (
-            WalkReport,
-            (
-                "requests pages rows distinct repeats total_first total_last sweeps repaired_text "
-                "certificate started_at ended_at reason lists_by_certificate uncertified_users "
-                "links missing_links inversions rows_gone rows_moved rows_short proving_requests "
-                "rows_found_by_id outage_seconds odd_values unread_users "
-                "unreadable_rows"
-            ),
-        ),
-        (Attempt, "status error seconds_taken seconds_waited"),
-    ],
+    "record", [User, UserAttribute, Message, models.UserSender, OperatorSender]
 )
-def test_the_order_of_positional_arguments_stays(kind, names):
-    assert [column.name for column in dataclasses.fields(kind)] == names.split()
+def test_typed_dict_has_the_fields_of_its_dataclass(record):
+    shape = getattr(typed_dicts, f"{record.__name__}Dict")
+    # The others are not part of the response.
+    sent = [field for field in fields(record) if field.name not in ("extra", "user_id")]
+    assert get_type_hints(shape) == {
+        field.name: AS_SENT.get(field.type, field.type) for field in sent
+    }
+    assert shape.__required_keys__ == {field.name for field in sent} & {"id"}
 
 
-def test_users_that_differ_in_what_the_interface_does_not_name_differ():
-    assert user() != user(extra={})
-    assert {user(): "known"}[user()] == "known"
-
-
-def test_asdict_goes_all_the_way_down():
-    taken_apart = dataclasses.asdict(user())
-    assert taken_apart["user_attributes"] == (
-        {"name": "plan", "value": "pro", "extra": {}},
-        {"name": "seats", "value": None, "extra": {"unit": "people"}},
-    )
-    assert taken_apart["extra"] == {"vip": True, "tags": ["a", "b"]}
-    assert dataclasses.asdict(message(OPERATOR))["sender"]["forename"] == "Grace"
-
-
-def test_extra_is_not_shared_between_models():
-    assert OtherSender("bot", 1).extra is not OtherSender("bot", 1).extra
-
-
-def test_a_sender_can_be_matched_on():
-    match message(OPERATOR):
-        case Message(sender=OperatorSender(forename=str() as forename)):
-            assert forename == "Grace"
-        case other:
-            pytest.fail(f"no match: {other}")
-
-
-def test_a_page_is_read_like_a_sequence():
-    page = Page(99, 0, 2, (user(1), user(2)))
-    assert [item.id for item in page] == [1, 2]
-    assert len(page) == 2
-    assert page[0] == user(1)
-    assert page[-1:] == (user(2),)
-    assert user(2) in page
-    assert page
-    assert not Page(99, 198, 2, ())
-
-
-def test_a_page_can_be_made_with_the_type_of_its_items():
-    assert Page[int](2, 0, 2, (5, 6)) == Page(2, 0, 2, (5, 6))
-
-
-@pytest.mark.parametrize(
-    "value", [user(), message(OPERATOR), message(None), Page(9, 0, 1, (user(),)), REPORT]
-)
-def test_html_for_a_notebook_is_a_table(value):
-    html = value._repr_html_()
-    assert html.startswith('<div class="backread mathjax_ignore tex2jax_ignore"><style>')
-    assert html.count("<table") == html.count("</table>") >= 1
-    assert html.endswith("</div>")
+@pytest.mark.parametrize("resource", ["users", "messages"])
+def test_columns_of_other_packages_are_those_of_the_arrow_stream(resource):
+    kinds = {"int": "whole", "bool": "truth", "datetime": "moment", "tuple": "attributes"}
+    of_stream = {name: kind.replace("choice", "text") for name, kind in KINDS[resource].items()}
+    columns = COLUMNS[resource]
+    assert {each.name: kinds.get(each.kind, "text") for each in columns} == of_stream
+    assert [each.name for each in columns if not each.nullable] == [
+        name for name in of_stream if name in ("user_id", "id")
+    ]
 
 
 def test_every_public_name_has_a_docstring():
@@ -192,15 +83,42 @@ def test_every_public_name_has_a_docstring():
             assert not getattr(models, name).__doc__.startswith(f"{name}(")
 
 
+def test_extra_is_part_of_the_value_and_not_shared():
+    assert replace(USER, extra={}) != USER
+    assert {USER: "known"}[copy.deepcopy(USER)] == "known"
+    assert OtherSender("bot", 1).extra is not OtherSender("bot", 1).extra
+
+
+def test_asdict_goes_all_the_way_down_and_has_no_properties():
+    taken_apart = asdict(USER)
+    assert [*taken_apart] == [field.name for field in fields(User)]
+    assert taken_apart["user_attributes"][1] == {
+        "name": "seats",
+        "value": None,
+        "extra": {"unit": "people"},
+    }
+    assert asdict(message(OPERATOR))["sender"]["forename"] == "Grace"
+    assert "sender_name" not in repr(message(OPERATOR))
+
+
+def test_a_page_is_read_like_a_sequence():
+    page = Page(99, 0, 2, (USER, OPERATOR))
+    assert list(page) == [USER, OPERATOR]
+    assert (len(page), page[0], page[-1:]) == (2, USER, (OPERATOR,))
+    assert OPERATOR in page
+    assert page
+    assert not Page(99, 198, 2, ())
+    assert Page[int](2, 0, 2, (5, 6)) == Page(2, 0, 2, (5, 6))
+
+
 @pytest.mark.parametrize(
     ("sender", "name"),
     [
         (OPERATOR, "Grace Hopper"),
-        (dataclasses.replace(OPERATOR, surname=None), "Grace"),
-        (dataclasses.replace(OPERATOR, forename="", surname=" "), None),
-        (UserSender(42, "Ada", None), "Ada"),
-        (UserSender(42, None, "ada@example.com"), None),
-        (UserSender(42, None, None, {"name": 7}), None),
+        (replace(OPERATOR, surname=None), "Grace"),
+        (replace(OPERATOR, forename="", surname=" "), None),
+        (models.UserSender(42, "Ada", None), "Ada"),
+        (models.UserSender(42, None, "ada@example.com", {"name": 7}), None),
         (OtherSender("bot", None, {"name": "Robby"}), "Robby"),
         (None, None),
     ],
@@ -211,18 +129,10 @@ def test_sender_name_is_what_the_sender_is_called(sender, name):
 
 def test_attributes_are_a_dict_in_which_the_last_of_a_name_wins():
     given = (("plan", "pro"), ("seats", None), ("plan", "free"), (None, "nameless"))
-    made = user(user_attributes=tuple(UserAttribute(*each) for each in given))
-    assert made.attributes == {"plan": "free", "seats": None}
-    assert made.attributes["plan"] == "free"
-    assert user(user_attributes=None).attributes == {}
+    made = replace(USER, user_attributes=tuple(UserAttribute(*each) for each in given))
     made.attributes["plan"] = "changed"
-    assert made.attributes["plan"] == "free"
-
-
-def test_properties_are_no_fields():
-    assert "attributes" not in dataclasses.asdict(user())
-    assert "sender_name" not in dataclasses.asdict(message(OPERATOR))
-    assert "sender_name" not in repr(message(OPERATOR))
+    assert made.attributes == {"plan": "free", "seats": None}
+    assert replace(USER, user_attributes=None).attributes == {}
 
 
 def test_a_page_of_messages_shows_who_wrote_when_before_the_body():
@@ -233,22 +143,3 @@ def test_a_page_of_messages_shows_who_wrote_when_before_the_body():
         assert columns.index("sender") < columns.index("body")
         assert ">Grace Hopper</td>" in html
     assert columns[:2] == ["id", "sender"]
-
-
-def test_nothing_can_be_deleted():
-    for name in ("id", "unknown"):
-        with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot delete '{name}'"):
-            delattr(user(), name)
-
-
-def test_a_subclass_may_narrow_a_field_whatever_was_read_before(backread_client):
-    backread_client.users.get(backread_client.users.page(limit=1)[0].id)
-
-    @dataclasses.dataclass(frozen=True, slots=True)
-    class OperatorMessage(Message):
-        sender: OperatorSender
-
-    names = [each.name for each in dataclasses.fields(OperatorMessage)]
-    assert names == [each.name for each in dataclasses.fields(Message)]
-    by_name = {each.name: each for each in dataclasses.fields(OperatorMessage)}
-    assert by_name["sender"].default is dataclasses.MISSING
