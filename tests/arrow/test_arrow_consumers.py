@@ -1,91 +1,198 @@
-"""Listings in the hands of those that read Arrow: each takes them as they are, and again."""
+"""What reads Arrow takes listings, pages and tables of a mirror as they are, and again."""
 
 from typing import Any
 
 import pytest
 
-from helpers import arrow_consumers
+from backread.mirror import Mirror
+from helpers import arrow_consumers, column_sources
 from helpers.api_rows import envelope, message, paged, users
 from helpers.arrow_consumers import KINDS, TEXT, load, sent
 from helpers.scripted_server import answer
 
 consumer = arrow_consumers.consumer
-
-each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
-
-
-@each_resource
-@pytest.mark.backread(world={"seed": 5, "users": 130, "messages_per_user": (0, 4)})
-def test_a_listing_is_taken_as_it_is_and_again(each_face, backread_mock, consumer, resource):
-    client = each_face.client(backread_mock)
-    listing = client.users.list() if resource == "users" else client.messages.all()
-    expected = sorted(sent(backread_mock.world, resource))
-    requests = []
-    for _ in range(2):
-        # Within a running loop too, which it blocks.
-        rows = each_face.call(consumer.rows, listing, TEXT[resource])
-        assert sorted(rows) == expected
-        assert listing.report.distinct == len(expected)
-        requests.append(listing.report.requests)
-    assert sum(requests) == backread_mock.counts()["users"] + backread_mock.counts()["messages"]
+server, mirror, source = column_sources.server, column_sources.mirror, column_sources.source
 
 
-@each_resource
-def test_each_sees_the_documented_types(face, backread_mock, consumer, resource):
-    client = face.client(backread_mock)
-    listing = client.users.list(max_items=50) if resource == "users" else client.messages.list(42)
-    expected = {name: consumer.types[kind] for name, kind in KINDS[resource].items()}
-    assert consumer.schema(listing) == expected
+def fails_later(request: Any) -> bytes:
+    first = request.query["offset"] == "0"
+    return answer(200, envelope(users(99), total=150)) if first else answer(403)
+
+
+@pytest.mark.parametrize("resource", ["users", "messages"])
+def test_each_takes_listings_and_pages_with_their_types(each_face, server, consumer, resource):
+    client, text = each_face.client(server), TEXT[resource]
+    if resource == "users":
+        listing, page = client.users.list(), each_face.call(client.users.page)
+    else:
+        listing, page = client.messages.all(), each_face.call(client.messages.page, 42)
+    of_page = [(each.id, each.created_at, getattr(each, text)) for each in page]
+    types = {name: consumer.types[kind] for name, kind in KINDS[resource].items()}
+    for taken, expected in ((listing, sent(server.world, resource)), (page, of_page)):
+        for _ in range(2):
+            # Within a running loop too, which it blocks.
+            rows = each_face.call(consumer.rows, taken, text)
+            assert sorted(rows) == sorted(expected) != []
+        assert each_face.call(consumer.schema, taken) == types
 
 
 def test_a_walk_that_fails_is_an_error_and_no_short_table(face, scripted, consumer):
-    def service(request: Any) -> bytes:
-        first = request.query["offset"] == "0"
-        return answer(200, envelope(users(99), total=150)) if first else answer(403)
-
-    listing = face.client(scripted(service)).users.list()
+    listing = face.client(scripted(fails_later)).users.list()
     with pytest.raises(Exception, match="offset=96"):
         consumer.rows(listing, "name")
 
 
-def test_a_lazy_query_of_polars_holds_what_was_read_when_it_was_made(face, scripted):
+@pytest.mark.filterwarnings("ignore:.*unstable")
+def test_a_stream_is_read_once(source):
+    polars, pyarrow = load("polars"), load("pyarrow")
+    lazy = polars.scan_arrow_c_stream(source)
+    reader = pyarrow.RecordBatchReader.from_stream(source)
+    assert lazy.collect().height == reader.read_all().num_rows == source.to_polars().height
+    failed = (polars.exceptions.ComputeError, pyarrow.ArrowInvalid)
+    for read_again in (lazy.collect, reader.read_all) * 2:
+        with pytest.raises(failed, match=r"was already read.* take a new stream from its source"):
+            read_again()
+
+
+def test_polars_reads_all_rows_each_time_and_each_source_once(server, source):
     polars = load("polars")
-    server = scripted(paged(users(5)))
-    lazy = polars.LazyFrame(face.client(server).users.list())
-    assert len(server.requests) == 1
-    for _ in range(2):
-        assert lazy.filter(polars.col("id") > 3).select(polars.len()).collect().item() == 2
-    assert len(server.requests) == 1
+    whole = source.to_polars()
+    expected = whole.height
+    for frame in (polars.from_dataframe(source), polars.Series(source).struct.unnest()):
+        assert frame.sort(polars.all()).equals(whole.sort(polars.all()))
+    ways = [polars.LazyFrame(source), polars.DataFrame(source).lazy(), whole.lazy()]
+    if hasattr(source, "scan_polars"):
+        load("pyarrow")
+        ways.append(source.scan_polars())
+    before = server.counts()
+    for lazy in ways:
+        # Less than all of it, and a query that ends in the middle: the rest is not what is left.
+        assert lazy.filter(polars.col("id") < 0).collect().height == 0
+        assert lazy.head(3).collect().height == 3
+        for engine in ("in-memory", "streaming"):
+            assert lazy.collect(engine=engine).height == expected
+            assert polars.concat([lazy, lazy]).collect(engine=engine).height == 2 * expected
+        frames = polars.collect_all([lazy, lazy.select(polars.len()), lazy.tail(2)])
+        assert [each.height for each in frames] == [expected, 1, 2]
+    assert server.counts() == before
 
 
-def test_deltalake_adds_and_merges_a_listing(face, scripted, tmp_path):
+def test_duckdb_reads_all_rows_each_time(source):
+    duckdb = load("duckdb")
+    expected = source.to_polars().height
+    with duckdb.connect() as connection:
+        relation = connection.sql("FROM source")
+        connection.register("registered", source)
+        connection.execute("CREATE VIEW seen AS FROM source")
+        assert len(relation.limit(3).fetchall()) == 3
+        for name in ("relation", "registered", "seen", "relation", "seen"):
+            counted = connection.sql(f"SELECT count(*) FROM {name}").fetchall()
+            assert counted == [(expected,)]
+        both = connection.sql("SELECT count(*) FROM (FROM relation UNION ALL FROM seen)")
+        assert both.fetchall() == [(2 * expected,)]
+
+
+def test_duckdb_can_leave_a_stream_half_read(face, scripted):
+    duckdb = load("duckdb")
+    scripted_server = scripted(paged(users(50_000)))
+    people = face.client(scripted_server).users.list()
+    with duckdb.connect() as connection:
+        connection.register("people", people)
+        assert len(connection.sql("select id from people limit 3").fetchall()) == 3
+    assert len(scripted_server.requests) < 506
+
+
+def test_deltalake_merges_a_listing_and_keeps_nothing_of_a_walk_that_failed(
+    face, scripted, tmp_path
+):
     deltalake = load("deltalake")
     load("pyarrow")
-    chats = face.client(scripted(paged([message(1), message(2)], key="messages"))).messages.list(42)
-    deltalake.write_deltalake(tmp_path, chats)
-    deltalake.write_deltalake(tmp_path, chats, mode="overwrite")
+    whole, broken = (face.client(scripted(each)).users for each in (paged(users(5)), fails_later))
+    for _ in range(2):
+        deltalake.write_deltalake(tmp_path, whole.list(), mode="overwrite")
     merged = (
         deltalake.DeltaTable(tmp_path)
-        .merge(chats, "held.id = sent.id", source_alias="sent", target_alias="held")
+        .merge(whole.list(), "held.id = sent.id", source_alias="sent", target_alias="held")
         .when_matched_update_all()
         .when_not_matched_insert_all()
         .execute()
     )
-    assert (merged["num_target_rows_updated"], merged["num_target_rows_inserted"]) == (2, 0)
-
-
-def test_deltalake_keeps_nothing_of_a_walk_that_failed(face, scripted, tmp_path):
-    deltalake = load("deltalake")
-    load("pyarrow")
-
-    def service(request: Any) -> bytes:
-        first = request.query["offset"] == "0"
-        return answer(200, envelope(users(99), total=150)) if first else answer(403)
-
-    whole = face.client(scripted(paged(users(5)))).users.list()
-    deltalake.write_deltalake(tmp_path, whole)
-    broken = face.client(scripted(service)).users.list()
+    assert (merged["num_target_rows_updated"], merged["num_target_rows_inserted"]) == (5, 0)
     # A DeltaError, or an Exception of no other type where another of its threads saw it first.
     with pytest.raises(Exception, match="offset=96"):
-        deltalake.write_deltalake(tmp_path, broken, mode="append")
+        deltalake.write_deltalake(tmp_path, broken.list(), mode="append")
     assert deltalake.DeltaTable(tmp_path).to_pyarrow_table().num_rows == 5
+
+
+class Stream:
+    """A table whose own package is not to be recognised."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_no_buffer_is_copied(source):
+    pyarrow, polars, arro3 = load("pyarrow"), load("polars"), load("arro3.core")
+    load("pandas")
+    before = pyarrow.total_allocated_bytes()
+    held = pyarrow.table(source)
+    assert held.nbytes > 10_000
+    # What it copies, or casts, it allocates.
+    assert pyarrow.total_allocated_bytes() == before
+    frame = source.to_pandas(dtype_backend="pyarrow")
+    # A few bytes a column, for lists of chunks.
+    assert pyarrow.total_allocated_bytes() - before < 100 * len(frame.columns)
+    types = [str(kind.pyarrow_dtype) for kind in frame.dtypes]
+    assert types == [str(field.type) for field in held.schema]
+    stream = Stream(held)
+    frame, taken = polars.DataFrame(stream), pyarrow.table(arro3.Table.from_arrow(stream))
+    for name in ("id", "created_at"):
+        [_, values] = held[name].chunk(0).buffers()
+        assert taken[name].chunk(0).buffers()[1].address == values.address
+        # Without leave to copy it raises where it would have to.
+        first = frame[name].get_chunks()[0].to_numpy(allow_copy=False)
+        assert first.ctypes.data == values.address
+
+
+def test_to_pandas_with_pyarrow_types_keeps_integers_with_nulls(face, scripted):
+    pandas = load("pandas")
+    big = 2**60 + 1
+    rows = [message(1, sender={"id": big}), message(2, sender=None, read_by_user=None)]
+    listing = face.client(scripted(paged(rows, key="messages"))).messages.list(42)
+    with pytest.raises(ValueError, match="'pyarrow' or None, not 'numpy_nullable'"):
+        face.call(listing.to_pandas, dtype_backend="numpy_nullable")
+    assert listing.report.requests == 0
+    frame = face.call(listing.to_pandas, dtype_backend="pyarrow")
+    assert frame["sender_id"].tolist() == [big, pandas.NA]
+    assert str(frame["read_by_user"].dtype) == "bool[pyarrow]"
+    assert face.call(listing.to_pandas)["sender_id"].dtype == "float64"
+
+
+def test_calls_that_would_make_wrong_columns_raise_and_send_nothing(server, source):
+    pandas, numpy, pyarrow = load("pandas"), load("numpy"), load("pyarrow")
+    before = server.counts()
+    for make in (pandas.DataFrame, numpy.asarray):
+        with pytest.raises(TypeError, match=r"x.to_pandas\(\) or pandas.DataFrame.from_arrow\(x\)"):
+            make(source)
+    assert server.counts() == before
+    for make in (list, pyarrow.array, pyarrow.Table.from_batches):
+        with pytest.raises(TypeError, match=r"x.to_arrow\(\), .*mirror.sql\('from messages'\)"):
+            make(Mirror("chats").table("messages"))
+
+
+def test_pandas_takes_the_rows_of_a_listing_one_by_one(server):
+    pandas = load("pandas")
+    with server.client() as client:
+        listing, dicts = client.users.list(), client.users.list(as_dict=True)
+        names = pandas.Series([user.name for user in listing])
+        frame = pandas.DataFrame((user.id, user.name) for user in listing)
+        before = server.counts()["users"]
+        as_sent = pandas.DataFrame(dicts)
+        # One walk.
+        assert dicts.report.requests == server.counts()["users"] - before
+        [first, *_] = dicts.pages()
+        assert list(as_sent) == list(pandas.DataFrame(first)) == list(first[0])
+    assert len(names) == len(frame) == len(as_sent) == server.world.total_users

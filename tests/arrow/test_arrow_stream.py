@@ -1,5 +1,9 @@
-"""Listings as Arrow streams: who takes them as they are, their columns, and how they fail."""
+"""Arrow streams of listings and pages: their columns, what is asked of them, how they fail."""
 
+import dataclasses
+import json
+import pickle
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -7,164 +11,209 @@ from typing import Any
 
 import pytest
 
-from backread import DecodeError, IncompleteError, PermissionDeniedError
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+
+from backread import DecodeError, IncompleteError, Message, Page, PermissionDeniedError, User
+from backread._client import listing as listing_module
 from helpers.api_rows import envelope, paged, user, users
-from helpers.arrow_consumers import KINDS, PyArrow
+from helpers.arrow_consumers import load
 from helpers.scripted_server import Request, answer
 
-COLUMNS = {
-    resource: {name: PyArrow.types[kind] for name, kind in kinds.items()}
-    for resource, kinds in KINDS.items()
-}
+HALF = [answer(200, envelope(users(99), total=150)), answer(403, b"no more")]
+
+each_method = pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
 
 
-def columns(table: Any) -> dict[str, str]:
-    return {field.name: str(field.type) for field in table.schema}
+@pytest.fixture(params=["listing", "page"])
+def source(request: pytest.FixtureRequest, backread_client: Any) -> Any:
+    people = backread_client.users
+    return people.list() if request.param == "listing" else people.page(limit=50)
 
 
-@pytest.fixture
-def pyarrow() -> Any:
-    return pytest.importorskip("pyarrow")
+def convert(listing: Any, method: str) -> Any:
+    """The method of the listing, or a skip where its package is not installed."""
+    load(method.removeprefix("to_").replace("arrow", "pyarrow"))
+    return getattr(listing, method)
 
 
-def test_a_table_of_users_has_all_rows_and_the_documented_columns(face, backread_server, pyarrow):
-    world = backread_server.world
-    listing = face.client(backread_server).users.list()
-    table = pyarrow.table(listing)
-    assert columns(table) == COLUMNS["users"]
-    assert table["id"].to_pylist() == world.user_ids()
-    sent = world.user(42)
-    [row] = [row for row in table.to_pylist() if row["id"] == 42]
-    assert row["user_attributes"] == [{**one, "extra": None} for one in sent["user_attributes"]]
-    assert (row["name"], row["extra"]) == (sent["name"], None)
-    assert row["created_at"] == datetime.fromisoformat(sent["created_at"])
-    assert listing.report.distinct == table.num_rows
-    assert listing.report.ended_at is not None
-
-
-def test_a_table_of_messages_has_all_rows_and_the_documented_columns(
-    face, backread_server, pyarrow
-):
-    world = backread_server.world
-    table = face.call(face.client(backread_server).messages.all().to_arrow)
-    assert columns(table) == COLUMNS["messages"]
-    assert table.num_rows == world.total_messages
-    for row in table.slice(0, 50).to_pylist():
-        sent = world.message(row["user_id"], row["id"])
-        assert (row["body"], row["sender_type"]) == (sent["body"], sent["sender_type"])
-        assert row["sender_forename"] == sent["sender"].get("forename")
-
-
-def test_an_empty_list_still_has_its_columns(face, scripted, pyarrow):
-    client = face.client(scripted(lambda request: answer(200, envelope([], key="messages"))))
-    table = pyarrow.table(client.messages.list(42))
-    assert (table.num_rows, columns(table)) == (0, COLUMNS["messages"])
-
-
-def test_repeats_are_left_out_and_many_pages_make_few_batches(face, scripted, pyarrow):
+def test_repeats_are_left_out_and_many_pages_make_few_batches(face, scripted):
     rows = users(3_000)
     rows[1_000:1_000] = rows[900:950]
-    table = pyarrow.table(face.client(scripted(paged(rows))).users.list())
+    table = pa.table(face.client(scripted(paged(rows))).users.list())
     assert table["id"].to_pylist() == list(range(1, 3_001))
     assert table["id"].num_chunks <= 2
 
 
-@pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
-def test_to_arrow_polars_and_pandas_give_all_rows(each_face, backread_server, method):
-    pytest.importorskip("pyarrow")
-    pytest.importorskip(method.removeprefix("to_").replace("arrow", "pyarrow"))
-    world, client = backread_server.world, each_face.client(backread_server)
-    frame = each_face.call(getattr(client.users.list(), method))
-    assert list(map(int, frame["id"])) == world.user_ids()
-    assert len(each_face.call(getattr(client.messages.all(), method))) == world.total_messages
-
-
-def test_duckdb_can_leave_a_stream_half_read(face, scripted):
-    duckdb = pytest.importorskip("duckdb")
-    server = scripted(paged(users(50_000)))
-    people = face.client(server).users.list()
-    with duckdb.connect() as connection:
-        connection.register("people", people)
-        assert len(connection.sql("select id from people limit 3").fetchall()) == 3
-    assert len(server.requests) < 506
-
-
-def test_max_items_and_page_size_hold_in_a_stream(face, scripted, pyarrow):
-    server = scripted(paged(users(100)))
-    listing = face.client(server).users.list(max_items=25, page_size=10)
-    assert pyarrow.table(listing)["id"].to_pylist() == list(range(1, 26))
-    # The third page shares two rows with the second, as that did with the first.
-    assert [one.query["limit"] for one in server.requests] == ["10", "10", "9"]
-    assert "max_items=25" in listing.report.reason
-
-
-@pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
-def test_a_conversion_that_fails_raises_the_errors_of_backread(each_face, scripted, method):
-    pytest.importorskip(method.removeprefix("to_").replace("arrow", "pyarrow"))
-    pytest.importorskip("pyarrow")
-    page = answer(200, envelope(users(99), total=150))
-    client = each_face.client(scripted(page, answer(403, b"no more")), max_retries=0)
-    with pytest.raises(PermissionDeniedError) as caught:
-        each_face.call(getattr(client.users.list(), method))
+@each_method
+def test_a_conversion_gives_all_rows_or_raises_the_errors_of_backread(each_face, scripted, method):
+    whole = each_face.client(scripted(paged(users(150)))).users.list()
+    frame = each_face.call(convert(whole, method))
+    assert list(map(int, frame["id"])) == list(range(1, 151))
+    client = each_face.client(scripted(*HALF), max_retries=0)
+    with pytest.raises(PermissionDeniedError, match="offset=96") as caught:
+        each_face.call(convert(client.users.list(), method))
     assert caught.value.body == b"no more"
-    assert "offset=96" in str(caught.value)
     client = each_face.client(scripted(answer(200, b"[]")))
     with pytest.raises(DecodeError) as odd:
-        each_face.call(getattr(client.users.list(), method))
+        each_face.call(convert(client.users.list(), method))
     assert odd.value.path == "$"
     # Whatever the offset is, the same page comes.
-    client = each_face.client(scripted(lambda request: answer(200, envelope(users(99), total=150))))
+    client = each_face.client(scripted(lambda request: HALF[0]))
     with pytest.raises(IncompleteError) as uncertified:
-        each_face.call(getattr(client.users.list(strict=True), method))
+        each_face.call(convert(client.users.list(strict=True), method))
     assert uncertified.value.report.distinct == 99
 
 
-@pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
-def test_a_conversion_in_any_thread_gives_all_rows_or_raises_the_errors_of_backread(
-    scripted, method
+@each_method
+def test_a_conversion_works_in_any_thread_and_where_none_can_be_started(
+    scripted, monkeypatch, method
 ):
-    pytest.importorskip(method.removeprefix("to_").replace("arrow", "pyarrow"))
-    pytest.importorskip("pyarrow")
-    page = answer(200, envelope(users(99), total=150))
+    """As in a pool's last tasks while CPython 3.12 ends."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "backread-arrow":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
     whole = scripted(paged(users(150))).client()
-    failing = scripted(page, answer(403, b"no more")).client(max_retries=0)
+    failing = scripted(*HALF).client(max_retries=0)
     with whole, failing, ThreadPoolExecutor(1) as pool:
-        frame = pool.submit(getattr(whole.users.list(), method)).result()
+        frame = pool.submit(convert(whole.users.list(), method)).result()
         assert list(map(int, frame["id"])) == list(range(1, 151))
         with pytest.raises(PermissionDeniedError) as caught:
-            pool.submit(getattr(failing.users.list(), method)).result()
-    assert caught.value.body == b"no more"
-
-
-def test_a_conversion_works_where_no_thread_can_be_started(scripted, monkeypatch):
-    """As in a pool's last tasks while CPython 3.12 ends."""
-    pytest.importorskip("pyarrow")
-    client = scripted(paged(users(150))).client()
-    with client, ThreadPoolExecutor(1) as pool:
-        pool.submit(len, "").result()
-
-        start = threading.Thread.start
-
-        def refuse(thread: threading.Thread) -> None:
-            if thread.name == "backread-arrow":
-                raise RuntimeError("can't start new thread")
-            start(thread)
-
+            pool.submit(convert(failing.users.list(), method)).result()
+        assert caught.value.body == b"no more"
         monkeypatch.setattr(threading.Thread, "start", refuse)
-        assert pool.submit(client.users.list().to_arrow).result().num_rows == 150
+        assert len(pool.submit(convert(whole.users.list(), method)).result()) == 150
 
 
 def test_a_conversion_that_fails_far_into_a_list_raises_the_errors_of_backread(scripted):
     """Past the part that is read ahead, a library knows an error by its text only."""
-    pytest.importorskip("pyarrow")
     pages = paged([user(number, name="n" * 200_000) for number in range(1, 1_000)])
 
     def service(request: Request) -> bytes:
-        return answer(403, b"no more") if int(request.query["offset"]) >= 390 else pages(request)
+        return HALF[1] if int(request.query["offset"]) >= 390 else pages(request)
 
-    with (
-        scripted(service).client(max_retries=0, max_concurrency=1) as client,
-        pytest.raises(PermissionDeniedError) as caught,
-    ):
+    client = scripted(service).client(max_retries=0, max_concurrency=1)
+    with client, pytest.raises(PermissionDeniedError) as caught:
         client.users.list().to_arrow()
     assert caught.value.body == b"no more"
+
+
+def test_an_error_whose_text_has_a_nul_ends_no_process(backread_mock, monkeypatch):
+    def warn(_: object) -> None:
+        raise ValueError("a\0b")
+
+    monkeypatch.setattr(listing_module, "warn_of_unread", warn)
+    backread_mock.on("messages", user=backread_mock.world.user_ids()[0]).fail("status(500)")
+    with backread_mock.client(max_retries=0) as client:
+        messages = client.messages.all()
+        # Its schema was asked for, so nothing is read ahead.
+        messages.__arrow_c_schema__()
+        with pytest.raises(Exception, match="a\u2400b"):
+            pa.RecordBatchReader.from_stream(messages).read_all()
+
+
+def test_a_requested_schema_converts_what_fits_and_loses_nothing(source):
+    plain = pa.table(source)
+
+    def requested(name: str, kind: Any) -> Any:
+        place = plain.schema.get_field_index(name)
+        return plain.schema.set(place, plain.schema.field(name).with_type(kind))
+
+    wide = pa.table(source, schema=requested("name", pa.large_string()))
+    assert wide["name"].type == pa.large_string()
+    assert wide["name"].to_pylist() == plain["name"].to_pylist()
+    for name, kind in (("id", pa.int8()), ("name", pa.int64()), ("created_at", pa.timestamp("s"))):
+        with pytest.raises(pa.ArrowInvalid):
+            pa.table(source, schema=requested(name, kind))
+    # Columns are told apart by their names, whatever order is requested.
+    renamed = {"name": "email", "email": "name", "extra": "other"}
+    fields = [field.with_name(renamed.get(field.name, field.name)) for field in plain.schema]
+    reader = pa.RecordBatchReader.from_stream(source, schema=pa.schema(fields))
+    assert reader.read_all()["email"].to_pylist() == plain["email"].to_pylist()
+
+
+@pytest.mark.parametrize("resource", ["users", "messages"])
+@pytest.mark.backread(
+    world={"seed": 5, "users": 40, "messages_per_user": (20, 40)},
+    dialect="extra_fields=some sender_type=others nulls=both",
+)
+def test_pages_have_the_columns_of_their_listing(face, backread_mock, resource):
+    client = face.client(backread_mock)
+    source, whose = (client.users, ()) if resource == "users" else (client.messages, (42,))
+    table = pa.table(source.list(*whose))
+    page = face.call(source.page, *whose)
+    for same in (
+        page,
+        face.pages(source.list(*whose))[0],
+        pickle.loads(pickle.dumps(page)),
+        Page(99, 0, None, page.items),
+    ):
+        assert pa.table(same).equals(table)
+        assert same.to_arrow().equals(table)
+    # Empty ones know of what they are a page.
+    past = face.call(source.page, *whose, 1_000)
+    assert (len(past), past.resource) == (0, resource)
+    for empty in (past, pickle.loads(pickle.dumps(past)), Page(9, 0, 0, (), resource)):
+        assert pa.table(empty).equals(table.slice(0, 0))
+    assert pa.table(source.list(*whose, max_items=0)).equals(table.slice(0, 0))
+
+
+def test_a_page_without_models_has_no_columns(face, backread_mock):
+    page = face.pages(face.client(backread_mock).users.list(as_dict=True))[0]
+    with pytest.raises(TypeError, match=r"a page of dict .*as_dict=True"):
+        pa.table(page)
+    with pytest.raises(ValueError, match="resource='users'"):
+        pa.table(Page(9, 0, 0, ()))
+
+
+FITS = User(1, *[None] * 8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "problem"),
+    [
+        ({"name": 5}, TypeError, "name: "),
+        ({"name": "\ud800"}, ValueError, "name: "),
+        ({"id": 2**63}, ValueError, "id: "),
+        ({"id": None}, TypeError, "id: "),
+        ({"created_at": datetime(2024, 1, 1)}, TypeError, "created_at: .*naive"),  # noqa: DTZ001
+        ({"extra": {"a": {1}}}, TypeError, "extra: a set cannot be written"),
+        ({"extra": {"a": float("nan")}}, ValueError, "extra: nan cannot be written"),
+        ({"extra": {1: 2}}, TypeError, "extra: .*str"),
+    ],
+)
+def test_a_model_made_by_hand_that_fits_no_column_is_named(changes, error, problem):
+    page = Page(9, 0, 2, (FITS, dataclasses.replace(FITS, **changes)))
+    with pytest.raises(error, match=rf"items\[1\]: {problem}"):
+        pa.table(page)
+    with pytest.raises(TypeError, match=r"items\[1\]: expected a User, got a Message"):
+        pa.table(Page(9, 0, 2, (FITS, Message(1, *[None] * 8, 42))))
+
+
+def test_numbers_of_extra_stay_what_they_are():
+    extra = {"big": 2**90, "whole": 1e16, "minus": -0.0, "far": -1e300, "t": (True, 1, None)}
+    table = pa.table(Page(9, 0, 1, (dataclasses.replace(FITS, extra=extra),)))
+    read = json.loads(table["extra"][0].as_py())
+    assert repr(read) == repr({**extra, "t": [True, 1, None]})
+
+
+def test_a_package_that_is_not_there_is_named(each_face, backread_mock, monkeypatch):
+    load("pandas")
+    listing = each_face.client(backread_mock).users.list()
+    for method, package in (
+        ("to_polars", "polars"),
+        ("to_arrow", "pyarrow"),
+        ("to_pandas", "pyarrow"),
+        ("to_pandas", "pandas"),
+    ):
+        for source in (Page(9, 0, 0, (), "users"), listing):
+            with monkeypatch.context() as context:
+                context.setitem(sys.modules, package, None)
+                with pytest.raises(ImportError, match=f"pip install {package}"):
+                    each_face.call(getattr(source, method))
+    assert backread_mock.calls().count == 0
