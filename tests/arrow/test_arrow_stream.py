@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
-from backread import DecodeError, IncompleteError, Message, Page, PermissionDeniedError, User
+from backread import IncompleteError, Message, Page, PermissionDeniedError, User
 from backread._client import listing as listing_module
 from helpers.api_rows import envelope, paged, user, users
 from helpers.arrow_consumers import load
@@ -55,10 +55,6 @@ def test_a_conversion_gives_all_rows_or_raises_the_errors_of_backread(each_face,
     with pytest.raises(PermissionDeniedError, match="offset=96") as caught:
         each_face.call(convert(client.users.list(), method))
     assert caught.value.body == b"no more"
-    client = each_face.client(scripted(answer(200, b"[]")))
-    with pytest.raises(DecodeError) as odd:
-        each_face.call(convert(client.users.list(), method))
-    assert odd.value.path == "$"
     # Whatever the offset is, the same page comes.
     client = each_face.client(scripted(lambda request: HALF[0]))
     with pytest.raises(IncompleteError) as uncertified:

@@ -43,6 +43,7 @@ ODD_ROWS = [
     {"created_at": "7", "created\\u005fat": '"2024-03-05T09:31:07.042Z"', "more": '{"a":1,"a":2}'},
     {"created_at": '"2024-03-05T09:31:07Z"', "created\\u005fat": "7", "x": "1", "\\u0078": "2"},
     {"i\\u0064": "7", "body": '"last"', "name": '"last"'},
+    {f"key {number:04}": str(number) for number in range(2_000)},
 ]
 """Members before the id, with some escaped, unknown or there twice."""
 
@@ -66,7 +67,7 @@ def spelled_rows(key: str) -> Iterator[dict[str, str]]:
         yield dict(zip(documented, values, strict=False))
     if key == "messages":
         # Some come again, because equal senders are one object.
-        for kind, sender in product(('"user"', '"operator"', '"bot"', '"robot"'), SENDERS):
+        for sender, kind in product(SENDERS, ('"user"', '"operator"', '"bot"', '"robot"')):
             yield {**documented, "sender_type": kind, "sender": sender}
             yield {"sender": sender, "sender_type": kind}
 
