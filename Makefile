@@ -170,13 +170,13 @@ audit: $(CARGO_DENY) $(STAMPS)/audit
 	$(CARGO_DENY) --workspace --locked check advisories
 	$(BIN)/python tools/audit_extras.py
 
-# What the release workflow does, for this machine alone; it needs no network once the crates and
-# packages are installed.
+# What the release workflow does, for this machine alone.
 RELEASE := target/release-check
 release-check: $(WHEELS)/stamp $(STAMPS)/tools $(STAMPS)/release
 	rm -rf $(RELEASE)/sdist
 	$(BIN)/maturin sdist --out $(RELEASE)/sdist
-	$(BIN)/python tools/check_release.py $(WHEELS) $(RELEASE)/sdist $(RELEASE)/environments
+	$(BIN)/python tools/check_release.py $(WHEELS) $(RELEASE)/sdist
+	$(BIN)/python tools/check_wheel.py $(WHEELS)
 	$(BIN)/zizmor --offline --quiet --persona pedantic .github
 
 # A stable compiler takes the flags of cargo-fuzz and of the sanitizers with RUSTC_BOOTSTRAP.

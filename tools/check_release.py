@@ -1,9 +1,9 @@
 """Checks what a release publishes, as far as one machine can: its wheels and its source archive.
 
-Usage: ``python tools/check_release.py WHEELS SDIST ENVIRONMENTS``, three folders: of one wheel, of
-one source archive, and of environments, which are kept because DuckDB is downloaded into each. With
-WHEELS alone it only looks into the wheels, of which there may be many, of any platform. Prints a
-line for each check; exit code 1 and a message at the first that fails.
+Usage: ``python tools/check_release.py WHEELS [SDIST]``, folders: of one wheel, and of one source
+archive. With WHEELS alone it only looks into the wheels, of which there may be many, of any
+platform. Prints a line for each check; exit code 1 and a message at the first that fails.
+check_wheel.py tries the wheel.
 """
 
 import email
@@ -21,8 +21,6 @@ from pathlib import Path, PurePosixPath
 from elftools.elf.elffile import ELFFile
 from packaging.metadata import Metadata
 from packaging.utils import parse_sdist_filename, parse_wheel_filename
-
-from check_wheel import find_interpreters
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -188,20 +186,7 @@ def check_sdist(path: Path, wheel: Path, work: Path) -> None:
     print(f"{path.name}: {len(names)} files, all known to Git; builds a wheel of the same files")
 
 
-def try_wheel(wheel: Path, version: str, interpreter: Path, environments: Path) -> None:
-    """One interpreter installs the wheel, reads and syncs."""
-    environment = environments / f"python{version}"
-    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
-    if not (environment / "ready").exists():
-        run(interpreter, "-m", "venv", "--clear", environment)
-        run(*pip, "--constraint", ROOT / "constraints.txt", "duckdb", "tzdata")
-        (environment / "ready").touch()
-    run(*pip, "--no-index", "--force-reinstall", "--no-deps", wheel)
-    print(run(python, "-I", ROOT / "tools/try_wheel.py", cwd=environments).strip())
-
-
-def main(wheels: Path, sdists: Path | None = None, environments: Path | None = None) -> None:
+def main(wheels: Path, sdists: Path | None = None) -> None:
     """Runs all checks."""
     check_version()
     built = sorted(wheels.resolve().glob("*.whl"))
@@ -209,17 +194,14 @@ def main(wheels: Path, sdists: Path | None = None, environments: Path | None = N
         fail(f"{wheels} has no wheel; run: make build")
     for wheel in built:
         check_wheel(wheel)
-    if sdists is None or environments is None:
+    if sdists is None:
         return
     [wheel], [sdist] = built, sorted(sdists.resolve().glob("*.tar.gz"))
     check_sdist(sdist, wheel, sdist.parent)
-    environments.mkdir(parents=True, exist_ok=True)
-    for version, interpreter in sorted(find_interpreters().items()):
-        try_wheel(wheel, version, interpreter, environments.resolve())
 
 
 if __name__ == "__main__":
     folders = [Path(each) for each in sys.argv[1:]]
-    if len(folders) not in (1, 3):
-        sys.exit("usage: python tools/check_release.py WHEELS [SDIST ENVIRONMENTS]")
+    if len(folders) not in (1, 2):
+        sys.exit("usage: python tools/check_release.py WHEELS [SDIST]")
     main(*folders)
