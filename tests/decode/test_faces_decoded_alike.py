@@ -57,7 +57,7 @@ SENDERS = [
 
 
 def spelled_rows(key: str) -> Iterator[dict[str, str]]:
-    """The members of rows but for their ids: each as it is spelled."""
+    """The members of rows but for their ids: each as sent."""
     whole = user(0) if key == "users" else message(0)
     documented = {name: json.dumps(value) for name, value in whole.items() if name != "id"}
     yield documented
@@ -73,7 +73,7 @@ def spelled_rows(key: str) -> Iterator[dict[str, str]]:
 
 
 def written(key: str) -> list[str]:
-    """The same as JSON, each with an id of its own."""
+    """The same as JSON, each with its own id."""
     rows = []
     for number, members in enumerate(spelled_rows(key), 2**53 + 1):
         before = "".join(f'"{name}":{value},' for name, value in members.items())

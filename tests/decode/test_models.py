@@ -79,7 +79,7 @@ def test_columns_of_other_packages_are_those_of_the_arrow_stream(resource):
 def test_every_public_name_has_a_docstring():
     for name in models.__all__:
         if isinstance(getattr(models, name), type):
-            # dataclass() writes one of its own, the signature, where there is none.
+            # dataclass() writes the signature as one where there is none.
             assert not getattr(models, name).__doc__.startswith(f"{name}(")
 
 
