@@ -114,7 +114,7 @@ impl List {
         }
     }
 
-    pub fn page(self, offset: u64, limit: Limit) -> Endpoint {
+    pub const fn page(self, offset: u64, limit: Limit) -> Endpoint {
         Endpoint::Page {
             list: self,
             offset,

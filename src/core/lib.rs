@@ -20,8 +20,6 @@ pub mod decode;
 pub mod error;
 pub mod list_state;
 pub mod observer;
-pub mod outage;
-pub mod pace;
 pub mod page_digest;
 pub mod prefetch;
 pub mod privacy;

@@ -60,7 +60,7 @@ impl NativeClient {
         let options = from_dict(options, secret)?;
         Ok(Self {
             traceparent,
-            ..self.client.with_options(options).into()
+            ..self.client.with(|call| call.options = options).into()
         })
     }
 
@@ -72,7 +72,7 @@ impl NativeClient {
     fn on_clock(&self, clock: &Clock) -> Self {
         Self {
             traceparent: self.traceparent,
-            ..self.client.on_clock(clock.0.clone()).into()
+            ..self.client.with(|call| call.clock = clock.0.clone()).into()
         }
     }
 
@@ -89,7 +89,7 @@ impl NativeClient {
     /// Places that were not valid Unicode in all that was read.
     #[getter]
     fn repaired_text(&self) -> u64 {
-        self.client.repaired_text_ever()
+        self.client.repaired_text_of_all()
     }
 
     /// The mark of the secret for a mirror with this key.

@@ -82,7 +82,9 @@ impl CallObserver {
     /// The client for the operation to use, so that its attempts are observed.
     pub fn client(&self, client: &Client) -> Client {
         match &self.0 {
-            Some(looking) => client.observed(Arc::clone(&looking.observer)),
+            Some(looking) => {
+                client.with(|call| call.observer = Some(Arc::clone(&looking.observer)))
+            }
             None => client.clone(),
         }
     }

@@ -10,8 +10,7 @@ use super::fields::{Fields, Shape, is_word};
 use super::profile::AnswerProfile;
 use crate::api::{Limit, List, Resource};
 use crate::budget::Budget;
-use crate::client::Client;
-use crate::config::Options;
+use crate::client::{CallOptions, Client};
 use crate::error::{Attempt, Error, ErrorKind};
 use crate::probe_request::ProbeRequest;
 use crate::wire::Answer;
@@ -180,7 +179,7 @@ impl ProbeClient {
     /// Sends at most `most` requests, including retries.
     pub fn new(client: &Client, most: u64) -> Self {
         Self {
-            client: client.counted(),
+            client: client.with(CallOptions::count_anew),
             budget: client.budget(),
             most,
             told: Told::default(),
@@ -233,15 +232,12 @@ impl ProbeClient {
             return Err(Tried::Bound);
         };
         let retries = u32::try_from(retries).unwrap_or(u32::MAX);
-        let options = self.client.options();
-        let cut_short = retries < options.max_retries;
-        let options = Options {
-            max_retries: options.max_retries.min(retries),
+        let cut_short = retries < self.client.options().max_retries;
+        let client = self.client.with(|call| {
+            call.options.max_retries = call.options.max_retries.min(retries);
             // Outage probes would not be bounded by the number of retries left.
-            outage_patience: Duration::ZERO,
-            ..options.clone()
-        };
-        let client = self.client.with_options(options);
+            call.options.outage_patience = Duration::ZERO;
+        });
         let headers = Mutex::new(BTreeSet::new());
         let heard = |answer: &Answer| {
             let mut headers = headers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,7 +8,6 @@ mod headers;
 use std::time::Duration;
 
 use super::error::ErrorKind;
-use super::pace::RefusedBy;
 
 pub use headers::{date, wait_from_headers};
 
@@ -16,12 +15,12 @@ pub use headers::{date, wait_from_headers};
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// The longest backoff. A wait that the service asks for may be longer.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
-/// The waits before further requests while the service answers nothing but 429 without a stated wait,
-/// in milliseconds. With the default of five retries they outlast a limit that is counted per minute, and
-/// those of a second or ten are not waited for much longer than they last.
-const REFUSED_WAITS: [u64; 4] = [700, 3_000, 8_000, 50_000];
-/// They are longer by up to this fraction, so that clients do not return together.
-const REFUSED_JITTER: f64 = 0.1;
+/// How long the gate is closed by 429s in a row without a stated wait, in milliseconds. With the
+/// default of five retries they outlast a limit that is counted per minute, and those of a second or
+/// ten are not waited for much longer than they last; a longer limit fails each call soon.
+const HOLDS: [u64; 6] = [150, 750, 3_000, 8_000, 50_000, 1_000];
+/// Holds and probes are later by up to this fraction, so that clients do not return together.
+const JITTER: f64 = 0.2;
 
 /// What a 429 does: wait and retry, or fail at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +33,8 @@ pub enum OnRateLimit {
 #[derive(Debug, Clone, Copy)]
 pub struct Situation {
     pub retries_done: u32,
-    /// How many 429s without a stated wait came since this call's first one, each after the wait for
-    /// the one before and without an answer in between.
-    pub refused_since: u32,
-    /// The same since the first of them, of whichever call: how many waits were too short.
-    pub waits_refused: u32,
+    /// How many 429s without a stated wait have come in a row, including this one.
+    pub refused_in_a_row: u32,
     pub max_retries: u32,
     pub on_rate_limit: OnRateLimit,
     /// Time left before the deadline; `None` if there is none.
@@ -54,35 +50,36 @@ pub enum Verdict {
     PastDeadline { wait: Duration },
 }
 
-/// What a failure says about the service's load.
+/// What a failure says about the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Load {
-    /// Nothing: the service answered, or could not be reached.
-    Unknown,
-    /// The service is overloaded.
-    Over,
-    /// The service takes no more requests for now, or, if 503 says so, is down; with the wait that
-    /// it asks for, if any.
-    Refused {
-        by: RefusedBy,
-        wait: Option<Duration>,
-    },
+pub enum Sign {
+    /// It is up: any status that is not one of those below.
+    Answer,
+    /// 429: it takes no more requests for now.
+    Refused,
+    /// 503: it takes no more for now, or is down.
+    Unavailable,
+    /// It is down: no connection, or what proxies answer then. 520 to 524 and 530 are Cloudflare's.
+    Down,
+    /// It is overloaded, or seems to be: no response in time.
+    Late,
+    /// Nothing: the response broke off, or was none.
+    Broken,
 }
 
-pub fn load(failure: &ErrorKind) -> Load {
-    let ErrorKind::Status(failure) = failure else {
-        return match failure {
-            ErrorKind::Timeout(_) => Load::Over,
-            _ => Load::Unknown,
-        };
-    };
-    let wait = failure.retry_after.filter(|wait| !wait.is_zero());
-    let by = match failure.status {
-        429 => RefusedBy::TooManyRequests,
-        503 => RefusedBy::Unavailable,
-        _ => return Load::Unknown,
-    };
-    Load::Refused { by, wait }
+pub fn sign(failure: &ErrorKind) -> Sign {
+    match failure {
+        ErrorKind::Status(failure) => match failure.status {
+            429 => Sign::Refused,
+            503 => Sign::Unavailable,
+            502 | 504 | 520..=524 | 530 => Sign::Down,
+            _ => Sign::Answer,
+        },
+        ErrorKind::Decode { .. } => Sign::Answer,
+        ErrorKind::Connect(_) => Sign::Down,
+        ErrorKind::Timeout(_) => Sign::Late,
+        _ => Sign::Broken,
+    }
 }
 
 /// Failures that may be retried. Reads are idempotent (RFC 9110, 9.2.2), so that is every transient
@@ -108,47 +105,38 @@ pub fn retry_after(failure: &ErrorKind) -> Option<Duration> {
 
 /// Decides on a transient failure, or on a success whose body was not JSON.
 pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
-    if let ErrorKind::Status(failure) = failure
-        && failure.status == 429
-        && situation.on_rate_limit == OnRateLimit::Raise
-    {
+    let Situation {
+        retries_done,
+        chance,
+        ..
+    } = situation;
+    let is_refused = sign(failure) == Sign::Refused;
+    let raises = is_refused && situation.on_rate_limit == OnRateLimit::Raise;
+    if raises || retries_done >= situation.max_retries {
         return Verdict::GiveUp;
     }
-    let retry_after = retry_after(failure);
-    let (refused_since, waits_refused) = match is_unstated_refusal(failure) {
-        true => (situation.refused_since, situation.waits_refused),
-        false => (0, 0),
+    let wait = match retry_after(failure) {
+        Some(stated) => stated,
+        None if is_refused => hold(situation.refused_in_a_row, chance),
+        None => backoff(retries_done, chance),
     };
-    if situation.retries_done.max(refused_since) >= situation.max_retries {
-        return Verdict::GiveUp;
-    }
-    let wait = retry_after.unwrap_or_else(|| {
-        refused_wait(waits_refused, situation.chance)
-            .unwrap_or_else(|| backoff(situation.retries_done, situation.chance))
-    });
     match situation.remaining {
         Some(remaining) if wait >= remaining => Verdict::PastDeadline { wait },
         _ => Verdict::Retry { wait },
     }
 }
 
-/// Whether it is a 429 that does not say how long to wait.
-pub fn is_unstated_refusal(failure: &ErrorKind) -> bool {
-    let by = RefusedBy::TooManyRequests;
-    load(failure) == Load::Refused { by, wait: None }
+/// How long so many refusals in a row without a stated wait close the gate.
+pub fn hold(in_a_row: u32, chance: f64) -> Duration {
+    let index = usize::try_from(in_a_row)
+        .unwrap_or(usize::MAX)
+        .clamp(1, HOLDS.len())
+        - 1;
+    jittered(Duration::from_millis(HOLDS[index]), chance)
 }
 
-/// The wait after this many were too short; `None` for the first, and once all were.
-fn refused_wait(waits: u32, chance: f64) -> Option<Duration> {
-    let index = usize::try_from(waits.checked_sub(1)?).ok()?;
-    let wait = Duration::from_millis(*REFUSED_WAITS.get(index)?);
-    let jitter = REFUSED_JITTER * chance.clamp(0.0, 1.0);
-    Some(wait.mul_f64(1.0 + jitter))
-}
-
-/// Whether all waits were too short after this many refusals in a row.
-pub fn is_exhausted(in_a_row: u32) -> bool {
-    refused_wait(in_a_row.saturating_sub(1), 0.0).is_none() && in_a_row > 1
+pub fn jittered(wait: Duration, chance: f64) -> Duration {
+    wait.mul_f64(1.0 + JITTER * chance.clamp(0.0, 1.0))
 }
 
 /// Full jitter: any wait from zero to the doubled bound, so that clients do not return at once.
@@ -177,8 +165,7 @@ pub mod tests {
     fn situation() -> Situation {
         Situation {
             retries_done: 0,
-            refused_since: 0,
-            waits_refused: 0,
+            refused_in_a_row: 1,
             max_retries: 5,
             on_rate_limit: OnRateLimit::Wait,
             remaining: None,
@@ -226,23 +213,22 @@ pub mod tests {
     }
 
     #[test]
-    fn only_429_503_and_silence_say_something_of_the_load() {
-        for (code, by) in [
-            (429, RefusedBy::TooManyRequests),
-            (503, RefusedBy::Unavailable),
+    fn each_failure_says_something_else_about_the_service() {
+        for (code, expected) in [
+            (429, Sign::Refused),
+            (503, Sign::Unavailable),
+            (502, Sign::Down),
+            (504, Sign::Down),
+            (522, Sign::Down),
+            (530, Sign::Down),
+            (404, Sign::Answer),
+            (408, Sign::Answer),
+            (500, Sign::Answer),
         ] {
-            for wait in [None, Some(30)] {
-                let refused = Load::Refused {
-                    by,
-                    wait: wait.map(Duration::from_secs),
-                };
-                assert_eq!(load(&status(code, wait)), refused);
-            }
+            assert_eq!(sign(&status(code, None)), expected, "{code}");
         }
-        for code in [404, 408, 500, 502, 504] {
-            assert_eq!(load(&status(code, None)), Load::Unknown, "{code}");
-        }
-        assert_eq!(load(&ErrorKind::Timeout(Duration::ZERO)), Load::Over);
+        assert_eq!(sign(&ErrorKind::Timeout(Duration::ZERO)), Sign::Late);
+        assert_eq!(sign(&ErrorKind::TruncatedBody(String::new())), Sign::Broken);
     }
 
     #[test]
@@ -259,12 +245,12 @@ pub mod tests {
 
     #[test]
     fn refusals_of_everything_are_outlasted_for_a_minute() {
-        for chance in [0.0, 1.0] {
-            let waits = (0..5).map(|refused| {
+        for (chance, expected) in [(0.0, 61.9), (1.0, 74.28)] {
+            let waits = (0..5).map(|retries_done| {
+                let refused_in_a_row = retries_done + 1;
                 let situation = Situation {
-                    retries_done: refused,
-                    refused_since: refused,
-                    waits_refused: refused,
+                    retries_done,
+                    refused_in_a_row,
                     chance,
                     ..situation()
                 };
@@ -273,21 +259,9 @@ pub mod tests {
                     verdict => panic!("{verdict:?}"),
                 }
             });
-            let waited = waits.sum::<Duration>().as_secs_f64();
-            assert!((60.0..70.0).contains(&waited), "{waited} s");
+            assert_eq!(waits.sum::<Duration>().as_secs_f64(), expected);
         }
-    }
-
-    #[test]
-    fn waiting_together_a_call_gives_up_as_soon_as_one_alone() {
-        let situation = Situation {
-            refused_since: 5,
-            ..situation()
-        };
-        assert_eq!(decide(&status(429, None), situation), Verdict::GiveUp);
-        for failure in [status(429, Some(1)), status(500, None)] {
-            assert!(matches!(decide(&failure, situation), Verdict::Retry { .. }));
-        }
+        assert_eq!(hold(60, 0.0), Duration::from_secs(1));
     }
 
     proptest! {

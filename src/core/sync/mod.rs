@@ -86,6 +86,14 @@ pub struct SyncRun {
     nothing_read: AtomicBool,
 }
 
+/// The client of a run, which waits longer in an outage and counts what the run sends.
+fn of_a_run(client: &Client) -> Client {
+    client.with(|call| {
+        call.count_anew();
+        call.wait_as_a_sync();
+    })
+}
+
 impl SyncRun {
     /// Reads all users, or those given, and their messages unless their lists are done; the rows
     /// leave out what `privacy` says.
@@ -95,7 +103,7 @@ impl SyncRun {
         options: RunOptions,
         privacy: Option<Arc<Privacy>>,
     ) -> Self {
-        let client = client.counted().patient();
+        let client = of_a_run(&client);
         let budget = options.limits.start(&client);
         let counters = Arc::new(ProgressCounters::default());
         if let Some(limit) = known.largest_page {
@@ -126,7 +134,7 @@ impl SyncRun {
         limits: RunLimits,
         privacy: Option<Arc<Privacy>>,
     ) -> Self {
-        let client = client.counted().patient();
+        let client = of_a_run(&client);
         let budget = limits.start(&client);
         let (reader, run) = (client.clone(), Arc::clone(&budget));
         let events = Prefetch::new(move |outlet| fetch_rows(reader, run, keys, outlet));

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Mutex, Notify};
 
-use crate::client::{Client, Downtime};
+use crate::client::{CallOptions, Client};
 use crate::error::{Error, ErrorKind};
 use crate::list_state::requestable_id;
 use crate::prefetch::{Outlet, Prefetch, Sink};
@@ -26,10 +27,10 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
     let report = SharedReport::new(WalkReport::not_read_yet());
     let shared = report.clone();
     let prefetch = Prefetch::with_room(PAGES_AHEAD, move |outlet| async move {
-        let client = client.counted();
+        let client = client.with(CallOptions::count_anew);
         let listed = matches!(users, Users::Listed);
         let messages = Messages {
-            downtime: client.downtime(),
+            down_before: client.outage_time(),
             report: shared,
             state: Mutex::new(State {
                 summary: Summary::new(listed),
@@ -65,7 +66,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
 /// `max_items`.
 struct Messages {
     client: Client,
-    downtime: Downtime,
+    down_before: Duration,
     report: SharedReport,
     /// Locked while a page is put, so that all rows that were counted reach the reader.
     state: Mutex<State>,
@@ -128,7 +129,7 @@ impl Messages {
         let cut = settings.max_items.filter(|_| state.room == 0);
         let report = self.report.update(|report| {
             report.requests = self.client.sent();
-            report.outage_seconds = self.downtime.seconds();
+            report.outage_seconds = self.client.outage_seconds_since(self.down_before);
             if crawled.is_err() {
                 report.evidence.rows_short = None;
                 report.doubt("a request failed".to_owned());

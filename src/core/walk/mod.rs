@@ -20,11 +20,12 @@ pub mod unread;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::budget::Budget;
-use super::client::{Client, Downtime, Read, Sent};
+use super::client::{Client, Read, Sent};
 use super::error::{Error, ErrorKind};
 use super::prefetch::{Outlet, Prefetch, Sink};
 use super::process;
@@ -216,7 +217,7 @@ pub async fn sweep_from(
         client,
         list,
         budget,
-        downtime: client.downtime(),
+        down_before: client.outage_time(),
         pages,
         ends_unread,
     };
@@ -239,7 +240,7 @@ pub async fn sweep_from(
             sweep.report.doubt("a request failed".to_owned());
         }
     }
-    sweep.report.outage_seconds = sender.downtime.seconds();
+    sweep.report.outage_seconds = sender.client.outage_seconds_since(sender.down_before);
     sweep.report.end(now());
     report.set(sweep.report.clone());
     swept?;
@@ -263,7 +264,7 @@ struct Sender<'a> {
     client: &'a Client,
     list: List,
     budget: &'a Budget,
-    downtime: Downtime,
+    down_before: Duration,
     pages: SmallerPages,
     /// A page that fails ends the list, so those before it are still taken.
     ends_unread: bool,
@@ -282,7 +283,7 @@ impl Sender<'_> {
         let mut arrived = VecDeque::new();
         let mut spent = None;
         loop {
-            sweep.report.outage_seconds = self.downtime.seconds();
+            sweep.report.outage_seconds = self.client.outage_seconds_since(self.down_before);
             report.set(sweep.report.clone());
             while let Some(page) = sweep.next_page() {
                 if page.rows.is_empty() {

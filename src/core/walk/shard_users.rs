@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use crate::api::{Limit, List, Natural};
 use crate::budget::Budget;
-use crate::client::{Client, Downtime, Read};
+use crate::client::{CallOptions, Client, Read};
 use crate::decode::page::{Page, Row};
 use crate::error::{Error, ErrorKind};
 use crate::prefetch::{Outlet, Prefetch, Sink};
@@ -37,14 +38,14 @@ pub fn shard_users(client: Client, planned: ShardUsers, settings: WalkSettings) 
     let report = SharedReport::new(WalkReport::not_read_yet());
     let shared = report.clone();
     let prefetch = Prefetch::new(move |outlet| async move {
-        let client = client.counted();
+        let client = client.with(CallOptions::count_anew);
         let mut search = Search {
             budget: client.budget(),
             missing: planned.ids.iter().map(|id| signed(*id)).collect(),
             planned: planned.ids.iter().map(|id| signed(*id)).collect(),
             refused: None,
             report: WalkReport::start(Timestamp::by(client.clock())),
-            downtime: client.downtime(),
+            down_before: client.outage_time(),
             end: None,
             // The plan was read from this list, so a first page that fails has a row to blame.
             pages: Arc::new(SmallerPages::new(true)),
@@ -97,7 +98,7 @@ struct Search {
     /// Why a fetch by id failed, which ended the search by id.
     refused: Option<String>,
     report: WalkReport,
-    downtime: Downtime,
+    down_before: Duration,
     /// Where the list ends, according to the pages so far.
     end: Option<u64>,
     pages: Arc<SmallerPages>,
@@ -317,7 +318,7 @@ impl Search {
         };
         let short = self.missing.len() as u64;
         self.report.requests = self.client.sent();
-        self.report.outage_seconds = self.downtime.seconds();
+        self.report.outage_seconds = self.client.outage_seconds_since(self.down_before);
         self.report.evidence.rows_short = Some(short);
         if failed.is_some() {
             self.report.doubt("a request failed".to_owned());

@@ -89,7 +89,7 @@ pub async fn is_never_read(client: &Client, budget: &Budget, error: &Error) -> b
         | ErrorKind::Timeout(_)
         | ErrorKind::TruncatedBody(_)
         | ErrorKind::ResponseTooLarge { .. } => {
-            let once = client.without_retries();
+            let once = client.with(|call| call.options.max_retries = 0);
             let first = once.page(List::Users, 0, Limit::SMALLEST, budget).await;
             first.is_ok()
         }
@@ -123,7 +123,7 @@ async fn others_are_answered(
     if client.was_answered_within(taken) {
         return Ok(true);
     }
-    let once = client.without_retries();
+    let once = client.with(|call| call.options.max_retries = 0);
     for attempt in 1..=PROBES {
         match once.page(List::Users, 0, Limit::SMALLEST, budget).await {
             Ok(_) => return Ok(true),

@@ -9,7 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::error::ErrorKind;
+use crate::api::{Limit, List, Natural};
+use crate::decode::page::Row;
+use crate::error::{Attempt, ErrorKind};
 use crate::retry::OnRateLimit;
 use backread_clock::virtual_start;
 
@@ -69,7 +71,8 @@ impl Scripted {
     /// A client that uses the server's clock, which is virtual from here on.
     fn client_in_virtual_time(&self, options: Options) -> Client {
         self.clock.make_virtual(virtual_start());
-        self.client(options).on_clock(self.clock.clone())
+        self.client(options)
+            .with(|call| call.clock = self.clock.clone())
     }
 
     fn heads(&self) -> Vec<String> {
@@ -218,10 +221,7 @@ async fn waits_of_virtual_time_are_recorded_as_asked_and_take_milliseconds() {
     let server = Scripted::start(&[&limited, &limited, &busy, &list]).await;
     let client = server
         .client_in_virtual_time(Options::default())
-        .with_options(Options {
-            max_concurrency: 2,
-            ..Options::default()
-        });
+        .with(|call| call.options.max_concurrency = 2);
     let began = std::time::Instant::now();
     let read = client
         .page(List::Users, 0, Limit::LARGEST, &client.budget())

@@ -83,7 +83,7 @@ impl Service {
             ..Settings::default()
         };
         let client = Client::new(settings, options).unwrap();
-        client.on_clock(self.clock.clone())
+        client.with(|call| call.clock = self.clock.clone())
     }
 
     /// A client whose first request has been answered.
@@ -216,7 +216,9 @@ async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_
             vendor: Some("acme".to_owned()),
             ..Settings::default()
         };
-        Client::new(settings, options).unwrap().on_clock(clock)
+        Client::new(settings, options)
+            .unwrap()
+            .with(|call| call.clock = clock)
     };
     let leaping = Clock::switchable();
     leaping.make_virtual(SystemTime::UNIX_EPOCH);
@@ -229,7 +231,7 @@ async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_
         let client = mock(options, clock);
         assert_eq!(client.outage_patience(), Duration::from_secs(expected));
         let of_a_sync = if expected == 60 { 600 } else { expected };
-        let sync = client.patient();
+        let sync = client.with(CallOptions::wait_as_a_sync);
         assert_eq!(sync.outage_patience(), Duration::from_secs(of_a_sync));
     }
 }
@@ -276,9 +278,11 @@ async fn a_500_and_a_429_are_answers() {
 async fn a_deadline_ends_an_outage_at_once_with_what_happened() {
     let service = Service::down_for(f64::INFINITY).await;
     let client = service.client_that_was_answered(patience(60)).await;
-    let hurried = client.with_options(Options {
-        deadline: Some(Duration::from_secs(10)),
-        ..patience(60)
+    let hurried = client.with(|call| {
+        call.options = Options {
+            deadline: Some(Duration::from_secs(10)),
+            ..patience(60)
+        }
     });
     let began = service.seconds();
     let error = user(&hurried).await.unwrap_err();
@@ -426,7 +430,7 @@ async fn a_deadline_before_the_first_probe_is_not_spent_on_waiting() {
         deadline: Some(Duration::from_millis(300)),
         ..patience(60)
     };
-    let hurried = client.with_options(options);
+    let hurried = client.with(|call| call.options = options);
     let calls = (0..20).map(|_| hurried.user(Natural::from(42)));
     let read = futures_util::future::join_all(calls).await;
     let answered = read.iter().filter(|read| read.is_ok()).count();
@@ -447,9 +451,11 @@ async fn a_service_that_is_down_for_a_moment_and_then_longer_is_waited_for() {
     })
     .await;
     let client = service.client_that_was_answered(patience(60)).await;
-    let hurried = client.with_options(Options {
-        deadline: Some(Duration::from_millis(200)),
-        ..patience(60)
+    let hurried = client.with(|call| {
+        call.options = Options {
+            deadline: Some(Duration::from_millis(200)),
+            ..patience(60)
+        }
     });
     let between = async {
         let running = service.clock.call();

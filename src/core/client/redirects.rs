@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
+use super::failure::Failure;
 use crate::api::EXTERNAL;
-use crate::client::failure::Failure;
 use crate::error::{ErrorKind, Misfit};
 use crate::wire::{MOST_REDIRECTS, Target, too_many};
 
 /// The redirects of one attempt so far.
 #[derive(Default)]
-pub(super) struct Redirects {
-    pub(super) target: Option<Target>,
-    pub(super) count: u32,
+pub struct Redirects {
+    pub target: Option<Target>,
+    pub count: u32,
     /// How long they took: the timeout is over all of them.
-    pub(super) took: Duration,
+    pub took: Duration,
 }
 
 impl Redirects {
     /// Names the cause of a failure behind a redirect to something else, such as a login page:
     /// requesting it again does not help.
-    pub(super) fn explain(&self, mut failure: Failure) -> Failure {
+    pub fn explain(&self, mut failure: Failure) -> Failure {
         if let Some(path) = self.target.as_ref().map(Target::path)
             && !path.contains(EXTERNAL)
             && let ErrorKind::Decode { reason, misfit, .. } = &mut failure.kind
@@ -33,11 +33,7 @@ impl Redirects {
 
     /// The redirects with the one that an attempt ended in; `None` if it ended in none, or if there
     /// are too many, which is then its error.
-    pub(super) fn follow<T>(
-        &self,
-        outcome: &mut Result<T, Failure>,
-        took: Duration,
-    ) -> Option<Self> {
+    pub fn follow<T>(&self, outcome: &mut Result<T, Failure>, took: Duration) -> Option<Self> {
         let Err(failure) = outcome else {
             return None;
         };

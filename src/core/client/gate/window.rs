@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-const START: usize = 4;
-/// Latencies that differ by no more than this count as equal.
-const NOISE: Duration = Duration::from_millis(10);
+use super::{FEW, NOISE};
+
 /// Without any response, the size doubles after this time.
 const SILENCE: Duration = Duration::from_millis(250);
 /// The least latency is taken over the current period of this length and the previous one.
@@ -38,7 +37,7 @@ struct Least {
 
 impl Window {
     pub fn new(most: usize) -> Self {
-        let size = START.min(most).max(1);
+        let size = FEW.min(most).max(1);
         Self {
             size,
             most: most.max(1),

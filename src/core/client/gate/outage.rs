@@ -1,0 +1,272 @@
+//! An outage of the whole service: one event, not one for each request.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{FOREVER, Failed, Hold};
+use crate::process::chance;
+use crate::retry::{self, Sign, jittered};
+
+/// The wait before an outage's first probe: most restarts of a proxy are over by then.
+const FIRST_PROBE: Duration = Duration::from_millis(500);
+/// The longest wait between probes, so that reading resumes soon after a long outage, too.
+const LONGEST_PROBE: Duration = Duration::from_secs(5);
+
+/// Whether the service is down. It is never, before its first answer: a mistyped address fails at
+/// once.
+#[derive(Debug, Default)]
+pub struct Outage {
+    state: State,
+    /// The latest request that was answered; 0 before the first.
+    answered: u64,
+    /// The total length of past outages.
+    past: Duration,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum State {
+    #[default]
+    Up,
+    /// Requests have failed since then, and none was answered; 503s may be a limit.
+    Failing { since: Instant },
+    /// Requests wait, and one at a time probes.
+    Down(Down),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Down {
+    since: Instant,
+    next_probe: Instant,
+    /// The wait between the next probe and the one after.
+    interval: Duration,
+    probes: u32,
+    is_probed: bool,
+}
+
+/// How long one call waits for outages.
+#[derive(Debug, Default)]
+pub struct Patience {
+    pub most: Duration,
+    /// When it met its first outage: later ones do not extend the wait.
+    since: Option<Instant>,
+    /// It has waited in an outage that a probe confirmed.
+    waited: bool,
+}
+
+/// What a request does in an outage.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Standing {
+    /// It is sent: there is no outage, or it does not wait for its end.
+    Open,
+    /// It waits until then, for the next probe or the end of its patience.
+    Waits(Instant),
+    /// It waits for the probe that is under way.
+    WaitsForProbe,
+    /// It is to probe.
+    Probes,
+}
+
+/// A probe that is to be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Begun {
+    /// When its outage began, which tells one outage from another.
+    since: Instant,
+    /// Every second probe asks for the smallest page of users instead of the call's own request,
+    /// whose address may be all that fails.
+    pub of_users: bool,
+    /// How long the outage had lasted, if this is its first probe.
+    pub first_after: Option<Duration>,
+}
+
+/// An outage that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    pub lasted: Duration,
+    /// Requests failed even when sent one at a time: the pace was not the cause.
+    pub at_any_pace: bool,
+}
+
+impl Patience {
+    pub fn new(most: Duration) -> Self {
+        Self {
+            most,
+            ..Self::default()
+        }
+    }
+
+    /// When it is over, if the call has met an outage.
+    pub fn end(&self) -> Option<Instant> {
+        self.since?.checked_add(self.most.min(FOREVER))
+    }
+
+    /// Whether the call has waited as long as it may.
+    pub fn is_over(&self, now: Instant) -> bool {
+        !self.most.is_zero() && self.end().is_some_and(|end| end <= now)
+    }
+}
+
+impl Outage {
+    pub fn is_on(&self) -> bool {
+        matches!(self.state, State::Down(_))
+    }
+
+    /// What a call with this patience and deadline does.
+    pub fn standing(
+        &self,
+        patience: &mut Patience,
+        end: Option<Instant>,
+        now: Instant,
+    ) -> Standing {
+        let State::Down(down) = self.state else {
+            return Standing::Open;
+        };
+        // A deadline before it is known whether there is an outage is not spent on waiting.
+        let is_hurried = down.probes == 0 && end.is_some_and(|end| end < down.next_probe);
+        if patience.most.is_zero() || is_hurried {
+            return Standing::Open;
+        }
+        patience.waited |= down.probes > 0;
+        patience.since.get_or_insert(now);
+        let until = patience.end().unwrap_or(down.next_probe);
+        match () {
+            () if until <= now => Standing::Open,
+            () if down.is_probed => Standing::WaitsForProbe,
+            () if down.next_probe <= now => Standing::Probes,
+            () => Standing::Waits(until.min(down.next_probe)),
+        }
+    }
+
+    /// Begins the probe that is due.
+    pub fn begin_probe(&mut self, now: Instant) -> Option<Begun> {
+        let State::Down(down) = &mut self.state else {
+            return None;
+        };
+        down.is_probed = true;
+        down.probes += 1;
+        let is_first = down.probes == 1;
+        Some(Begun {
+            since: down.since,
+            of_users: down.probes.is_multiple_of(2),
+            first_after: is_first.then(|| now.saturating_duration_since(down.since)),
+        })
+    }
+
+    /// The probe is over, or was dropped: another takes its place.
+    pub fn end_probe(&mut self, probe: Begun) {
+        if let State::Down(down) = &mut self.state
+            && down.since == probe.since
+        {
+            down.is_probed = false;
+        }
+    }
+
+    /// Records an answer, which ends an outage; returns it if it was confirmed by a probe.
+    pub fn answer(&mut self, number: u64, now: Instant) -> Option<Ended> {
+        self.answered = self.answered.max(number);
+        let State::Down(down) = std::mem::take(&mut self.state) else {
+            return None;
+        };
+        if down.probes == 0 {
+            return None;
+        }
+        let lasted = now.saturating_duration_since(down.since);
+        self.past += lasted;
+        let at_any_pace = down.interval > 2 * FIRST_PROBE;
+        Some(Ended {
+            lasted,
+            at_any_pace,
+        })
+    }
+
+    /// Records a failure, which may begin an outage; true if it set the time of the next probe.
+    pub fn fail(
+        &mut self,
+        number: u64,
+        failed: Failed,
+        probe: Option<Begun>,
+        now: Instant,
+    ) -> bool {
+        let Failed {
+            sign,
+            stated,
+            verdict,
+        } = failed;
+        let is_last = verdict == retry::Verdict::GiveUp;
+        if self.answered == 0 {
+            return false;
+        }
+        match &mut self.state {
+            // A request that was sent later was answered.
+            State::Up | State::Failing { .. } if self.answered > number => false,
+            State::Up => {
+                if matches!(sign, Sign::Down | Sign::Unavailable) {
+                    self.state = State::Failing { since: now };
+                }
+                false
+            }
+            State::Failing { since } => {
+                // A limit answers 503, too, but not for long if requests are few.
+                let lasts = is_last || now.saturating_duration_since(*since) >= FIRST_PROBE;
+                let begins = sign == Sign::Down || sign == Sign::Unavailable && lasts;
+                if begins {
+                    let wait = stated.unwrap_or_else(|| jittered(FIRST_PROBE, chance()));
+                    self.state = State::Down(Down {
+                        since: *since,
+                        next_probe: now + wait.max(FIRST_PROBE).min(FOREVER),
+                        interval: 2 * FIRST_PROBE,
+                        probes: 0,
+                        is_probed: false,
+                    });
+                }
+                begins
+            }
+            State::Down(down) => {
+                let is_probe = probe.is_some_and(|probe| probe.since == down.since);
+                if let Some(stated) = stated {
+                    down.next_probe = now + stated.max(FIRST_PROBE).min(FOREVER);
+                } else if is_probe {
+                    down.next_probe = now + jittered(down.interval, chance());
+                }
+                if is_probe {
+                    down.interval = (2 * down.interval).min(LONGEST_PROBE);
+                    down.is_probed = false;
+                }
+                is_probe || stated.is_some()
+            }
+        }
+    }
+
+    /// Whether a call that failed waits for the end of the outage, if there is one, instead of using
+    /// up a retry. One that has waited before and fails again is the first to suspect another outage.
+    pub fn holds(
+        &self,
+        patience: &mut Patience,
+        end: Option<Instant>,
+        is_scheduled: bool,
+        now: Instant,
+    ) -> Option<Hold> {
+        let State::Down(down) = self.state else {
+            return None;
+        };
+        let suspects = down.probes == 0 && patience.waited;
+        if self.standing(patience, end, now) == Standing::Open {
+            return patience.is_over(now).then_some(Hold::TooLong);
+        }
+        let next_probe = down.next_probe.saturating_duration_since(now);
+        (!suspects).then_some(Hold::Outage {
+            next_probe,
+            is_scheduled,
+        })
+    }
+
+    /// How long the service has been down, in all outages together.
+    pub fn total(&self, now: Instant) -> Duration {
+        match self.state {
+            State::Down(down) if down.probes > 0 => {
+                self.past + now.saturating_duration_since(down.since)
+            }
+            _ => self.past,
+        }
+    }
+}

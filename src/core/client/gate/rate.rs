@@ -1,0 +1,298 @@
+//! The rate at which requests pass, learned from refusals, and until when none passes.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{FEW, FOREVER, NOISE};
+
+/// How far below the rate that was refused the next one stays. A limit is met again after most of a
+/// plateau, and then by little.
+const BELOW: f64 = 0.95;
+/// While a limit is searched for, the rate grows e-fold in a quarter of the wait that it asked for, in
+/// these bounds of seconds: faster overshoots it by too much, slower wastes a short read.
+const SEARCH: (f64, f64) = (0.6, 20.0);
+/// After that, the rate needs this many waits to come back to the one that was refused, in these
+/// bounds of seconds: each refusal costs one wait, so one in twenty is lost.
+const PLATEAU: (f64, f64, f64) = (20.0, 2.0, 120.0);
+
+/// Evenly spaced turns; those that timers made late are caught up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spacing {
+    next: Option<Instant>,
+}
+
+impl Spacing {
+    /// When the next turn comes, if that is in the future.
+    pub fn due(self, now: Instant) -> Option<Instant> {
+        self.next.filter(|next| *next > now)
+    }
+
+    /// Takes a turn that is due, at `rate` per second.
+    pub fn take(&mut self, now: Instant, rate: f64) {
+        let earliest = now.checked_sub(NOISE).unwrap_or(now);
+        let turn = self.next.map_or(now, |next| next.max(earliest));
+        self.next = turn.checked_add(seconds(1.0 / rate));
+    }
+}
+
+/// The learned rate, if any, and whether the gate is closed.
+#[derive(Debug, Default)]
+pub struct Rate {
+    closed: Option<Instant>,
+    learned: Option<Learned>,
+    /// What was learned before the last refusals.
+    before: Option<Learned>,
+    cycle: Option<Cycle>,
+    refused: Option<Refused>,
+    /// Requests up to this number were sent before the last refusal was known.
+    known: u64,
+    /// Refusals since a request last passed.
+    in_a_row: u32,
+}
+
+/// The requests since the gate last opened.
+#[derive(Debug, Clone, Copy)]
+struct Cycle {
+    opened: Instant,
+    first: u64,
+    failed: u64,
+}
+
+/// A refusal, and what had passed in its cycle.
+#[derive(Debug, Clone, Copy)]
+struct Refused {
+    at: Instant,
+    opened: Instant,
+    passed: f64,
+    /// The first request after the wait was refused too.
+    again: bool,
+    /// Nothing was learned from it yet: that is done when the gate opens.
+    new: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Learned {
+    /// Requests per second.
+    rate: f64,
+    start: f64,
+    growth: Growth,
+    /// Seconds in which the rate was made use of.
+    used: f64,
+    at: Instant,
+    spacing: Spacing,
+}
+
+/// How a rate changes while nothing is refused.
+#[derive(Debug, Clone, Copy)]
+enum Growth {
+    /// The limit is not known yet: e-fold in each `stride` seconds.
+    Search { stride: f64 },
+    /// Along a cubic: fast, slowly near `goal`, which it reaches after `plateau` seconds, and faster
+    /// again if there is no limit any more.
+    Known { goal: f64, plateau: f64 },
+    /// Not at all: a trial.
+    Still,
+}
+
+impl Learned {
+    fn new(rate: f64, growth: Growth, now: Instant) -> Self {
+        Self {
+            rate,
+            start: rate,
+            growth,
+            used: 0.0,
+            at: now,
+            spacing: Spacing { next: Some(now) },
+        }
+    }
+
+    /// What a refusal says, once the gate opens again.
+    fn after(refused: Refused, before: Option<Self>, opens: Instant) -> Self {
+        let between =
+            |from, to: Instant| to.saturating_duration_since(from).as_secs_f64().max(1e-3);
+        let wait = between(refused.at, opens);
+        // A limit passes as much in its whole period, and faster until it is used up.
+        let whole = refused.passed / between(refused.opened, opens);
+        let Some(before) = before else {
+            let stride = (wait / 4.0).clamp(SEARCH.0, SEARCH.1);
+            let growth = Growth::Search { stride };
+            return Self::new(whole.max(FEW as f64), growth, opens);
+        };
+        let fastest = match refused.again {
+            true => whole,
+            false => refused.passed / between(refused.opened, refused.at),
+        };
+        let goal = BELOW * before.rate;
+        let start = BELOW * whole.max(fastest.min(before.rate)).min(goal);
+        let (waits, least, most) = PLATEAU;
+        let plateau = (waits * wait).clamp(least, most);
+        Self::new(start, Growth::Known { goal, plateau }, opens)
+    }
+
+    fn grown(&self) -> f64 {
+        match self.growth {
+            Growth::Search { stride } => self.start * (self.used / stride).exp(),
+            Growth::Known { goal, plateau } => {
+                let distance = (goal / self.start).ln();
+                goal * (distance * (self.used / plateau - 1.0).powi(3)).exp()
+            }
+            Growth::Still => self.rate,
+        }
+    }
+
+    /// Takes a turn if it has come; otherwise returns when it comes.
+    fn turn(&mut self, now: Instant) -> Result<(), Instant> {
+        if let Some(due) = self.spacing.due(now) {
+            return Err(due);
+        }
+        let since = |from: Instant| now.saturating_duration_since(from);
+        let idle = self
+            .spacing
+            .next
+            .is_none_or(|next| since(next) >= NOISE + seconds(1.0 / self.rate));
+        if !idle {
+            self.used += since(self.at).as_secs_f64();
+        }
+        self.at = now;
+        self.rate = self.grown();
+        self.spacing.take(now, self.rate);
+        Ok(())
+    }
+}
+
+impl Rate {
+    /// Until when the gate is closed for all.
+    pub fn closed(&self) -> Option<Instant> {
+        self.closed
+    }
+
+    /// Takes the turn of a request with this number if it has come; otherwise returns when it comes.
+    pub fn turn(&mut self, number: u64, now: Instant) -> Result<(), Instant> {
+        if let Some(closed) = self.closed.filter(|closed| *closed > now) {
+            return Err(closed);
+        }
+        if let Some(refused) = self.refused.as_mut().filter(|refused| refused.new) {
+            refused.new = false;
+            self.learned = Some(Learned::after(*refused, self.before, now));
+            self.cycle = None;
+            self.known = number - 1;
+        }
+        if let Some(learned) = &mut self.learned {
+            learned.turn(now)?;
+        }
+        self.cycle.get_or_insert(Cycle {
+            opened: now,
+            first: number,
+            failed: 0,
+        });
+        Ok(())
+    }
+
+    /// Records a request that was not refused.
+    pub fn passed(&mut self, number: u64) {
+        if number > self.known {
+            self.in_a_row = 0;
+        }
+    }
+
+    /// Records a request that counts as not passed.
+    pub fn failed(&mut self, number: u64) {
+        if let Some(cycle) = self.cycle.as_mut().filter(|cycle| number >= cycle.first) {
+            cycle.failed += 1;
+        }
+    }
+
+    /// How many refusals in a row there are if this request is one.
+    pub fn in_a_row(&self, number: u64) -> u32 {
+        (self.in_a_row + u32::from(number > self.known)).max(1)
+    }
+
+    /// Records a refusal after `sent` requests, which closes the gate for `wait`. One that was sent
+    /// before the last refusal was known says nothing new, unless it states a wait.
+    pub fn refuse(
+        &mut self,
+        number: u64,
+        sent: u64,
+        wait: Duration,
+        is_stated: bool,
+        now: Instant,
+    ) {
+        let new = number > self.known;
+        if new {
+            match &mut self.refused {
+                Some(refused) if self.in_a_row > 0 => {
+                    refused.again = true;
+                    refused.new = true;
+                }
+                refused => {
+                    let begin = Cycle {
+                        opened: now,
+                        first: number,
+                        failed: 0,
+                    };
+                    let Cycle {
+                        opened,
+                        first,
+                        failed,
+                    } = self.cycle.unwrap_or(begin);
+                    let passed = (number.saturating_sub(first + failed) as f64).max(0.5);
+                    *refused = Some(Refused {
+                        at: now,
+                        opened,
+                        passed,
+                        again: false,
+                        new: true,
+                    });
+                    self.before = self.learned;
+                }
+            }
+            self.in_a_row += 1;
+            self.known = sent;
+        }
+        if new || is_stated {
+            let until = now + wait.min(FOREVER);
+            self.closed = Some(self.closed.map_or(until, |closed| closed.max(until)));
+        }
+        self.failed(number);
+    }
+
+    /// Tries a rate that does not grow.
+    pub fn try_rate(&mut self, rate: f64, now: Instant) {
+        self.learned = Some(Learned::new(rate, Growth::Still, now));
+    }
+
+    /// Lets the rate grow as if its limit was searched for.
+    pub fn search(&mut self, now: Instant) {
+        if let Some(learned) = self.learned {
+            let growth = Growth::Search { stride: SEARCH.0 };
+            self.learned = Some(Learned {
+                spacing: learned.spacing,
+                ..Learned::new(learned.rate, growth, now)
+            });
+        }
+    }
+
+    #[cfg(test)]
+    pub fn learned(&self) -> Option<f64> {
+        self.learned.map(|learned| learned.rate)
+    }
+
+    /// Drops what was learned.
+    pub fn forget(&mut self) {
+        self.learned = None;
+        self.refused = None;
+    }
+
+    /// Drops what was learned from refusals since which nothing passed.
+    pub fn forget_last(&mut self) {
+        if self.in_a_row > 0 {
+            self.learned = self.before;
+            self.refused = None;
+        }
+    }
+}
+
+fn seconds(length: f64) -> Duration {
+    Duration::try_from_secs_f64(length).map_or(FOREVER, |length| length.min(FOREVER))
+}

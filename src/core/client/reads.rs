@@ -1,0 +1,321 @@
+//! The requests of the interface, and those that only the probe sends.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Client;
+use super::call::Request;
+use super::failure::{Failure, decode_failure, status_failure, unreadable};
+use crate::api::{Endpoint, Limit, List, Natural, Resource};
+use crate::budget::Budget;
+use crate::decode::json::{self, Fault, Text};
+use crate::decode::page::{Page, Row};
+use crate::error::{Attempt, Error};
+use crate::page_digest::{Digest, DigestKey};
+use crate::probe_request::ProbeRequest;
+use crate::redact::Redactor;
+use crate::retry;
+use crate::timestamp::Timestamp;
+use crate::wire::Answer;
+
+/// The result of one read, and the requests sent for it.
+#[derive(Debug)]
+pub struct Read<T> {
+    pub value: T,
+    pub sent: Sent,
+}
+
+/// A request that was answered, with all its attempts.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    pub endpoint: Endpoint,
+    pub attempts: Vec<Attempt>,
+    pub redactor: Redactor,
+    /// When the response was made, or later, if a cache says that it had stored it (RFC 9111, 5.1).
+    pub stored_at: Option<Timestamp>,
+}
+
+impl Sent {
+    /// Whether the response was made before this time, as far as caches say.
+    pub fn is_older_than(&self, time: Timestamp) -> bool {
+        self.stored_at.is_some_and(|stored_at| stored_at < time)
+    }
+
+    /// How many rows were requested, if it was a page.
+    pub fn requested_rows(&self) -> Option<u64> {
+        match self.endpoint {
+            Endpoint::Page { limit, .. } => Some(limit.get().into()),
+            Endpoint::User { .. } | Endpoint::Message { .. } => None,
+        }
+    }
+
+    /// The error for a response that is JSON, but not of the documented shape.
+    pub fn misfit(&self, fault: Fault) -> Error {
+        Error::new(decode_failure(self.redactor.redact_fault(fault)))
+            .during(self.redactor.url(&self.endpoint), self.attempts.clone())
+    }
+}
+
+/// The first page of a list of which a digest may be known.
+#[derive(Debug)]
+pub enum FirstPage {
+    /// It is the same as when the digest was made.
+    Unchanged,
+    Changed(Page, Digest),
+}
+
+impl Answer {
+    pub fn text(&self) -> Text {
+        Text::repair(self.body.clone(), self.headers.get("content-type"))
+    }
+}
+
+impl Client {
+    pub async fn user(&self, user_id: Natural) -> Result<Read<Row>, Error> {
+        self.user_within(user_id, &self.budget()).await
+    }
+
+    /// A user as part of a larger call, within its budget.
+    pub async fn user_within(&self, user_id: Natural, budget: &Budget) -> Result<Read<Row>, Error> {
+        self.single(Endpoint::User { user_id }, Resource::Users, budget)
+            .await
+    }
+
+    pub async fn message(&self, user_id: Natural, message_id: Natural) -> Result<Read<Row>, Error> {
+        let endpoint = Endpoint::Message {
+            user_id,
+            message_id,
+        };
+        self.single(endpoint, Resource::Messages, &self.budget())
+            .await
+    }
+
+    /// One page of a list, by exactly one request plus any retries.
+    pub async fn page(
+        &self,
+        list: List,
+        offset: u64,
+        limit: Limit,
+        budget: &Budget,
+    ) -> Result<Read<Page>, Error> {
+        let endpoint = list.page(offset, limit);
+        let read = self.read_body(endpoint, budget, |body, content_type| {
+            Page::of_body(body, content_type, list.resource())
+        });
+        let mut read = read.await?;
+        self.note_repaired(read.value.text.repaired);
+        read.value.stored_at = read.sent.stored_at;
+        Ok(read)
+    }
+
+    /// The text of a row by its id; `None` if there is no such row.
+    pub async fn row(
+        &self,
+        list: List,
+        id: Natural,
+        budget: &Budget,
+    ) -> Result<Read<Option<Text>>, Error> {
+        let endpoint = match list {
+            List::Users => Endpoint::User { user_id: id },
+            List::Messages { user_id } => Endpoint::Message {
+                user_id,
+                message_id: id,
+            },
+        };
+        let parse = |text: Text| {
+            json::check(&text.json)?;
+            json::check_object(&text.json)?;
+            Ok(Some(text))
+        };
+        let mut read = self.read(endpoint, budget, parse).await;
+        if let Err(error) = &read
+            && error.status() == Some(404)
+            && !self.is_missing(error, budget).await?
+        {
+            read = self.read(endpoint, budget, parse).await;
+        }
+        match read {
+            // Not 410, which a service may also answer for an address that it no longer has.
+            Err(error) if error.status() == Some(404) => Ok(Read {
+                value: None,
+                sent: Sent {
+                    endpoint,
+                    attempts: error.attempts.clone(),
+                    redactor: self.redactor(),
+                    stored_at: None,
+                },
+            }),
+            read => read,
+        }
+    }
+
+    /// Whether a 404 shows that a row is missing. A web page may be of a proxy that does not know the
+    /// service at the moment: then the row must be requested again, once the service has
+    /// answered something else.
+    pub async fn is_missing(&self, error: &Error, budget: &Budget) -> Result<bool, Error> {
+        if !error.is_page_or_text() {
+            return Ok(true);
+        }
+        self.page(List::Users, 0, Limit::SMALLEST, budget).await?;
+        Ok(false)
+    }
+
+    /// A page that these attempts were for.
+    pub fn answered(&self, page: Page, endpoint: Endpoint, attempts: Vec<Attempt>) -> Read<Page> {
+        Read {
+            value: page,
+            sent: Sent {
+                endpoint,
+                attempts,
+                redactor: self.redactor(),
+                stored_at: None,
+            },
+        }
+    }
+
+    async fn single(
+        &self,
+        endpoint: Endpoint,
+        resource: Resource,
+        budget: &Budget,
+    ) -> Result<Read<Row>, Error> {
+        self.read(endpoint, budget, |text| Row::alone(text.json, resource))
+            .await
+    }
+
+    /// The first page of a list; not decoded if its digest is the `known` one.
+    pub async fn first_page(
+        &self,
+        list: List,
+        limit: Limit,
+        key: DigestKey,
+        known: Option<Digest>,
+        budget: &Budget,
+    ) -> Result<Read<FirstPage>, Error> {
+        let endpoint = list.page(0, limit);
+        let mut read = self
+            .read_body(endpoint, budget, |body, content_type| {
+                let digest = key.digest(&body);
+                if known == Some(digest) {
+                    return Ok(FirstPage::Unchanged);
+                }
+                let page = Page::of_body(body, content_type, list.resource())?;
+                Ok(FirstPage::Changed(page, digest))
+            })
+            .await?;
+        if let FirstPage::Changed(page, _) = &mut read.value {
+            page.stored_at = read.sent.stored_at;
+            self.note_repaired(page.text.repaired);
+        }
+        Ok(read)
+    }
+
+    /// Sends one request of the probe. For requests outside the interface, any status is an answer.
+    /// A 429 is obeyed, and transient failures that any read might meet are retried. `heard` is
+    /// called with every response, including those that are not returned.
+    pub async fn probe(
+        &self,
+        request: &ProbeRequest,
+        budget: &Budget,
+        heard: impl Fn(&Answer) + Sync,
+    ) -> Result<(Answer, Vec<Attempt>), Error> {
+        let judge = |answer: Answer| {
+            heard(&answer);
+            let allowed = request.is_allowed();
+            let refused = match answer.status {
+                429 => true,
+                408 | 500..=599 => allowed,
+                _ => false,
+            };
+            if refused {
+                return Err(Failure::from(status_failure(answer, self.clock().wall())));
+            }
+            if answer.status == 200 && allowed && request.is_plain() {
+                let text = answer.text();
+                let start = answer.body.first_chunk().copied();
+                json::check(&text.json)
+                    .map_err(|fault| unreadable(answer.status, &answer.headers, start, fault))?;
+                self.note_repaired(text.repaired);
+            }
+            Ok((answer.status, answer))
+        };
+        self.send(&Request::ProbeRequest(request), budget, judge)
+            .await
+    }
+
+    /// The error for a response to the probe that should have been a page of a list, and is not.
+    pub fn no_page(&self, request: &ProbeRequest, answer: Answer, attempts: Vec<Attempt>) -> Error {
+        let kind = match (answer.status, request.page()) {
+            (200..300, Some((list, _))) => {
+                let text = answer.text();
+                let json = Arc::clone(&text.json);
+                let page = Page::read(text, list.resource());
+                let fault = page.err();
+                let fault = fault.unwrap_or_else(|| Fault::new("$", "not a page", &json));
+                decode_failure(fault)
+            }
+            _ => status_failure(answer, self.clock().wall()),
+        };
+        let redactor = self.redactor();
+        Error::new(redactor.redact_kind(kind)).during(redactor.url(request), attempts)
+    }
+
+    /// When a response of this age was made, at the latest; `None` if it is new. Caches round their
+    /// clocks.
+    fn stored_at(&self, age: &str) -> Option<Timestamp> {
+        let age: i64 = age.trim().parse().ok()?;
+        let seconds = age.checked_sub(1).filter(|seconds| *seconds > 0)?;
+        let now = Timestamp::by(self.clock()).microseconds();
+        Timestamp::from_microseconds(now.checked_sub(seconds.checked_mul(1_000_000)?)?)
+    }
+
+    async fn read<T>(
+        &self,
+        endpoint: Endpoint,
+        budget: &Budget,
+        parse: impl Fn(Text) -> Result<T, Fault>,
+    ) -> Result<Read<T>, Error> {
+        let repaired = |body, content_type: Option<&str>| {
+            let text = Text::repair(body, content_type);
+            let places = text.repaired;
+            let value = parse(text)?;
+            self.note_repaired(places);
+            Ok(value)
+        };
+        self.read_body(endpoint, budget, repaired).await
+    }
+
+    async fn read_body<T>(
+        &self,
+        endpoint: Endpoint,
+        budget: &Budget,
+        parse: impl Fn(Bytes, Option<&str>) -> Result<T, Fault>,
+    ) -> Result<Read<T>, Error> {
+        let judge = |answer: Answer| {
+            if !(200..300).contains(&answer.status) {
+                return Err(status_failure(answer, self.clock().wall()).into());
+            }
+            let (status, headers) = (answer.status, answer.headers);
+            self.service
+                .answered
+                .note_date(headers.get("date").and_then(retry::date));
+            let stored_at = || self.stored_at(headers.get("age")?);
+            let start = answer.body.first_chunk().copied();
+            parse(answer.body, headers.get("content-type"))
+                .map(|value| (status, (value, stored_at())))
+                .map_err(|fault| unreadable(status, &headers, start, fault))
+        };
+        let ((value, stored_at), attempts) =
+            self.send(&Request::Read(endpoint), budget, judge).await?;
+        Ok(Read {
+            value,
+            sent: Sent {
+                endpoint,
+                attempts,
+                redactor: self.redactor(),
+                stored_at,
+            },
+        })
+    }
+}
