@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::failure::{Failure, past_deadline, status_failure};
-use super::gate::{Ended, Failed, Hold, NotPassed, Pass, Patience, Probe};
+use super::gate::{Failed, Hold, Late, Pass, Patience};
 use super::redirects::Redirects;
-use super::{Client, Retries};
+use super::{CallOptions, Client};
 use crate::api::{Endpoint, Limit, List};
 use crate::budget::{Budget, Reservation};
 use crate::error::{Attempt, Error, ErrorKind};
@@ -41,8 +41,9 @@ impl fmt::Display for Request<'_> {
 
 /// Where a call stands.
 enum State<'g, T> {
-    /// At the gate; after a redirect with the probe that goes on.
-    AtGate(Option<Probe<'g>>),
+    AtGate,
+    /// Again, with what a redirect leads to.
+    Moved(Pass<'g>),
     Sending(Pass<'g>),
     BackingOff(Duration),
     Done(T),
@@ -52,10 +53,9 @@ enum State<'g, T> {
 }
 
 /// What follows from an attempt.
-enum Next<'g> {
+enum Next {
     /// The call ends with its outcome.
     End,
-    Follow(Option<Probe<'g>>),
     /// It is sent again after this wait, which is no retry.
     Resend(Option<Duration>),
     /// It is retried after this wait, by itself or when the gate opens.
@@ -117,25 +117,25 @@ impl Client {
         let mut state = match (self.is_closed(), &call.reservation) {
             (true, _) => State::Failed(ErrorKind::Closed),
             (false, None) => State::Failed(ErrorKind::BudgetSpent),
-            (false, Some(_)) => State::AtGate(None),
+            (false, Some(_)) => State::AtGate,
         };
         loop {
             state = match state {
-                State::AtGate(probe) => {
-                    let passed = gate.pass(&mut call.patience, budget.end(), probe).await;
-                    match passed {
-                        Ok(pass) => State::Sending(pass),
-                        Err(NotPassed::Closed) => State::Failed(ErrorKind::Closed),
-                        Err(NotPassed::Late(wait)) => State::Late(wait),
-                    }
-                }
+                State::AtGate => match gate.pass(&mut call.patience, budget.end()).await {
+                    Ok(pass) => State::Sending(pass),
+                    Err(Late(wait)) => State::Late(wait),
+                },
+                State::Moved(mut pass) => match pass.again(budget.end()).await {
+                    Ok(()) => State::Sending(pass),
+                    Err(Late(wait)) => State::Late(wait),
+                },
                 State::Sending(pass) => {
                     let outcome = call.attempt(&transport, &pass, &judge).await;
                     call.judge(pass, outcome)
                 }
                 State::BackingOff(wait) => {
                     gate.sleep(wait).await;
-                    State::AtGate(None)
+                    State::AtGate
                 }
                 State::Done(value) => return Ok((value, call.attempts)),
                 State::Failed(kind) => return Err(call.failed(kind)),
@@ -216,71 +216,69 @@ impl Call<'_> {
     }
 
     /// Reports an attempt to the gate and the observer, and says what follows.
-    fn judge<'g, T>(&mut self, pass: Pass<'g>, mut outcome: Outcome<T>) -> State<'g, T> {
+    fn judge<'g, T>(&mut self, mut pass: Pass<'g>, mut outcome: Outcome<T>) -> State<'g, T> {
         let now = self.client.call.clock.now();
         let (began, is_of_users) = (pass.sent, pass.is_of_users());
-        let began_before = pass.outage_began_before();
+        let outage = pass
+            .take_outage()
+            .map(|before| OutageNote::Began { before });
         let took = now.duration_since(began);
         let redirects = self.redirects.follow(&mut outcome, took);
-        let failure = outcome.as_ref().err().filter(|_| redirects.is_none());
-        let attempt = Attempt {
+        let mut attempt = Attempt {
             status: match &outcome {
                 Ok((status, _)) => Some(*status),
                 Err(failure) => failure.status,
             },
-            error: failure.map(|failure| failure.kind.to_string()),
+            error: None,
             seconds_taken: took.as_secs_f64(),
             seconds_waited: began.duration_since(self.wait_began).as_secs_f64(),
         };
-        let (next, ended) = match (&redirects, &outcome) {
-            (Some(_), _) => (Next::Follow(pass.moved(now)), None),
-            (None, Ok((_, value))) => {
-                self.client.service.answered.note(now);
-                let next = if value.is_some() {
-                    Next::End
-                } else {
-                    Next::Resend(None)
-                };
-                (next, pass.answered(now))
-            }
-            (None, Err(failure)) => self.failing(pass, failure, now),
-        };
-        self.redirects = redirects.unwrap_or_default();
-        let began_note = began_before.map(|before| OutageNote::Began { before });
-        let ended_note = ended.map(|Ended { lasted, .. }| OutageNote::Ended { lasted });
-        let wait = match next {
-            Next::Retry { wait, .. } => Some(wait),
-            Next::End | Next::Follow(_) | Next::Resend(_) | Next::Late(_) => None,
-        };
-        let notes = began_note.into_iter().chain(ended_note).collect();
-        self.observe(is_of_users, &attempt, failure, wait, notes);
-        // A probe with another request is no attempt of this call.
-        if !is_of_users {
-            self.attempts.push(attempt);
-            self.wait_began = now;
+        if let Some(redirects) = redirects {
+            self.redirects = redirects;
+            self.note(
+                is_of_users,
+                attempt,
+                now,
+                (None, None, outage.into_iter().collect()),
+            );
+            return self.reserved(State::Moved(pass));
         }
-        let state = match (next, outcome) {
+        self.redirects = Redirects::default();
+        let failure = outcome.as_ref().err();
+        attempt.error = failure.map(|failure| failure.kind.to_string());
+        let (next, ended) = match &outcome {
+            Ok((_, Some(_))) => (Next::End, pass.answered(now)),
+            Ok((_, None)) => (Next::Resend(None), pass.answered(now)),
+            Err(failure) => self.failing(pass, failure, now),
+        };
+        let again_in = match next {
+            Next::Retry { wait, .. } => Some(wait),
+            Next::End | Next::Resend(_) | Next::Late(_) => None,
+        };
+        let ended = ended.map(|lasted| OutageNote::Ended { lasted });
+        let outages = outage.into_iter().chain(ended).collect();
+        self.note(is_of_users, attempt, now, (failure, again_in, outages));
+        let failure = match (&next, outcome) {
             (Next::End, Ok((_, Some(value)))) => return State::Done(value),
             (Next::End, Err(failure)) => return State::Failed(failure.kind),
-            (Next::Follow(probe), _) => State::AtGate(probe),
-            (next, outcome) => {
-                if let Err(failure) = outcome
-                    && !is_of_users
-                {
-                    self.failure = Some(failure.kind);
-                }
-                match next {
-                    Next::Late(wait) => return State::Late(Some(wait)),
-                    Next::Resend(Some(wait))
-                    | Next::Retry {
-                        wait,
-                        backs_off: true,
-                    } => State::BackingOff(wait),
-                    _ => State::AtGate(None),
-                }
-            }
+            (_, outcome) => outcome.err().filter(|_| !is_of_users),
         };
-        // Reserved before the wait, or a call would wait only to be refused.
+        if let Some(failure) = failure {
+            self.failure = Some(failure.kind);
+        }
+        match next {
+            Next::Late(wait) => State::Late(Some(wait)),
+            Next::Resend(Some(wait))
+            | Next::Retry {
+                wait,
+                backs_off: true,
+            } => self.reserved(State::BackingOff(wait)),
+            Next::Resend(None) | Next::Retry { .. } | Next::End => self.reserved(State::AtGate),
+        }
+    }
+
+    /// Reserves the next request before the wait, or a call would wait only to be refused.
+    fn reserved<'g, T>(&mut self, state: State<'g, T>) -> State<'g, T> {
         self.reservation = self.budget.reserve();
         match self.reservation {
             Some(_) => state,
@@ -288,13 +286,14 @@ impl Call<'_> {
         }
     }
 
-    /// What follows from a failure, which is reported to the gate.
-    fn failing<'g>(
+    /// What follows from a failure, which is reported to the gate; and how long an outage lasted that
+    /// it ended.
+    fn failing(
         &mut self,
-        pass: Pass<'g>,
+        pass: Pass<'_>,
         failure: &Failure,
         now: Instant,
-    ) -> (Next<'g>, Option<Ended>) {
+    ) -> (Next, Option<Duration>) {
         let is_of_users = pass.is_of_users();
         if !failure.transient {
             let is_answer = failure.status.is_some() || is_of_users;
@@ -311,20 +310,20 @@ impl Call<'_> {
         if let Some(wait) = self.resends(failure.resend) {
             return (Next::Resend(wait), None);
         }
-        let Client { call, .. } = self.client;
-        let is_refused = failure.status == Some(429);
-        let max_retries = match call.retries {
-            Retries::OfRefusals if !is_refused => 0,
-            Retries::OfRefusals | Retries::All => call.options.max_retries,
-        };
+        let CallOptions {
+            options,
+            clock,
+            refusals_alone,
+            ..
+        } = &self.client.call;
+        let once = *refusals_alone && failure.status != Some(429);
         let verdict = retry::decide(
             &failure.kind,
             Situation {
                 retries_done: if is_of_users { 0 } else { self.retries },
-                refused_in_a_row: pass.refused_in_a_row(),
-                max_retries,
-                on_rate_limit: call.options.on_rate_limit,
-                remaining: self.budget.remaining(&call.clock),
+                max_retries: if once { 0 } else { options.max_retries },
+                on_rate_limit: options.on_rate_limit,
+                remaining: self.budget.remaining(clock),
                 chance: chance(),
             },
         );
@@ -334,28 +333,32 @@ impl Call<'_> {
             stated,
             verdict,
         };
-        let reported = pass.failed(failed, &mut self.patience, self.budget.end());
-        let next = match (reported.hold, verdict) {
-            (Hold::TooLong, _) | (Hold::No, Verdict::Retry { .. }) if is_of_users => {
-                Next::Resend(None)
-            }
-            (Hold::TooLong, _) => Next::End,
+        let (hold, ended) = pass.failed(failed, &mut self.patience, self.budget.end());
+        let next = match (hold, verdict) {
+            (Hold::TooLong | Hold::No, _) if is_of_users => Next::Resend(None),
+            (Hold::TooLong, _) | (Hold::No | Hold::Closed(_), Verdict::GiveUp) => Next::End,
             (_, Verdict::PastDeadline { wait }) if stated.is_some() => Next::Late(wait),
-            (Hold::Outage { next_probe, .. }, _) => Next::Retry {
-                wait: next_probe,
+            (Hold::Outage(wait), _) => Next::Retry {
+                wait,
                 backs_off: false,
             },
-            (hold, Verdict::Retry { wait }) => {
+            (Hold::Closed(wait), _) => {
                 self.retries += u32::from(!is_of_users);
                 Next::Retry {
                     wait,
-                    backs_off: hold == Hold::No,
+                    backs_off: false,
                 }
             }
-            (_, Verdict::PastDeadline { wait }) => Next::Late(wait),
-            (_, Verdict::GiveUp) => Next::End,
+            (Hold::No, Verdict::Retry { wait }) => {
+                self.retries += 1;
+                Next::Retry {
+                    wait,
+                    backs_off: true,
+                }
+            }
+            (Hold::No, Verdict::PastDeadline { wait }) => Next::Late(wait),
         };
-        (next, reported.ended)
+        (next, ended)
     }
 
     /// Whether to send a request again that was not processed, which is no retry; and after which wait.
@@ -374,37 +377,42 @@ impl Call<'_> {
         }
     }
 
-    fn observe(
-        &self,
+    /// Notes an attempt, with what went wrong, the wait before the next one, and what it showed of
+    /// outages.
+    fn note(
+        &mut self,
         is_of_users: bool,
-        attempt: &Attempt,
-        failure: Option<&Failure>,
-        again_in: Option<Duration>,
-        outages: Vec<OutageNote>,
+        attempt: Attempt,
+        now: Instant,
+        (failure, again_in, outages): (Option<&Failure>, Option<Duration>, Vec<OutageNote>),
     ) {
-        let Some(observer) = &self.client.call.observer else {
-            return;
-        };
-        let taken = Duration::try_from_secs_f64(attempt.seconds_taken).unwrap_or_default();
-        let now = self.client.call.clock.wall();
         let (request, number) = match is_of_users {
             true => (&USERS, 1),
             false => (self.request, self.attempts.len() + 1),
         };
-        observer.put(Observed {
-            request: request.to_string(),
-            number,
-            status: attempt.status,
-            error: failure
-                .map(|failure| &failure.kind)
-                .filter(|kind| !matches!(kind, ErrorKind::Status(_)))
-                .cloned(),
-            began: now.checked_sub(taken).unwrap_or(now),
-            seconds_taken: attempt.seconds_taken,
-            seconds_waited: attempt.seconds_waited,
-            again_in,
-            outages,
-        });
+        if let Some(observer) = &self.client.call.observer {
+            let taken = Duration::try_from_secs_f64(attempt.seconds_taken).unwrap_or_default();
+            let wall = self.client.call.clock.wall();
+            let kind = failure.map(|failure| &failure.kind);
+            observer.put(Observed {
+                request: request.to_string(),
+                number,
+                status: attempt.status,
+                error: kind
+                    .filter(|kind| !matches!(kind, ErrorKind::Status(_)))
+                    .cloned(),
+                began: wall.checked_sub(taken).unwrap_or(wall),
+                seconds_taken: attempt.seconds_taken,
+                seconds_waited: attempt.seconds_waited,
+                again_in,
+                outages,
+            });
+        }
+        // A probe with another request is no attempt of this call.
+        if !is_of_users {
+            self.attempts.push(attempt);
+            self.wait_began = now;
+        }
     }
 
     fn error(&self, kind: ErrorKind) -> Error {
@@ -424,6 +432,10 @@ impl Call<'_> {
 
     /// The failure being retried is the cause.
     fn late(&self, wait: Option<Duration>) -> Error {
+        // Closing wakes calls that wait.
+        if self.client.is_closed() {
+            return self.error(ErrorKind::Closed);
+        }
         let error = self.error(past_deadline(self.budget, wait));
         match &self.failure {
             Some(failure) => error.because(self.error(failure.clone())),

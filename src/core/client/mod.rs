@@ -13,11 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use arc_swap::ArcSwapOption;
 use secrecy::ExposeSecret;
+use tokio::time::Instant;
 
 use self::gate::{Bell, Gate};
-pub use self::options::{CallOptions, Retries};
-use self::options::{Counts, LastAnswer};
+pub use self::options::{CallOptions, Counts};
 pub use self::reads::{FirstPage, Read, Sent};
 use super::budget::Budget;
 use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin, Settings};
@@ -45,7 +46,9 @@ struct Service {
     transport: PerProcess<Arc<Transport>>,
     closed: AtomicBool,
     bell: PerProcess<Arc<Bell>>,
-    answered: LastAnswer,
+    /// When the last success was read, and its `Date`. Not a lock, which a forked child could
+    /// inherit locked.
+    answered: ArcSwapOption<(Instant, Option<SystemTime>)>,
     /// What all of them counted.
     counts: Counts,
 }
@@ -69,14 +72,13 @@ impl Client {
     }
 
     fn made(settings: Settings, options: Options) -> Result<Self, Error> {
-        let clock = Clock::real();
         let service = Service {
             origin: Arc::new(Origin::new(settings)?),
             silence: keep_alive::silence(options.timeout),
             transport: PerProcess::empty(),
             closed: AtomicBool::new(false),
             bell: PerProcess::empty(),
-            answered: LastAnswer::new(clock.now()),
+            answered: ArcSwapOption::empty(),
             counts: Counts::default(),
         };
         // A bad proxy or CA bundle fails here, not at the first request.
@@ -84,7 +86,7 @@ impl Client {
         Ok(Self {
             service: Arc::new(service),
             gate: Arc::default(),
-            call: CallOptions::new(options, clock),
+            call: CallOptions::new(options, Clock::real()),
         })
     }
 
@@ -107,13 +109,13 @@ impl Client {
 
     /// Whether this client, or one made from it, read a response successfully within the last `length`.
     pub fn was_answered_within(&self, length: Duration) -> bool {
-        let last = self.service.answered.last();
-        last.is_some_and(|last| self.clock().now().saturating_duration_since(last) <= length)
+        let last = self.service.answered.load_full();
+        last.is_some_and(|last| self.clock().now().saturating_duration_since(last.0) <= length)
     }
 
     /// The `Date` of the last response that was a success, if it had one.
     pub fn service_date(&self) -> Option<SystemTime> {
-        self.service.answered.date()
+        self.service.answered.load().as_ref()?.1
     }
 
     /// How long the service has been down so far, in all outages that this client has seen.
@@ -207,7 +209,7 @@ impl Client {
         // A mock that fails forever must not block a test suite, unless its clock skips waits.
         let is_default = [OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC].contains(&outage_patience);
         let is_of_a_mock = is_default && self.origin().is_mock() && !self.clock().is_virtual();
-        match max_retries == 0 || self.call.retries == Retries::OfRefusals || is_of_a_mock {
+        match max_retries == 0 || self.call.refusals_alone || is_of_a_mock {
             true => Duration::ZERO,
             false => outage_patience,
         }

@@ -1,10 +1,7 @@
-//! The options of calls, what is counted of them, and when one was last answered.
+//! The options of calls, and what is counted of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use tokio::time::Instant;
+use std::sync::atomic::AtomicU64;
 
 use crate::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options};
 use crate::observer::Observer;
@@ -14,19 +11,12 @@ use backread_clock::Clock;
 #[derive(Debug, Clone)]
 pub struct CallOptions {
     pub options: Options,
-    pub retries: Retries,
+    /// Only 429s are retried, and outages are not waited for.
+    pub refusals_alone: bool,
     pub counts: Arc<Counts>,
     /// Each attempt is reported to it.
     pub observer: Option<Arc<Observer>>,
     pub clock: Clock,
-}
-
-/// What is retried, up to `max_retries` times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retries {
-    All,
-    /// Only 429s; outages are not waited for.
-    OfRefusals,
 }
 
 /// What is counted of calls.
@@ -42,7 +32,7 @@ impl CallOptions {
     pub fn new(options: Options, clock: Clock) -> Self {
         Self {
             options,
-            retries: Retries::All,
+            refusals_alone: false,
             counts: Arc::default(),
             observer: None,
             clock,
@@ -66,50 +56,5 @@ impl CallOptions {
         self.options.max_concurrency == other.options.max_concurrency
             && self.options.rate_limit == other.options.rate_limit
             && self.clock == other.clock
-    }
-}
-
-/// When a response was last read successfully.
-#[derive(Debug)]
-pub struct LastAnswer {
-    made: Instant,
-    /// Microseconds since then, and one; zero before the first. Not a lock, which a forked child
-    /// could inherit locked.
-    micros: AtomicU64,
-    /// Its `Date`, in seconds since 1970; zero if it had none.
-    date: AtomicU64,
-}
-
-impl LastAnswer {
-    pub fn new(made: Instant) -> Self {
-        Self {
-            made,
-            micros: AtomicU64::new(0),
-            date: AtomicU64::new(0),
-        }
-    }
-
-    pub fn note_date(&self, date: Option<SystemTime>) {
-        let since = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok());
-        self.date
-            .store(since.map_or(0, |since| since.as_secs()), Ordering::Relaxed);
-    }
-
-    pub fn date(&self) -> Option<SystemTime> {
-        let seconds = self.date.load(Ordering::Relaxed);
-        (seconds > 0).then(|| UNIX_EPOCH + Duration::from_secs(seconds))
-    }
-
-    pub fn note(&self, now: Instant) {
-        let since = now.saturating_duration_since(self.made).as_micros();
-        self.micros.store(
-            u64::try_from(since).unwrap_or(u64::MAX - 1) + 1,
-            Ordering::Relaxed,
-        );
-    }
-
-    pub fn last(&self) -> Option<Instant> {
-        let since = self.micros.load(Ordering::Relaxed).checked_sub(1)?;
-        self.made.checked_add(Duration::from_micros(since))
     }
 }

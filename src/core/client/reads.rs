@@ -297,14 +297,14 @@ impl Client {
                 return Err(status_failure(answer, self.clock().wall()).into());
             }
             let (status, headers) = (answer.status, answer.headers);
-            self.service
-                .answered
-                .note_date(headers.get("date").and_then(retry::date));
-            let stored_at = || self.stored_at(headers.get("age")?);
             let start = answer.body.first_chunk().copied();
-            parse(answer.body, headers.get("content-type"))
-                .map(|value| (status, (value, stored_at())))
-                .map_err(|fault| unreadable(status, &headers, start, fault))
+            let value = parse(answer.body, headers.get("content-type"))
+                .map_err(|fault| unreadable(status, &headers, start, fault))?;
+            let date = headers.get("date").and_then(retry::date);
+            let answered = Some(Arc::new((self.clock().now(), date)));
+            self.service.answered.store(answered);
+            let stored_at = headers.get("age").and_then(|age| self.stored_at(age));
+            Ok((status, (value, stored_at)))
         };
         let ((value, stored_at), attempts) =
             self.send(&Request::Read(endpoint), budget, judge).await?;

@@ -2,7 +2,7 @@
 
 use crate::api::{Limit, List};
 use crate::budget::Budget;
-use crate::client::{Client, Read, Retries};
+use crate::client::{Client, Read};
 use crate::decode::page::Page;
 use crate::error::{Attempt, Error};
 
@@ -32,7 +32,7 @@ impl<'a> PageRequest<'a> {
 
     /// Sends one without retries, except after a 429, which says nothing about the page.
     pub async fn send_once(&mut self, offset: u64, limit: Limit) -> Result<Page, Error> {
-        let once = self.client.with(|call| call.retries = Retries::OfRefusals);
+        let once = self.client.with(|call| call.refusals_alone = true);
         let response = once.page(self.list, offset, limit, self.budget).await;
         self.note(response)
     }

@@ -20,8 +20,8 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use self::outage::Begun;
-pub use self::outage::{Ended, Patience};
-use self::state::{Asks, State, Turn};
+pub use self::outage::Patience;
+use self::state::{State, Turn};
 use crate::retry::{Sign, Verdict};
 use backread_clock::{Clock, Elapsed};
 
@@ -66,13 +66,10 @@ impl Bell {
     }
 }
 
-/// Why a request does not pass.
+/// A request does not pass: the client is closed, or the call's deadline comes first; with the wait, if
+/// that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotPassed {
-    Closed,
-    /// Its deadline comes first; with the wait, if that is known.
-    Late(Option<Duration>),
-}
+pub struct Late(pub Option<Duration>);
 
 /// A failed request, as the gate sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,26 +81,15 @@ pub struct Failed {
     pub verdict: Verdict,
 }
 
-/// The consequences of a failed request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reported {
-    /// It ended an outage.
-    pub ended: Option<Ended>,
-    pub hold: Hold,
-}
-
-/// What holds the call after a failure.
+/// What holds a call after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// Nothing: it backs off by itself.
     No,
     /// The gate is closed for all, for this long.
     Closed(Duration),
-    /// An outage, which uses up no retries; `is_scheduled` if this failure set the time of the probe.
-    Outage {
-        next_probe: Duration,
-        is_scheduled: bool,
-    },
+    /// An outage, which uses up no retries; with the time until the next probe.
+    Outage(Duration),
     /// An outage that has outlasted the call's patience.
     TooLong,
 }
@@ -115,14 +101,8 @@ pub struct Pass<'a> {
     permit: Option<SemaphorePermit<'a>>,
     number: u64,
     pub sent: Instant,
-    probe: Option<Probe<'a>>,
-}
-
-/// The one request that probes. If it is dropped, another takes its place at once.
-#[derive(Debug)]
-pub struct Probe<'a> {
-    gate: &'a Gate,
-    begun: Begun,
+    /// If it probes; when it is dropped, another takes its place at once.
+    probe: Option<Begun>,
 }
 
 impl Gate {
@@ -144,82 +124,57 @@ impl Gate {
     }
 
     /// Waits for a place and for this request's turn, and for the end of an outage unless this request
-    /// is to probe. A `probe` that was redirected goes on.
+    /// is to probe.
     ///
     /// # Errors
-    /// `Closed` if the client is closed, or `Late`, at once, if the wait would pass `end`.
-    pub async fn pass<'a>(
-        &'a self,
+    /// `Late`, at once, if the wait would pass `end`.
+    pub async fn pass(
+        &self,
         patience: &mut Patience,
         end: Option<Instant>,
-        probe: Option<Probe<'a>>,
-    ) -> Result<Pass<'a>, NotPassed> {
+    ) -> Result<Pass<'_>, Late> {
         let (mut place, mut line) = (None, None);
         loop {
             // Registered before the look, so that no change is missed.
             let ring = self.bell.rings.notified();
-            if self.is_closed() {
-                return Err(NotPassed::Closed);
-            }
-            if place.is_none() && probe.is_none() {
+            if place.is_none() {
                 place = self.places.try_acquire().ok();
             }
-            let asks = Asks {
-                end,
-                is_probe: probe.is_some(),
-                has_place: place.is_some(),
-                is_first: line.is_some() || self.line.available_permits() > 0,
-            };
+            let is_first = line.is_some() || self.line.available_permits() > 0;
+            let (call, may) = ((&mut *patience, end), (place.is_some(), is_first));
             let now = self.clock.now();
-            let turn = self.shared().state.turn(asks, patience, now);
-            if let Turn::Waits { until, .. } | Turn::Behind(until) | Turn::Held(Some(until)) = turn
-                && end.is_some_and(|end| end < until)
-            {
-                return Err(NotPassed::Late(Some(until.saturating_duration_since(now))));
-            }
+            let turn = self.shared().state.turn(call, may, now);
             match turn {
-                Turn::Passes {
-                    number,
-                    probe: begun,
-                } => {
-                    let begun = begun.map(|begun| Probe { gate: self, begun });
+                Turn::Passes { number, probe } => {
                     return Ok(Pass {
                         gate: self,
                         permit: place,
                         number,
                         sent: now,
-                        probe: probe.or(begun),
+                        probe,
                     });
                 }
                 Turn::NoPlace => place = self.place(end).await?,
-                Turn::Behind(_) => line = self.line(end).await?,
-                Turn::Waits { .. } if line.is_none() && probe.is_none() => {
-                    line = self.line(end).await?
+                Turn::Waits(until) if line.is_none() => {
+                    self.check(until, end)?;
+                    line = self.within(self.line.acquire(), end).await?.ok();
                 }
-                Turn::Waits { until, is_learned } => {
-                    if is_learned {
-                        self.clock.record(until.saturating_duration_since(now));
-                    }
-                    tokio::select! {
-                        () = self.clock.sleep_until(until) => {}
-                        () = ring => {}
-                    }
-                }
-                Turn::Held(until) => {
+                Turn::Waits(until) => self.sleep_until(until, end).await?,
+                Turn::Held { until, for_result } => {
                     (place, line) = (None, None);
-                    let until = until.into_iter().chain(end).min();
-                    if self.clock.wait_for(ring, until).await.is_err()
-                        && end.is_some_and(|end| end <= self.clock.now())
-                    {
-                        return Err(NotPassed::Late(None));
+                    if !for_result {
+                        self.check(until, end)?;
                     }
+                    let until = end.map_or(until, |end| end.min(until));
+                    let _ = self.clock.wait_for(ring, Some(until)).await;
+                    self.check(self.clock.now(), end)?;
                 }
             }
         }
     }
 
     /// Waits for a place, until `end` or until the window grows because no response comes.
-    async fn place(&self, end: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, NotPassed> {
+    async fn place(&self, end: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, Late> {
         let silent = self.shared().state.window.silent_until(self.clock.now());
         let until = silent.into_iter().chain(end).min();
         if let Ok(permit) = self.clock.wait_for(self.places.acquire(), until).await {
@@ -229,33 +184,46 @@ impl Gate {
         let mut shared = self.shared();
         shared.state.window.wait_no_longer(now);
         self.fit(&mut shared);
-        match end.is_some_and(|end| end <= now) {
-            true => Err(NotPassed::Late(None)),
-            false => Ok(None),
-        }
+        drop(shared);
+        self.check(now, end).map(|()| None)
     }
 
-    /// Waits until nobody waits before this request.
-    async fn line(&self, end: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, NotPassed> {
-        match self.clock.wait_for(self.line.acquire(), end).await {
-            Ok(permit) => Ok(permit.ok()),
-            Err(Elapsed) => Err(NotPassed::Late(None)),
-        }
+    async fn within<T>(
+        &self,
+        wait: impl Future<Output = T>,
+        end: Option<Instant>,
+    ) -> Result<T, Late> {
+        let waited = self.clock.wait_for(wait, end).await;
+        waited.map_err(|Elapsed| Late(None))
     }
 
-    /// Sleeps, at most until the client is closed.
+    /// Sleeps until then, or until the client is closed or an outage changes.
+    async fn sleep_until(&self, until: Instant, end: Option<Instant>) -> Result<(), Late> {
+        let ring = self.bell.rings.notified();
+        self.check(until, end)?;
+        tokio::select! {
+            () = self.clock.sleep_until(until) => {}
+            () = ring => {}
+        }
+        Ok(())
+    }
+
+    /// Sleeps, at most until the client is closed or an outage changes.
     pub async fn sleep(&self, length: Duration) {
-        let end = self.clock.now() + length.min(FOREVER);
         self.clock.record(length);
-        loop {
-            let ring = self.bell.rings.notified();
-            if self.is_closed() {
-                return;
-            }
-            tokio::select! {
-                () = self.clock.sleep_until(end) => return,
-                () = ring => {}
-            }
+        let until = self.clock.now() + length.min(FOREVER);
+        let _ = self.sleep_until(until, None).await;
+    }
+
+    /// Fails if the client is closed, or `end` comes before `until`.
+    fn check(&self, until: Instant, end: Option<Instant>) -> Result<(), Late> {
+        if self.bell.closed.load(Ordering::SeqCst) {
+            return Err(Late(None));
+        }
+        let wait = until.saturating_duration_since(self.clock.now());
+        match end.is_some_and(|end| end < until) {
+            true => Err(Late(Some(wait).filter(|wait| !wait.is_zero()))),
+            false => Ok(()),
         }
     }
 
@@ -277,10 +245,6 @@ impl Gate {
         told
     }
 
-    fn is_closed(&self) -> bool {
-        self.bell.closed.load(Ordering::SeqCst)
-    }
-
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -297,58 +261,59 @@ impl Gate {
     }
 }
 
-impl<'a> Pass<'a> {
+impl Pass<'_> {
     /// Whether it probes with the smallest page of users, not with the call's own request.
     pub fn is_of_users(&self) -> bool {
-        self.probe
-            .as_ref()
-            .is_some_and(|probe| probe.begun.of_users)
+        self.probe.is_some_and(|probe| probe.of_users)
     }
 
-    /// How long an outage had lasted when it began to probe, if it was the first probe.
-    pub fn outage_began_before(&self) -> Option<Duration> {
-        self.probe.as_ref()?.begun.first_after
+    /// How long an outage had lasted when this began to probe, if it is the first probe; once.
+    pub fn take_outage(&mut self) -> Option<Duration> {
+        self.probe.as_mut()?.first_after.take()
     }
 
-    /// How many refusals in a row there are if this request is one.
-    pub fn refused_in_a_row(&self) -> u32 {
-        self.gate.shared().state.refused_in_a_row(self.number)
-    }
-
-    /// Reports a response; returns the outage that it ended.
-    pub fn answered(self, now: Instant) -> Option<Ended> {
+    /// Reports a response; returns how long an outage lasted that it ended.
+    pub fn answered(self, now: Instant) -> Option<Duration> {
         let latency = now.saturating_duration_since(self.sent);
         self.gate
             .tell(|state| state.answered(self.number, latency, now))
     }
 
-    /// Reports a redirect, which says nothing about an outage; its probe goes on.
-    pub fn moved(mut self, now: Instant) -> Option<Probe<'a>> {
-        let latency = now.saturating_duration_since(self.sent);
-        self.gate.shared().state.moved(self.number, latency, now);
-        // Its outage is noted once.
-        if let Some(probe) = &mut self.probe {
-            probe.begun.first_after = None;
+    /// Reports a redirect, and waits for the turn of what it leads to. That needs no other place, and
+    /// goes on to probe.
+    pub async fn again(&mut self, end: Option<Instant>) -> Result<(), Late> {
+        let latency = self.gate.clock.now().saturating_duration_since(self.sent);
+        self.gate
+            .tell(|state| state.moved(self.number, latency, self.gate.clock.now()));
+        loop {
+            let now = self.gate.clock.now();
+            let sent = self.gate.shared().state.send(true, now);
+            match sent {
+                Ok(number) => {
+                    (self.number, self.sent) = (number, now);
+                    return self.gate.check(now, None);
+                }
+                Err(until) => self.gate.sleep_until(until, end).await?,
+            }
         }
-        self.probe.take()
     }
 
-    /// Reports a failure; `patience` and `end` are those of its call.
-    pub fn failed(self, failed: Failed, patience: &mut Patience, end: Option<Instant>) -> Reported {
-        let Gate { clock, .. } = self.gate;
-        let probe = self.probe.as_ref().map(|probe| probe.begun);
-        let call = (patience, end);
+    /// Reports a failure; `patience` and `end` are those of its call. Returns what holds it, and how
+    /// long an outage lasted that it ended.
+    pub fn failed(
+        self,
+        failed: Failed,
+        patience: &mut Patience,
+        end: Option<Instant>,
+    ) -> (Hold, Option<Duration>) {
+        let (number, probe, call) = (self.number, self.probe, (patience, end));
+        let now = self.gate.clock.now();
         // Before the place is free, or the next request in line would slip through.
-        let report =
-            |state: &mut State| state.failed(self.number, failed, probe, call, clock.now());
-        let reported = self.gate.tell(report);
-        if let Hold::Closed(wait)
-        | Hold::Outage {
-            next_probe: wait,
-            is_scheduled: true,
-        } = reported.hold
-        {
-            clock.record(wait);
+        let reported = self
+            .gate
+            .tell(|state| state.failed(number, failed, probe, call, now));
+        if let (Hold::Closed(wait) | Hold::Outage(wait), _) = reported {
+            self.gate.clock.record(wait);
         }
         reported
     }
@@ -365,18 +330,13 @@ impl Drop for Pass<'_> {
             permit.forget();
             shared.places -= 1;
         }
-        // A probe may wait for a place.
-        let rings = shared.state.outage.is_on();
+        if let Some(probe) = self.probe {
+            shared.state.outage.end_probe(probe);
+        }
+        let is_down = shared.state.outage.is_on();
         drop(shared);
-        if rings {
+        if is_down {
             self.gate.bell.rings.notify_waiters();
         }
-    }
-}
-
-impl Drop for Probe<'_> {
-    fn drop(&mut self) {
-        self.gate.shared().state.outage.end_probe(self.begun);
-        self.gate.bell.rings.notify_waiters();
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{FOREVER, Failed, Hold};
 use crate::process::chance;
-use crate::retry::{self, Sign, jittered};
+use crate::retry::{Sign, Verdict, jittered};
 
 /// The wait before an outage's first probe: most restarts of a proxy are over by then.
 const FIRST_PROBE: Duration = Duration::from_millis(500);
@@ -59,10 +59,8 @@ pub struct Patience {
 pub enum Standing {
     /// It is sent: there is no outage, or it does not wait for its end.
     Open,
-    /// It waits until then, for the next probe or the end of its patience.
-    Waits(Instant),
-    /// It waits for the probe that is under way.
-    WaitsForProbe,
+    /// It waits until then: for the next probe, or for the result of the one under way.
+    Waits { until: Instant, for_result: bool },
     /// It is to probe.
     Probes,
 }
@@ -77,14 +75,6 @@ pub struct Begun {
     pub of_users: bool,
     /// How long the outage had lasted, if this is its first probe.
     pub first_after: Option<Duration>,
-}
-
-/// An outage that is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
-    pub lasted: Duration,
-    /// Requests failed even when sent one at a time: the pace was not the cause.
-    pub at_any_pace: bool,
 }
 
 impl Patience {
@@ -129,11 +119,18 @@ impl Outage {
         patience.waited |= down.probes > 0;
         patience.since.get_or_insert(now);
         let until = patience.end().unwrap_or(down.next_probe);
-        match () {
-            () if until <= now => Standing::Open,
-            () if down.is_probed => Standing::WaitsForProbe,
-            () if down.next_probe <= now => Standing::Probes,
-            () => Standing::Waits(until.min(down.next_probe)),
+        let for_result = down.is_probed;
+        if until <= now {
+            Standing::Open
+        } else if !for_result && down.next_probe <= now {
+            Standing::Probes
+        } else {
+            let until = if for_result {
+                until
+            } else {
+                until.min(down.next_probe)
+            };
+            Standing::Waits { until, for_result }
         }
     }
 
@@ -161,78 +158,66 @@ impl Outage {
         }
     }
 
-    /// Records an answer, which ends an outage; returns it if it was confirmed by a probe.
-    pub fn answer(&mut self, number: u64, now: Instant) -> Option<Ended> {
+    /// Records an answer, which ends an outage. Returns how long it lasted if a probe confirmed it, and
+    /// whether requests failed even when sent one at a time: the pace was not the cause.
+    pub fn answer(&mut self, number: u64, now: Instant) -> Option<(Duration, bool)> {
         self.answered = self.answered.max(number);
         let State::Down(down) = std::mem::take(&mut self.state) else {
             return None;
         };
-        if down.probes == 0 {
-            return None;
-        }
         let lasted = now.saturating_duration_since(down.since);
-        self.past += lasted;
-        let at_any_pace = down.interval > 2 * FIRST_PROBE;
-        Some(Ended {
-            lasted,
-            at_any_pace,
-        })
+        self.past += if down.probes > 0 {
+            lasted
+        } else {
+            Duration::ZERO
+        };
+        (down.probes > 0).then_some((lasted, down.interval > 2 * FIRST_PROBE))
     }
 
-    /// Records a failure, which may begin an outage; true if it set the time of the next probe.
-    pub fn fail(
-        &mut self,
-        number: u64,
-        failed: Failed,
-        probe: Option<Begun>,
-        now: Instant,
-    ) -> bool {
+    /// Records a failure, which may begin an outage.
+    pub fn fail(&mut self, number: u64, failed: Failed, probe: Option<Begun>, now: Instant) {
         let Failed {
             sign,
             stated,
             verdict,
         } = failed;
-        let is_last = verdict == retry::Verdict::GiveUp;
-        if self.answered == 0 {
-            return false;
-        }
+        let after = |wait: Duration| {
+            now + stated
+                .unwrap_or(jittered(wait, chance()))
+                .clamp(FIRST_PROBE, FOREVER)
+        };
         match &mut self.state {
+            _ if self.answered == 0 => {}
             // A request that was sent later was answered.
-            State::Up | State::Failing { .. } if self.answered > number => false,
+            State::Up | State::Failing { .. } if self.answered > number => {}
             State::Up => {
                 if matches!(sign, Sign::Down | Sign::Unavailable) {
                     self.state = State::Failing { since: now };
                 }
-                false
             }
             State::Failing { since } => {
                 // A limit answers 503, too, but not for long if requests are few.
-                let lasts = is_last || now.saturating_duration_since(*since) >= FIRST_PROBE;
-                let begins = sign == Sign::Down || sign == Sign::Unavailable && lasts;
-                if begins {
-                    let wait = stated.unwrap_or_else(|| jittered(FIRST_PROBE, chance()));
+                let lasts = now.saturating_duration_since(*since) >= FIRST_PROBE;
+                let counts = lasts || verdict == Verdict::GiveUp;
+                if sign == Sign::Down || sign == Sign::Unavailable && counts {
                     self.state = State::Down(Down {
                         since: *since,
-                        next_probe: now + wait.max(FIRST_PROBE).min(FOREVER),
+                        next_probe: after(FIRST_PROBE),
                         interval: 2 * FIRST_PROBE,
                         probes: 0,
                         is_probed: false,
                     });
                 }
-                begins
             }
             State::Down(down) => {
                 let is_probe = probe.is_some_and(|probe| probe.since == down.since);
-                if let Some(stated) = stated {
-                    down.next_probe = now + stated.max(FIRST_PROBE).min(FOREVER);
-                } else if is_probe {
-                    down.next_probe = now + jittered(down.interval, chance());
+                if is_probe || stated.is_some() {
+                    down.next_probe = after(down.interval);
                 }
                 if is_probe {
                     down.interval = (2 * down.interval).min(LONGEST_PROBE);
                     down.is_probed = false;
                 }
-                is_probe || stated.is_some()
             }
         }
     }
@@ -243,7 +228,6 @@ impl Outage {
         &self,
         patience: &mut Patience,
         end: Option<Instant>,
-        is_scheduled: bool,
         now: Instant,
     ) -> Option<Hold> {
         let State::Down(down) = self.state else {
@@ -253,11 +237,8 @@ impl Outage {
         if self.standing(patience, end, now) == Standing::Open {
             return patience.is_over(now).then_some(Hold::TooLong);
         }
-        let next_probe = down.next_probe.saturating_duration_since(now);
-        (!suspects).then_some(Hold::Outage {
-            next_probe,
-            is_scheduled,
-        })
+        let wait = down.next_probe.saturating_duration_since(now);
+        (!suspects).then_some(Hold::Outage(wait))
     }
 
     /// How long the service has been down, in all outages together.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{FEW, FOREVER, NOISE};
+use crate::process::chance;
+use crate::retry::jittered;
 
 /// How far below the rate that was refused the next one stays. A limit is met again after most of a
 /// plateau, and then by little.
@@ -15,6 +17,11 @@ const SEARCH: (f64, f64) = (0.6, 20.0);
 /// After that, the rate needs this many waits to come back to the one that was refused, in these
 /// bounds of seconds: each refusal costs one wait, so one in twenty is lost.
 const PLATEAU: (f64, f64, f64) = (20.0, 2.0, 120.0);
+
+/// How long 429s in a row without a stated wait close the gate, in milliseconds. With the default of
+/// five retries they outlast a limit that is counted per minute, and those of a second or ten are not
+/// waited for much longer than they last; a longer limit fails each call soon.
+const HOLDS: [u64; 6] = [150, 750, 3_000, 8_000, 50_000, 1_000];
 
 /// Evenly spaced turns; those that timers made late are caught up.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,7 +55,9 @@ pub struct Rate {
     /// Requests up to this number were sent before the last refusal was known.
     known: u64,
     /// Refusals since a request last passed.
-    in_a_row: u32,
+    in_a_row: usize,
+    /// A limit of few requests was refused once, which may have been chance.
+    is_suspected: bool,
 }
 
 /// The requests since the gate last opened.
@@ -57,6 +66,16 @@ struct Cycle {
     opened: Instant,
     first: u64,
     failed: u64,
+}
+
+impl Cycle {
+    fn new(first: u64, opened: Instant) -> Self {
+        Self {
+            opened,
+            first,
+            failed: 0,
+        }
+    }
 }
 
 /// A refusal, and what had passed in its cycle.
@@ -68,7 +87,7 @@ struct Refused {
     /// The first request after the wait was refused too.
     again: bool,
     /// Nothing was learned from it yet: that is done when the gate opens.
-    new: bool,
+    is_new: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -172,20 +191,19 @@ impl Rate {
         if let Some(closed) = self.closed.filter(|closed| *closed > now) {
             return Err(closed);
         }
-        if let Some(refused) = self.refused.as_mut().filter(|refused| refused.new) {
-            refused.new = false;
-            self.learned = Some(Learned::after(*refused, self.before, now));
+        if let Some(refused) = self.refused.as_mut().filter(|refused| refused.is_new) {
+            refused.is_new = false;
+            let is_few = self.before.is_none() && refused.passed < FEW as f64;
+            if !is_few || std::mem::replace(&mut self.is_suspected, true) {
+                self.learned = Some(Learned::after(*refused, self.before, now));
+            }
             self.cycle = None;
             self.known = number - 1;
         }
         if let Some(learned) = &mut self.learned {
             learned.turn(now)?;
         }
-        self.cycle.get_or_insert(Cycle {
-            opened: now,
-            first: number,
-            failed: 0,
-        });
+        self.cycle.get_or_insert(Cycle::new(number, now));
         Ok(())
     }
 
@@ -203,46 +221,31 @@ impl Rate {
         }
     }
 
-    /// How many refusals in a row there are if this request is one.
-    pub fn in_a_row(&self, number: u64) -> u32 {
-        (self.in_a_row + u32::from(number > self.known)).max(1)
-    }
-
-    /// Records a refusal after `sent` requests, which closes the gate for `wait`. One that was sent
-    /// before the last refusal was known says nothing new, unless it states a wait.
+    /// Records a refusal after `sent` requests, which closes the gate for the `stated` wait or, without
+    /// one, for growing steps; returns the wait. A refusal of a request that was sent before the last
+    /// one was known says nothing new, unless it states a wait.
     pub fn refuse(
         &mut self,
         number: u64,
         sent: u64,
-        wait: Duration,
-        is_stated: bool,
+        stated: Option<Duration>,
         now: Instant,
-    ) {
-        let new = number > self.known;
-        if new {
+    ) -> Duration {
+        let is_new = number > self.known;
+        if is_new {
             match &mut self.refused {
                 Some(refused) if self.in_a_row > 0 => {
-                    refused.again = true;
-                    refused.new = true;
+                    (refused.again, refused.is_new) = (true, true);
                 }
                 refused => {
-                    let begin = Cycle {
-                        opened: now,
-                        first: number,
-                        failed: 0,
-                    };
-                    let Cycle {
-                        opened,
-                        first,
-                        failed,
-                    } = self.cycle.unwrap_or(begin);
-                    let passed = (number.saturating_sub(first + failed) as f64).max(0.5);
+                    let cycle = self.cycle.unwrap_or(Cycle::new(number, now));
+                    let passed = number.saturating_sub(cycle.first + cycle.failed);
                     *refused = Some(Refused {
                         at: now,
-                        opened,
-                        passed,
+                        opened: cycle.opened,
+                        passed: (passed as f64).max(0.5),
                         again: false,
-                        new: true,
+                        is_new: true,
                     });
                     self.before = self.learned;
                 }
@@ -250,11 +253,14 @@ impl Rate {
             self.in_a_row += 1;
             self.known = sent;
         }
-        if new || is_stated {
-            let until = now + wait.min(FOREVER);
-            self.closed = Some(self.closed.map_or(until, |closed| closed.max(until)));
-        }
         self.failed(number);
+        let step = HOLDS[self.in_a_row.clamp(1, HOLDS.len()) - 1];
+        let wait = stated.unwrap_or(jittered(Duration::from_millis(step), chance()));
+        if is_new || stated.is_some() {
+            let until = now + wait.min(FOREVER);
+            self.closed = self.closed.max(Some(until));
+        }
+        wait
     }
 
     /// Tries a rate that does not grow.
@@ -271,11 +277,6 @@ impl Rate {
                 ..Learned::new(learned.rate, growth, now)
             });
         }
-    }
-
-    #[cfg(test)]
-    pub fn learned(&self) -> Option<f64> {
-        self.learned.map(|learned| learned.rate)
     }
 
     /// Drops what was learned.

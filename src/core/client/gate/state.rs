@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::outage::{Begun, Ended, Outage, Patience, Standing};
+use super::outage::{Begun, Outage, Patience, Standing};
 use super::rate::{Rate, Spacing};
 use super::unavailable::{Judged, Unavailable};
 use super::window::Window;
-use super::{Failed, Hold, Reported};
-use crate::process::chance;
-use crate::retry::{self, Sign, Verdict};
+use super::{FOREVER, Failed, Hold};
+use crate::retry::{Sign, Verdict};
 
 /// How many requests are under way, and what earlier ones have shown.
 #[derive(Debug)]
@@ -27,35 +26,22 @@ pub struct State {
     pub under_way: usize,
 }
 
-/// A request at the gate.
-#[derive(Debug, Clone, Copy)]
-pub struct Asks {
-    /// When its call must have ended.
-    pub end: Option<Instant>,
-    pub is_probe: bool,
-    pub has_place: bool,
-    /// Nobody waits before it.
-    pub is_first: bool,
-}
-
-/// What comes next for it.
+/// What comes next for a request at the gate.
 #[derive(Debug, Clone, Copy)]
 pub enum Turn {
     Passes {
         number: u64,
         probe: Option<Begun>,
     },
-    /// Its turn comes then; `is_learned` if only the learned rate holds it.
-    Waits {
-        until: Instant,
-        is_learned: bool,
-    },
-    /// Others wait for their turns, the first of which comes no earlier than this.
-    Behind(Instant),
+    /// Its turn comes no earlier than then.
+    Waits(Instant),
     /// As many are under way as may be.
     NoPlace,
-    /// There is an outage, which it waits for until then, and for a probe if there is no time.
-    Held(Option<Instant>),
+    /// There is an outage, which it waits for until then, for the next probe or a result.
+    Held {
+        until: Instant,
+        for_result: bool,
+    },
 }
 
 impl State {
@@ -72,52 +58,56 @@ impl State {
         }
     }
 
-    /// Lets a request pass if it may.
-    pub fn turn(&mut self, asks: Asks, patience: &mut Patience, now: Instant) -> Turn {
-        let standing = match asks.is_probe {
-            true => Standing::Probes,
-            false => self.outage.standing(patience, asks.end, now),
-        };
-        match standing {
-            Standing::Waits(until) => return Turn::Held(Some(until)),
-            Standing::WaitsForProbe => return Turn::Held(patience.end()),
+    /// Lets a request pass if it has a place, is first in line and its turn has come, or if it probes.
+    pub fn turn(
+        &mut self,
+        (patience, end): (&mut Patience, Option<Instant>),
+        (has_place, is_first): (bool, bool),
+        now: Instant,
+    ) -> Turn {
+        let probes = match self.outage.standing(patience, end, now) {
+            Standing::Waits { until, for_result } => return Turn::Held { until, for_result },
             // The next one that is over rings.
-            Standing::Probes if self.under_way >= self.window.most() => return Turn::Held(None),
-            Standing::Open if !asks.has_place => return Turn::NoPlace,
-            Standing::Open if !asks.is_first => {
-                return Turn::Behind(self.rate.closed().unwrap_or(now));
+            Standing::Probes if self.under_way >= self.window.most() => {
+                let (until, for_result) = (now + FOREVER, true);
+                return Turn::Held { until, for_result };
             }
-            Standing::Open | Standing::Probes => {}
+            Standing::Open if !has_place => return Turn::NoPlace,
+            Standing::Open if !is_first => return Turn::Waits(self.rate.closed().unwrap_or(now)),
+            standing => standing == Standing::Probes,
+        };
+        match self.send(probes, now) {
+            Err(until) => Turn::Waits(until),
+            Ok(number) => {
+                self.under_way += 1;
+                let probe = probes.then(|| self.outage.begin_probe(now)).flatten();
+                Turn::Passes { number, probe }
+            }
         }
+    }
+
+    /// Takes the next turn if it has come, and returns the request's number; otherwise returns when it
+    /// comes. One that is `ahead` of those that wait ignores the learned rate.
+    pub fn send(&mut self, ahead: bool, now: Instant) -> Result<u64, Instant> {
         let limited = self.limit.and_then(|(_, spacing)| spacing.due(now));
         let closed = self.rate.closed().filter(|closed| *closed > now);
         if let Some(until) = limited.max(closed) {
-            let is_learned = false;
-            return Turn::Waits { until, is_learned };
+            return Err(until);
         }
-        // A probe goes ahead of those that wait, whatever was learned.
-        if standing == Standing::Open
-            && let Err(until) = self.rate.turn(self.sent + 1, now)
-        {
-            let is_learned = true;
-            return Turn::Waits { until, is_learned };
+        if !ahead {
+            self.rate.turn(self.sent + 1, now)?;
         }
         if let Some((rate, spacing)) = &mut self.limit {
             spacing.take(now, *rate);
         }
         self.sent += 1;
-        self.under_way += 1;
-        let begins = standing == Standing::Probes && !asks.is_probe;
-        Turn::Passes {
-            number: self.sent,
-            probe: begins.then(|| self.outage.begin_probe(now)).flatten(),
-        }
+        Ok(self.sent)
     }
 
-    /// Records a response that says nothing bad about the service.
-    pub fn answered(&mut self, number: u64, latency: Duration, now: Instant) -> Option<Ended> {
-        self.window.answer(latency, self.under_way, now);
-        self.rate.passed(number);
+    /// Records a response that says nothing bad about the service; returns how long an outage lasted
+    /// that it ended.
+    pub fn answered(&mut self, number: u64, latency: Duration, now: Instant) -> Option<Duration> {
+        self.moved(number, latency, now);
         let judged = self.unavailable.hear(number, false, self.sent, now);
         self.follow(judged, number, now);
         self.end_outage(number, now)
@@ -129,7 +119,8 @@ impl State {
         self.rate.passed(number);
     }
 
-    /// Records a failure; `end` and `patience` are those of its call.
+    /// Records a failure of a call with this patience and deadline; returns how long an outage lasted
+    /// that it ended, too.
     pub fn failed(
         &mut self,
         number: u64,
@@ -137,55 +128,54 @@ impl State {
         probe: Option<Begun>,
         (patience, end): (&mut Patience, Option<Instant>),
         now: Instant,
-    ) -> Reported {
+    ) -> (Hold, Option<Duration>) {
         let Failed {
             sign,
             stated,
             verdict,
         } = failed;
-        let is_answer = matches!(sign, Sign::Answer | Sign::Refused);
-        let ended = is_answer.then(|| self.end_outage(number, now)).flatten();
-        let is_scheduled = !is_answer && self.outage.fail(number, failed, probe, now);
-        if let Some(hold) = self.outage.holds(patience, end, is_scheduled, now) {
-            return Reported { ended, hold };
+        let mut ended = None;
+        match sign {
+            Sign::Answer | Sign::Refused => ended = self.end_outage(number, now),
+            _ => self.outage.fail(number, failed, probe, now),
         }
-        let mut hold = Hold::No;
-        match (sign, stated, verdict) {
-            (Sign::Refused, _, Verdict::Retry { wait })
-            | (Sign::Unavailable, Some(wait), Verdict::Retry { .. }) => {
-                self.refused(number, wait, stated.is_some(), now);
-                hold = Hold::Closed(wait);
+        if let Some(hold) = self.outage.holds(patience, end, now) {
+            return (hold, ended);
+        }
+        let is_retried = matches!(verdict, Verdict::Retry { .. });
+        let hold = match sign {
+            Sign::Refused if is_retried => self.refused(number, stated, now),
+            Sign::Unavailable if is_retried && stated.is_some() => {
+                self.refused(number, stated, now)
             }
-            (Sign::Unavailable, ..) => {
+            Sign::Unavailable => {
                 let judged = self.unavailable.hear(number, true, self.sent, now);
-                self.follow(judged, number, now);
                 if judged != Judged::Refusal {
                     self.rate.failed(number);
                 }
+                self.follow(judged, number, now);
+                Hold::No
             }
-            (Sign::Refused | Sign::Late, ..) => self.halve(number),
-            (Sign::Answer | Sign::Broken | Sign::Down, ..) => {}
-        }
-        Reported { ended, hold }
+            Sign::Refused | Sign::Late => {
+                self.halve(number);
+                Hold::No
+            }
+            Sign::Answer | Sign::Broken | Sign::Down => Hold::No,
+        };
+        (hold, ended)
     }
 
-    /// Records a refusal, which closes the gate for `wait`.
-    fn refused(&mut self, number: u64, wait: Duration, is_stated: bool, now: Instant) {
+    /// Records a refusal, which closes the gate.
+    fn refused(&mut self, number: u64, stated: Option<Duration>, now: Instant) -> Hold {
         self.halve(number);
-        self.rate.refuse(number, self.sent, wait, is_stated, now);
-    }
-
-    /// How many refusals in a row there are if this request is one.
-    pub fn refused_in_a_row(&self, number: u64) -> u32 {
-        self.rate.in_a_row(number)
+        Hold::Closed(self.rate.refuse(number, self.sent, stated, now))
     }
 
     fn follow(&mut self, judged: Judged, number: u64, now: Instant) {
         match judged {
             Judged::Nothing => {}
             Judged::Refusal => {
-                let wait = retry::hold(self.rate.in_a_row(number), chance());
-                self.refused(number, wait, false, now);
+                self.refused(number, None, now);
             }
             Judged::Try(rate) => self.rate.try_rate(rate, now),
             Judged::Search => self.rate.search(now),
@@ -201,9 +191,9 @@ impl State {
         }
     }
 
-    fn end_outage(&mut self, number: u64, now: Instant) -> Option<Ended> {
-        let ended = self.outage.answer(number, now)?;
-        if ended.at_any_pace {
+    fn end_outage(&mut self, number: u64, now: Instant) -> Option<Duration> {
+        let (lasted, at_any_pace) = self.outage.answer(number, now)?;
+        if at_any_pace {
             // Its 503s say nothing about a rate.
             self.rate.forget_last();
             if self.unavailable.is_slower() {
@@ -211,11 +201,6 @@ impl State {
             }
             self.unavailable = Unavailable::new();
         }
-        Some(ended)
-    }
-
-    #[cfg(test)]
-    pub fn learned(&self) -> Option<f64> {
-        self.rate.learned()
+        Some(lasted)
     }
 }
