@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::Client;
 use super::failure::{Failure, past_deadline, status_failure};
 use super::gate::{Failed, Hold, Late, Pass, Patience};
 use super::redirects::Redirects;
-use super::{CallOptions, Client};
 use crate::api::{Endpoint, Limit, List};
 use crate::budget::{Budget, Reservation};
 use crate::error::{Attempt, Error, ErrorKind};
@@ -52,20 +52,6 @@ enum State<'g, T> {
     Late(Option<Duration>),
 }
 
-/// What follows from an attempt.
-enum Next {
-    /// The call ends with its outcome.
-    End,
-    /// It is sent again after this wait, which is no retry.
-    Resend(Option<Duration>),
-    /// It is retried after this wait, by itself or when the gate opens.
-    Retry {
-        wait: Duration,
-        backs_off: bool,
-    },
-    Late(Duration),
-}
-
 /// What outages are probed with besides the calls themselves.
 const USERS: Request<'static> = Request::Read(List::Users.page(0, Limit::SMALLEST));
 
@@ -104,24 +90,27 @@ impl Client {
             client: self,
             request,
             budget,
-            reservation: budget.reserve(),
+            reservation: None,
             attempts: Vec::new(),
             retries: 0,
             resent: 0,
             resent_after_close: false,
             redirects: Redirects::default(),
-            patience: Patience::new(self.outage_patience()),
+            patience: Patience::new(budget.end(), self.outage_patience()),
             failure: None,
             wait_began: self.call.clock.now(),
         };
-        let mut state = match (self.is_closed(), &call.reservation) {
-            (true, _) => State::Failed(ErrorKind::Closed),
-            (false, None) => State::Failed(ErrorKind::BudgetSpent),
-            (false, Some(_)) => State::AtGate,
-        };
+        let mut state = State::AtGate;
         loop {
+            let is_sent_again = matches!(
+                state,
+                State::AtGate | State::BackingOff(_) | State::Moved(_)
+            );
+            if is_sent_again && let Some(kind) = call.reserve() {
+                state = State::Failed(kind);
+            }
             state = match state {
-                State::AtGate => match gate.pass(&mut call.patience, budget.end()).await {
+                State::AtGate => match gate.pass(&mut call.patience).await {
                     Ok(pass) => State::Sending(pass),
                     Err(Late(wait)) => State::Late(wait),
                 },
@@ -139,6 +128,8 @@ impl Client {
                 }
                 State::Done(value) => return Ok((value, call.attempts)),
                 State::Failed(kind) => return Err(call.failed(kind)),
+                // Closing wakes calls that wait.
+                State::Late(_) if self.is_closed() => return Err(call.failed(ErrorKind::Closed)),
                 State::Late(wait) => return Err(call.late(wait)),
             }
         }
@@ -215,13 +206,20 @@ impl Call<'_> {
         }
     }
 
+    /// Reserves the next request before the wait for it, or a call would wait only to be refused.
+    fn reserve(&mut self) -> Option<ErrorKind> {
+        if self.client.is_closed() {
+            return Some(ErrorKind::Closed);
+        }
+        self.reservation = self.reservation.take().or_else(|| self.budget.reserve());
+        self.reservation.is_none().then_some(ErrorKind::BudgetSpent)
+    }
+
     /// Reports an attempt to the gate and the observer, and says what follows.
     fn judge<'g, T>(&mut self, mut pass: Pass<'g>, mut outcome: Outcome<T>) -> State<'g, T> {
         let now = self.client.call.clock.now();
         let (began, is_of_users) = (pass.sent, pass.is_of_users());
-        let outage = pass
-            .take_outage()
-            .map(|before| OutageNote::Began { before });
+        let outage = pass.take_outage();
         let took = now.duration_since(began);
         let redirects = self.redirects.follow(&mut outcome, took);
         let mut attempt = Attempt {
@@ -233,97 +231,60 @@ impl Call<'_> {
             seconds_taken: took.as_secs_f64(),
             seconds_waited: began.duration_since(self.wait_began).as_secs_f64(),
         };
-        if let Some(redirects) = redirects {
-            self.redirects = redirects;
-            self.note(
-                is_of_users,
-                attempt,
-                now,
-                (None, None, outage.into_iter().collect()),
-            );
-            return self.reserved(State::Moved(pass));
-        }
-        self.redirects = Redirects::default();
-        let failure = outcome.as_ref().err();
-        attempt.error = failure.map(|failure| failure.kind.to_string());
-        let (next, ended) = match &outcome {
-            Ok((_, Some(_))) => (Next::End, pass.answered(now)),
-            Ok((_, None)) => (Next::Resend(None), pass.answered(now)),
-            Err(failure) => self.failing(pass, failure, now),
+        let mut failure = None;
+        let (state, again_in, ended) = match (outcome, &redirects) {
+            (_, Some(_)) => (State::Moved(pass), None, None),
+            (Ok((_, Some(value))), None) => (State::Done(value), None, pass.answered(now)),
+            (Ok((_, None)), None) => (State::AtGate, None, pass.answered(now)),
+            (Err(failed), None) => {
+                attempt.error = Some(failed.kind.to_string());
+                let follows = self.failing(pass, &failed, now);
+                failure = Some(failed.kind);
+                follows
+            }
         };
-        let again_in = match next {
-            Next::Retry { wait, .. } => Some(wait),
-            Next::End | Next::Resend(_) | Next::Late(_) => None,
-        };
+        self.redirects = redirects.unwrap_or_default();
+        let began = outage.map(|before| OutageNote::Began { before });
         let ended = ended.map(|lasted| OutageNote::Ended { lasted });
-        let outages = outage.into_iter().chain(ended).collect();
-        self.note(is_of_users, attempt, now, (failure, again_in, outages));
-        let failure = match (&next, outcome) {
-            (Next::End, Ok((_, Some(value)))) => return State::Done(value),
-            (Next::End, Err(failure)) => return State::Failed(failure.kind),
-            (_, outcome) => outcome.err().filter(|_| !is_of_users),
-        };
-        if let Some(failure) = failure {
-            self.failure = Some(failure.kind);
+        let outages = began.into_iter().chain(ended).collect();
+        self.observe(is_of_users, &attempt, failure.as_ref(), again_in, outages);
+        // A probe with another request is no attempt of this call.
+        if !is_of_users {
+            self.attempts.push(attempt);
+            self.wait_began = now;
+            self.failure = failure.or(self.failure.take());
         }
-        match next {
-            Next::Late(wait) => State::Late(Some(wait)),
-            Next::Resend(Some(wait))
-            | Next::Retry {
-                wait,
-                backs_off: true,
-            } => self.reserved(State::BackingOff(wait)),
-            Next::Resend(None) | Next::Retry { .. } | Next::End => self.reserved(State::AtGate),
-        }
+        state
     }
 
-    /// Reserves the next request before the wait, or a call would wait only to be refused.
-    fn reserved<'g, T>(&mut self, state: State<'g, T>) -> State<'g, T> {
-        self.reservation = self.budget.reserve();
-        match self.reservation {
-            Some(_) => state,
-            None => State::Failed(ErrorKind::BudgetSpent),
-        }
-    }
-
-    /// What follows from a failure, which is reported to the gate; and how long an outage lasted that
-    /// it ended.
-    fn failing(
+    /// What follows from a failure, which is reported to the gate; with the wait before a retry, and
+    /// how long an outage lasted that it ended.
+    fn failing<'g, T>(
         &mut self,
-        pass: Pass<'_>,
+        pass: Pass<'g>,
         failure: &Failure,
         now: Instant,
-    ) -> (Next, Option<Duration>) {
+    ) -> (State<'g, T>, Option<Duration>, Option<Duration>) {
         let is_of_users = pass.is_of_users();
+        let fails = || State::Failed(failure.kind.clone());
         if !failure.transient {
             let is_answer = failure.status.is_some() || is_of_users;
             let ended = is_answer.then(|| pass.answered(now)).flatten();
-            return (
-                if is_of_users {
-                    Next::Resend(None)
-                } else {
-                    Next::End
-                },
-                ended,
-            );
+            let state = if is_of_users { State::AtGate } else { fails() };
+            return (state, None, ended);
         }
         if let Some(wait) = self.resends(failure.resend) {
-            return (Next::Resend(wait), None);
+            return (wait.map_or(State::AtGate, State::BackingOff), None, None);
         }
-        let CallOptions {
-            options,
-            clock,
-            refusals_alone,
-            ..
-        } = &self.client.call;
-        let once = *refusals_alone && failure.status != Some(429);
+        let call = &self.client.call;
+        let once = call.refusals_alone && failure.status != Some(429);
         let verdict = retry::decide(
             &failure.kind,
             Situation {
                 retries_done: if is_of_users { 0 } else { self.retries },
-                max_retries: if once { 0 } else { options.max_retries },
-                on_rate_limit: options.on_rate_limit,
-                remaining: self.budget.remaining(clock),
+                max_retries: if once { 0 } else { call.options.max_retries },
+                on_rate_limit: call.options.on_rate_limit,
+                remaining: self.budget.remaining(&call.clock),
                 chance: chance(),
             },
         );
@@ -333,32 +294,24 @@ impl Call<'_> {
             stated,
             verdict,
         };
-        let (hold, ended) = pass.failed(failed, &mut self.patience, self.budget.end());
-        let next = match (hold, verdict) {
-            (Hold::TooLong | Hold::No, _) if is_of_users => Next::Resend(None),
-            (Hold::TooLong, _) | (Hold::No | Hold::Closed(_), Verdict::GiveUp) => Next::End,
-            (_, Verdict::PastDeadline { wait }) if stated.is_some() => Next::Late(wait),
-            (Hold::Outage(wait), _) => Next::Retry {
-                wait,
-                backs_off: false,
-            },
-            (Hold::Closed(wait), _) => {
-                self.retries += u32::from(!is_of_users);
-                Next::Retry {
-                    wait,
-                    backs_off: false,
-                }
+        let (hold, ended) = pass.failed(failed, &mut self.patience);
+        let retries = u32::from(!is_of_users);
+        let is_stated_late = stated.is_some() && matches!(verdict, Verdict::PastDeadline { .. });
+        let (state, again_in) = match (hold, verdict) {
+            (Hold::TooLong | Hold::No, _) if is_of_users => (State::AtGate, None),
+            (Hold::TooLong, _) | (Hold::No, Verdict::GiveUp) => (fails(), None),
+            (Hold::Outage(wait), _) if !is_stated_late => (State::AtGate, Some(wait)),
+            (_, Verdict::PastDeadline { wait }) => (State::Late(Some(wait)), None),
+            (Hold::Closed(wait) | Hold::Outage(wait), _) => {
+                self.retries += retries;
+                (State::AtGate, Some(wait))
             }
             (Hold::No, Verdict::Retry { wait }) => {
-                self.retries += 1;
-                Next::Retry {
-                    wait,
-                    backs_off: true,
-                }
+                self.retries += retries;
+                (State::BackingOff(wait), Some(wait))
             }
-            (Hold::No, Verdict::PastDeadline { wait }) => Next::Late(wait),
         };
-        (next, ended)
+        (state, again_in, ended)
     }
 
     /// Whether to send a request again that was not processed, which is no retry; and after which wait.
@@ -377,42 +330,37 @@ impl Call<'_> {
         }
     }
 
-    /// Notes an attempt, with what went wrong, the wait before the next one, and what it showed of
-    /// outages.
-    fn note(
-        &mut self,
+    fn observe(
+        &self,
         is_of_users: bool,
-        attempt: Attempt,
-        now: Instant,
-        (failure, again_in, outages): (Option<&Failure>, Option<Duration>, Vec<OutageNote>),
+        attempt: &Attempt,
+        failure: Option<&ErrorKind>,
+        again_in: Option<Duration>,
+        outages: Vec<OutageNote>,
     ) {
-        let (request, number) = match is_of_users {
-            true => (&USERS, 1),
-            false => (self.request, self.attempts.len() + 1),
+        let Some(observer) = &self.client.call.observer else {
+            return;
         };
-        if let Some(observer) = &self.client.call.observer {
-            let taken = Duration::try_from_secs_f64(attempt.seconds_taken).unwrap_or_default();
-            let wall = self.client.call.clock.wall();
-            let kind = failure.map(|failure| &failure.kind);
-            observer.put(Observed {
-                request: request.to_string(),
-                number,
-                status: attempt.status,
-                error: kind
-                    .filter(|kind| !matches!(kind, ErrorKind::Status(_)))
-                    .cloned(),
-                began: wall.checked_sub(taken).unwrap_or(wall),
-                seconds_taken: attempt.seconds_taken,
-                seconds_waited: attempt.seconds_waited,
-                again_in,
-                outages,
-            });
-        }
-        // A probe with another request is no attempt of this call.
-        if !is_of_users {
-            self.attempts.push(attempt);
-            self.wait_began = now;
-        }
+        let taken = Duration::try_from_secs_f64(attempt.seconds_taken).unwrap_or_default();
+        let wall = self.client.call.clock.wall();
+        let request = if is_of_users { &USERS } else { self.request };
+        observer.put(Observed {
+            request: request.to_string(),
+            number: if is_of_users {
+                1
+            } else {
+                self.attempts.len() + 1
+            },
+            status: attempt.status,
+            error: failure
+                .filter(|kind| !matches!(kind, ErrorKind::Status(_)))
+                .cloned(),
+            began: wall.checked_sub(taken).unwrap_or(wall),
+            seconds_taken: attempt.seconds_taken,
+            seconds_waited: attempt.seconds_waited,
+            again_in,
+            outages,
+        });
     }
 
     fn error(&self, kind: ErrorKind) -> Error {
@@ -432,10 +380,6 @@ impl Call<'_> {
 
     /// The failure being retried is the cause.
     fn late(&self, wait: Option<Duration>) -> Error {
-        // Closing wakes calls that wait.
-        if self.client.is_closed() {
-            return self.error(ErrorKind::Closed);
-        }
         let error = self.error(past_deadline(self.budget, wait));
         match &self.failure {
             Some(failure) => error.because(self.error(failure.clone())),

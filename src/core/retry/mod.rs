@@ -18,7 +18,7 @@ pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// The longest backoff. A wait that the service asks for may be longer.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 /// Holds and probes are later by up to this fraction, so that clients do not return together.
-const JITTER: f64 = 0.2;
+const JITTER: f64 = 0.1;
 
 /// What a 429 does: wait and retry, or fail at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,11 @@
 
 mod outage;
 mod rate;
+#[cfg(test)]
+mod simulation;
 mod state;
+#[cfg(test)]
+mod tests;
 mod unavailable;
 mod window;
 
@@ -127,12 +131,9 @@ impl Gate {
     /// is to probe.
     ///
     /// # Errors
-    /// `Late`, at once, if the wait would pass `end`.
-    pub async fn pass(
-        &self,
-        patience: &mut Patience,
-        end: Option<Instant>,
-    ) -> Result<Pass<'_>, Late> {
+    /// `Late`, at once, if the wait would pass its deadline.
+    pub async fn pass(&self, patience: &mut Patience) -> Result<Pass<'_>, Late> {
+        let end = patience.deadline;
         let (mut place, mut line) = (None, None);
         loop {
             // Registered before the look, so that no change is missed.
@@ -141,9 +142,9 @@ impl Gate {
                 place = self.places.try_acquire().ok();
             }
             let is_first = line.is_some() || self.line.available_permits() > 0;
-            let (call, may) = ((&mut *patience, end), (place.is_some(), is_first));
+            let may = (place.is_some(), is_first);
             let now = self.clock.now();
-            let turn = self.shared().state.turn(call, may, now);
+            let turn = self.shared().state.turn(patience, may, now);
             match turn {
                 Turn::Passes { number, probe } => {
                     return Ok(Pass {
@@ -157,7 +158,8 @@ impl Gate {
                 Turn::NoPlace => place = self.place(end).await?,
                 Turn::Waits(until) if line.is_none() => {
                     self.check(until, end)?;
-                    line = self.within(self.line.acquire(), end).await?.ok();
+                    let acquired = self.clock.wait_for(self.line.acquire(), end).await;
+                    line = acquired.map_err(|Elapsed| Late(None))?.ok();
                 }
                 Turn::Waits(until) => self.sleep_until(until, end).await?,
                 Turn::Held { until, for_result } => {
@@ -188,15 +190,6 @@ impl Gate {
         self.check(now, end).map(|()| None)
     }
 
-    async fn within<T>(
-        &self,
-        wait: impl Future<Output = T>,
-        end: Option<Instant>,
-    ) -> Result<T, Late> {
-        let waited = self.clock.wait_for(wait, end).await;
-        waited.map_err(|Elapsed| Late(None))
-    }
-
     /// Sleeps until then, or until the client is closed or an outage changes.
     async fn sleep_until(&self, until: Instant, end: Option<Instant>) -> Result<(), Late> {
         let ring = self.bell.rings.notified();
@@ -215,15 +208,14 @@ impl Gate {
         let _ = self.sleep_until(until, None).await;
     }
 
-    /// Fails if the client is closed, or `end` comes before `until`.
+    /// Fails if the client is closed, or `end` has passed or comes before `until`.
     fn check(&self, until: Instant, end: Option<Instant>) -> Result<(), Late> {
-        if self.bell.closed.load(Ordering::SeqCst) {
-            return Err(Late(None));
-        }
-        let wait = until.saturating_duration_since(self.clock.now());
-        match end.is_some_and(|end| end < until) {
-            true => Err(Late(Some(wait).filter(|wait| !wait.is_zero()))),
-            false => Ok(()),
+        let now = self.clock.now();
+        match end {
+            _ if self.bell.closed.load(Ordering::SeqCst) => Err(Late(None)),
+            Some(end) if end <= now => Err(Late(None)),
+            Some(end) if end < until => Err(Late(Some(until.saturating_duration_since(now)))),
+            _ => Ok(()),
         }
     }
 
@@ -298,24 +290,17 @@ impl Pass<'_> {
         }
     }
 
-    /// Reports a failure; `patience` and `end` are those of its call. Returns what holds it, and how
-    /// long an outage lasted that it ended.
-    pub fn failed(
-        self,
-        failed: Failed,
-        patience: &mut Patience,
-        end: Option<Instant>,
-    ) -> (Hold, Option<Duration>) {
-        let (number, probe, call) = (self.number, self.probe, (patience, end));
+    /// Reports a failure. Returns what holds its call, and how long an outage lasted that it ended.
+    pub fn failed(self, failed: Failed, patience: &mut Patience) -> (Hold, Option<Duration>) {
         let now = self.gate.clock.now();
         // Before the place is free, or the next request in line would slip through.
-        let reported = self
-            .gate
-            .tell(|state| state.failed(number, failed, probe, call, now));
-        if let (Hold::Closed(wait) | Hold::Outage(wait), _) = reported {
+        let report =
+            |state: &mut State| state.failed(self.number, failed, self.probe, patience, now);
+        let (hold, ended) = self.gate.tell(report);
+        if let Hold::Closed(wait) | Hold::Outage(wait) = hold {
             self.gate.clock.record(wait);
         }
-        reported
+        (hold, ended)
     }
 }
 

@@ -44,9 +44,12 @@ struct Down {
     is_probed: bool,
 }
 
-/// How long one call waits for outages.
-#[derive(Debug, Default)]
+/// How long one call waits.
+#[derive(Debug)]
 pub struct Patience {
+    /// When it must have ended.
+    pub deadline: Option<Instant>,
+    /// How long it waits for the ends of outages.
     pub most: Duration,
     /// When it met its first outage: later ones do not extend the wait.
     since: Option<Instant>,
@@ -78,15 +81,18 @@ pub struct Begun {
 }
 
 impl Patience {
-    pub fn new(most: Duration) -> Self {
+    pub fn new(deadline: Option<Instant>, most: Duration) -> Self {
+        let (since, waited) = (None, false);
         Self {
+            deadline,
             most,
-            ..Self::default()
+            since,
+            waited,
         }
     }
 
     /// When it is over, if the call has met an outage.
-    pub fn end(&self) -> Option<Instant> {
+    fn end(&self) -> Option<Instant> {
         self.since?.checked_add(self.most.min(FOREVER))
     }
 
@@ -101,36 +107,31 @@ impl Outage {
         matches!(self.state, State::Down(_))
     }
 
-    /// What a call with this patience and deadline does.
-    pub fn standing(
-        &self,
-        patience: &mut Patience,
-        end: Option<Instant>,
-        now: Instant,
-    ) -> Standing {
+    /// What a call does.
+    pub fn standing(&self, patience: &mut Patience, now: Instant) -> Standing {
         let State::Down(down) = self.state else {
             return Standing::Open;
         };
         // A deadline before it is known whether there is an outage is not spent on waiting.
-        let is_hurried = down.probes == 0 && end.is_some_and(|end| end < down.next_probe);
-        if patience.most.is_zero() || is_hurried {
+        let comes_first = |end: Instant| down.probes == 0 && end < down.next_probe;
+        if patience.most.is_zero() || patience.deadline.is_some_and(comes_first) {
             return Standing::Open;
         }
         patience.waited |= down.probes > 0;
         patience.since.get_or_insert(now);
-        let until = patience.end().unwrap_or(down.next_probe);
+        let end = patience.end().unwrap_or(down.next_probe);
         let for_result = down.is_probed;
-        if until <= now {
-            Standing::Open
-        } else if !for_result && down.next_probe <= now {
-            Standing::Probes
-        } else {
-            let until = if for_result {
-                until
-            } else {
-                until.min(down.next_probe)
-            };
-            Standing::Waits { until, for_result }
+        match down.next_probe {
+            _ if end <= now => Standing::Open,
+            _ if for_result => Standing::Waits {
+                until: end,
+                for_result,
+            },
+            next_probe if next_probe <= now => Standing::Probes,
+            next_probe => Standing::Waits {
+                until: end.min(next_probe),
+                for_result,
+            },
         }
     }
 
@@ -165,26 +166,20 @@ impl Outage {
         let State::Down(down) = std::mem::take(&mut self.state) else {
             return None;
         };
+        if down.probes == 0 {
+            return None;
+        }
         let lasted = now.saturating_duration_since(down.since);
-        self.past += if down.probes > 0 {
-            lasted
-        } else {
-            Duration::ZERO
-        };
-        (down.probes > 0).then_some((lasted, down.interval > 2 * FIRST_PROBE))
+        self.past += lasted;
+        Some((lasted, down.interval > 2 * FIRST_PROBE))
     }
 
     /// Records a failure, which may begin an outage.
     pub fn fail(&mut self, number: u64, failed: Failed, probe: Option<Begun>, now: Instant) {
-        let Failed {
-            sign,
-            stated,
-            verdict,
-        } = failed;
-        let after = |wait: Duration| {
-            now + stated
-                .unwrap_or(jittered(wait, chance()))
-                .clamp(FIRST_PROBE, FOREVER)
+        let (sign, stated) = (failed.sign, failed.stated);
+        let after = |wait| {
+            let wait = stated.unwrap_or(jittered(wait, chance()));
+            now + wait.clamp(FIRST_PROBE, FOREVER)
         };
         match &mut self.state {
             _ if self.answered == 0 => {}
@@ -198,7 +193,7 @@ impl Outage {
             State::Failing { since } => {
                 // A limit answers 503, too, but not for long if requests are few.
                 let lasts = now.saturating_duration_since(*since) >= FIRST_PROBE;
-                let counts = lasts || verdict == Verdict::GiveUp;
+                let counts = lasts || failed.verdict == Verdict::GiveUp;
                 if sign == Sign::Down || sign == Sign::Unavailable && counts {
                     self.state = State::Down(Down {
                         since: *since,
@@ -224,17 +219,12 @@ impl Outage {
 
     /// Whether a call that failed waits for the end of the outage, if there is one, instead of using
     /// up a retry. One that has waited before and fails again is the first to suspect another outage.
-    pub fn holds(
-        &self,
-        patience: &mut Patience,
-        end: Option<Instant>,
-        now: Instant,
-    ) -> Option<Hold> {
+    pub fn holds(&self, patience: &mut Patience, now: Instant) -> Option<Hold> {
         let State::Down(down) = self.state else {
             return None;
         };
         let suspects = down.probes == 0 && patience.waited;
-        if self.standing(patience, end, now) == Standing::Open {
+        if self.standing(patience, now) == Standing::Open {
             return patience.is_over(now).then_some(Hold::TooLong);
         }
         let wait = down.next_probe.saturating_duration_since(now);

@@ -56,8 +56,8 @@ pub struct Rate {
     known: u64,
     /// Refusals since a request last passed.
     in_a_row: usize,
-    /// A limit of few requests was refused once, which may have been chance.
-    is_suspected: bool,
+    /// A refusal after few requests was taken for chance: the next one is not.
+    was_chance: bool,
 }
 
 /// The requests since the gate last opened.
@@ -88,6 +88,8 @@ struct Refused {
     again: bool,
     /// Nothing was learned from it yet: that is done when the gate opens.
     is_new: bool,
+    /// It is the first, and came after so few requests that it may not be of a limit at all.
+    is_chance: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -193,8 +195,7 @@ impl Rate {
         }
         if let Some(refused) = self.refused.as_mut().filter(|refused| refused.is_new) {
             refused.is_new = false;
-            let is_few = self.before.is_none() && refused.passed < FEW as f64;
-            if !is_few || std::mem::replace(&mut self.is_suspected, true) {
+            if !refused.is_chance {
                 self.learned = Some(Learned::after(*refused, self.before, now));
             }
             self.cycle = None;
@@ -240,12 +241,14 @@ impl Rate {
                 refused => {
                     let cycle = self.cycle.unwrap_or(Cycle::new(number, now));
                     let passed = number.saturating_sub(cycle.first + cycle.failed);
+                    let is_few = self.learned.is_none() && passed < FEW as u64;
                     *refused = Some(Refused {
                         at: now,
                         opened: cycle.opened,
                         passed: (passed as f64).max(0.5),
                         again: false,
                         is_new: true,
+                        is_chance: is_few && !std::mem::replace(&mut self.was_chance, true),
                     });
                     self.before = self.learned;
                 }

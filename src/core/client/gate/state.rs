@@ -61,11 +61,11 @@ impl State {
     /// Lets a request pass if it has a place, is first in line and its turn has come, or if it probes.
     pub fn turn(
         &mut self,
-        (patience, end): (&mut Patience, Option<Instant>),
+        patience: &mut Patience,
         (has_place, is_first): (bool, bool),
         now: Instant,
     ) -> Turn {
-        let probes = match self.outage.standing(patience, end, now) {
+        let probes = match self.outage.standing(patience, now) {
             Standing::Waits { until, for_result } => return Turn::Held { until, for_result },
             // The next one that is over rings.
             Standing::Probes if self.under_way >= self.window.most() => {
@@ -119,14 +119,14 @@ impl State {
         self.rate.passed(number);
     }
 
-    /// Records a failure of a call with this patience and deadline; returns how long an outage lasted
+    /// Records a failure; returns how long an outage lasted
     /// that it ended, too.
     pub fn failed(
         &mut self,
         number: u64,
         failed: Failed,
         probe: Option<Begun>,
-        (patience, end): (&mut Patience, Option<Instant>),
+        patience: &mut Patience,
         now: Instant,
     ) -> (Hold, Option<Duration>) {
         let Failed {
@@ -139,7 +139,7 @@ impl State {
             Sign::Answer | Sign::Refused => ended = self.end_outage(number, now),
             _ => self.outage.fail(number, failed, probe, now),
         }
-        if let Some(hold) = self.outage.holds(patience, end, now) {
+        if let Some(hold) = self.outage.holds(patience, now) {
             return (hold, ended);
         }
         let is_retried = matches!(verdict, Verdict::Retry { .. });

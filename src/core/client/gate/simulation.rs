@@ -1,0 +1,364 @@
+//! Services with limits, simulated: how much of a limit clients use, and how often they are refused.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::state::{State, Turn};
+use super::{Failed, Hold, Patience};
+use crate::retry::{Sign, Verdict};
+
+/// The wait of a call that backs off by itself: any up to this, doubled with each retry.
+const BACKOFF: f64 = 0.2;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limiter {
+    Unlimited,
+    Bucket {
+        rate: f64,
+        burst: f64,
+    },
+    Fixed {
+        count: f64,
+        every: f64,
+    },
+    Sliding {
+        count: f64,
+        every: f64,
+    },
+    /// Whoever sends more than `count` in a window is refused for `banned` seconds.
+    Ban {
+        count: f64,
+        every: f64,
+        banned: f64,
+    },
+}
+
+/// What a refusal says about the wait.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Says {
+    WholeSeconds,
+    Epoch,
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    pub limiter: Limiter,
+    pub sign: Sign,
+    pub says: Says,
+    /// The share of requests that an unhealthy backend fails.
+    pub unhealthy: f64,
+    pub latency: f64,
+    pub clients: usize,
+    pub max_concurrency: usize,
+    pub rate_limit: Option<f64>,
+    /// After half the time, the bucket fills at this rate.
+    pub then: Option<f64>,
+    pub seconds: f64,
+    /// It ends when so many calls have succeeded.
+    pub calls: usize,
+    pub seed: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            limiter: Limiter::Bucket {
+                rate: 100.0,
+                burst: 20.0,
+            },
+            sign: Sign::Refused,
+            says: Says::WholeSeconds,
+            unhealthy: 0.0,
+            latency: 0.005,
+            clients: 1,
+            max_concurrency: 16,
+            rate_limit: None,
+            then: None,
+            seconds: 60.0,
+            calls: usize::MAX,
+            seed: 1,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Requests that the limiter let through, of how many it would have.
+    pub taken: f64,
+    pub allowed: f64,
+    pub refused: f64,
+    /// Calls that succeeded, and calls that ran out of retries.
+    pub done: usize,
+    pub failed: usize,
+    pub sent: Vec<f64>,
+    pub ended: f64,
+}
+
+struct Service {
+    limiter: Limiter,
+    left: f64,
+    at: f64,
+    /// When the window began, or when the ban ends.
+    since: f64,
+    allowed: f64,
+    taken: VecDeque<f64>,
+}
+
+impl Service {
+    fn new(limiter: Limiter) -> Self {
+        let left = match limiter {
+            Limiter::Unlimited => f64::INFINITY,
+            Limiter::Bucket { burst, .. } => burst,
+            Limiter::Fixed { count, .. }
+            | Limiter::Sliding { count, .. }
+            | Limiter::Ban { count, .. } => count,
+        };
+        let (at, since, allowed, taken) = (0.0, 0.0, left, VecDeque::new());
+        Self {
+            limiter,
+            left,
+            at,
+            since,
+            allowed,
+            taken,
+        }
+    }
+
+    fn pass(&mut self, now: f64) {
+        match self.limiter {
+            Limiter::Unlimited => {}
+            Limiter::Bucket { rate, burst } => {
+                let filled = (now - self.at) * rate;
+                self.allowed += filled;
+                self.left = (self.left + filled).min(burst);
+            }
+            Limiter::Fixed { count, every } => {
+                // A window does not begin with the first request.
+                let window = |at: f64| (at / every + 0.3).floor();
+                let windows = window(now) - window(self.at);
+                self.allowed += windows * count;
+                self.left = if windows > 0.0 { count } else { self.left };
+            }
+            Limiter::Sliding { count, every } => {
+                self.allowed += (now - self.at) * count / every;
+                while self.taken.front().is_some_and(|at| *at <= now - every) {
+                    self.taken.pop_front();
+                }
+                self.left = count - self.taken.len() as f64;
+            }
+            Limiter::Ban { count, every, .. } => {
+                self.allowed += (now - self.at) * count / every;
+                let ends = if self.left < 0.0 {
+                    self.since
+                } else {
+                    self.since + every
+                };
+                if now >= ends {
+                    (self.left, self.since) = (count, now);
+                }
+            }
+        }
+        self.at = now;
+    }
+
+    /// Seconds until there is room, if there is none.
+    fn take(&mut self, now: f64) -> Result<(), f64> {
+        self.pass(now);
+        if self.left >= 1.0 - 1e-6 {
+            self.left -= 1.0;
+            self.taken.push_back(now);
+            return Ok(());
+        }
+        if let Limiter::Ban { banned, .. } = self.limiter
+            && self.left >= 0.0
+        {
+            (self.left, self.since) = (-1.0, now + banned);
+        }
+        Err(match self.limiter {
+            Limiter::Unlimited => 0.0,
+            Limiter::Bucket { rate, .. } => (1.0 - self.left) / rate,
+            Limiter::Fixed { every, .. } => every - (now + 0.3 * every).rem_euclid(every),
+            Limiter::Sliding { every, .. } => self.taken.front().map_or(0.0, |at| at + every - now),
+            Limiter::Ban { .. } => self.since - now,
+        })
+    }
+}
+
+struct Client {
+    state: State,
+    /// The retries of the calls that are ready to send.
+    ready: VecDeque<u32>,
+    wakes: u64,
+}
+
+/// Ordered by time, in nanoseconds.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Wake,
+    Retry(u32),
+    /// A response to a request of this number; with its wait in nanoseconds if it was refused.
+    Heard {
+        number: u64,
+        sent: u64,
+        retries: u32,
+        refused: Option<Option<u64>>,
+    },
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+pub fn run(run: Run) -> Outcome {
+    let base = Instant::now();
+    let at = |time: u64| base + Duration::from_nanos(time);
+    fastrand::seed(run.seed);
+    crate::process::chance();
+    let mut service = Service::new(run.limiter);
+    let mut outcome = Outcome::default();
+    let mut events = BinaryHeap::new();
+    let mut clients = Vec::new();
+    for index in 0..run.clients {
+        // They start half a second apart.
+        let wakes = index as u64 * 500_000_000;
+        let state = State::new(run.max_concurrency, run.rate_limit);
+        clients.push(Client {
+            state,
+            ready: vec![0; run.max_concurrency].into(),
+            wakes,
+        });
+        events.push(Reverse((wakes, index, Event::Wake)));
+    }
+    let mut then = run.then;
+    while let Some(Reverse((time, index, event))) = events.pop() {
+        let now = time as f64 / 1e9;
+        if now > run.seconds || outcome.done >= run.calls {
+            outcome.ended = now;
+            break;
+        }
+        if now > run.seconds / 2.0
+            && let Limiter::Bucket { rate, .. } = &mut service.limiter
+            && let Some(then) = then.take()
+        {
+            *rate = then;
+        }
+        let client = &mut clients[index];
+        match event {
+            // An earlier wake-up replaced this one.
+            Event::Wake if client.wakes != time => continue,
+            Event::Wake => client.wakes = 0,
+            Event::Retry(retries) => client.ready.push_back(retries),
+            Event::Heard {
+                number,
+                sent,
+                refused: None,
+                ..
+            } => {
+                client
+                    .state
+                    .answered(number, Duration::from_nanos(time - sent), at(time));
+                client.state.under_way -= 1;
+                outcome.done += 1;
+                client.ready.push_back(0);
+            }
+            Event::Heard {
+                number,
+                retries,
+                refused: Some(wait),
+                ..
+            } => {
+                let sign = run.sign;
+                let stated = wait.map(Duration::from_nanos);
+                let backoff = BACKOFF * 2_f64.powi(retries.cast_signed()) * fastrand::f64();
+                let wait = stated.unwrap_or(Duration::from_secs_f64(backoff));
+                let verdict = if retries < 5 {
+                    Verdict::Retry { wait }
+                } else {
+                    Verdict::GiveUp
+                };
+                let mut patience = Patience::new(None, Duration::ZERO);
+                let failed = Failed {
+                    sign,
+                    stated,
+                    verdict,
+                };
+                let (hold, _) = client
+                    .state
+                    .failed(number, failed, None, &mut patience, at(time));
+                client.state.under_way -= 1;
+                match (verdict, hold) {
+                    (Verdict::Retry { .. }, Hold::No) => {
+                        let retry = Event::Retry(retries + 1);
+                        events.push(Reverse((time + nanoseconds(backoff), index, retry)));
+                    }
+                    (Verdict::Retry { .. }, _) => client.ready.push_back(retries + 1),
+                    _ => {
+                        outcome.failed += 1;
+                        client.ready.push_back(0);
+                    }
+                }
+            }
+        }
+        while client.state.under_way < client.state.window.size()
+            && let Some(retries) = client.ready.front().copied()
+        {
+            let mut patience = Patience::new(None, Duration::ZERO);
+            match client.state.turn(&mut patience, (true, true), at(time)) {
+                Turn::Passes { number, .. } => {
+                    client.ready.pop_front();
+                    let arrival = now + run.latency / 2.0 + 0.000_05;
+                    let refused = service.take(arrival).err().map(|wait| match run.says {
+                        Says::WholeSeconds => Some(nanoseconds(wait.ceil().max(1.0))),
+                        Says::Epoch => {
+                            let wall = arrival + 0.123;
+                            Some(nanoseconds((wall + wait.ceil()).ceil() - wall))
+                        }
+                        Says::Nothing => None,
+                    });
+                    *(if refused.is_some() {
+                        &mut outcome.refused
+                    } else {
+                        &mut outcome.taken
+                    }) += 1.0;
+                    let down = (fastrand::f64() < run.unhealthy).then_some(None);
+                    outcome.sent.push(now);
+                    // Occasionally another process has the CPU.
+                    let most = if fastrand::f64() < 0.01 {
+                        0.01
+                    } else {
+                        0.000_4
+                    };
+                    let late = 0.000_1 + fastrand::f64() * most;
+                    let back = nanoseconds(arrival + run.latency / 2.0 + late);
+                    let refused = refused.or(down);
+                    let heard = Event::Heard {
+                        number,
+                        sent: time,
+                        retries,
+                        refused,
+                    };
+                    events.push(Reverse((back, index, heard)));
+                }
+                Turn::Waits(until) => {
+                    // Timers have whole milliseconds, and fire a little late.
+                    let due = until.duration_since(base).as_nanos() as u64;
+                    let wake = due.div_ceil(1_000_000) * 1_000_000 + fastrand::u64(..300_000);
+                    if client.wakes == 0 || wake < client.wakes {
+                        client.wakes = wake;
+                        events.push(Reverse((wake, index, Event::Wake)));
+                    }
+                    break;
+                }
+                turn => panic!("{turn:?} although there is no outage"),
+            }
+        }
+    }
+    service.pass(run.seconds);
+    let fastest = (run.max_concurrency * run.clients) as f64 / (run.latency + 0.000_3);
+    outcome.allowed = service.allowed.min(fastest * run.seconds);
+    outcome
+}
