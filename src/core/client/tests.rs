@@ -260,21 +260,6 @@ async fn one_request_that_fails_among_others_that_are_answered_spends_its_own_re
 }
 
 #[tokio::test]
-async fn a_500_and_a_429_are_answers() {
-    for status in ["500 Internal Server Error", "429 Too Many Requests"] {
-        let service = Service::start(move |_, number, _| match number > 1 {
-            true => answer(status, "", ""),
-            false => fine(),
-        })
-        .await;
-        let client = service.client_that_was_answered(patience(60)).await;
-        let error = user(&client).await.unwrap_err();
-        assert_eq!(error.attempts.len(), 6);
-        assert_eq!(client.outage_time(), Duration::ZERO);
-    }
-}
-
-#[tokio::test]
 async fn a_deadline_ends_an_outage_at_once_with_what_happened() {
     let service = Service::down_for(f64::INFINITY).await;
     let client = service.client_that_was_answered(patience(60)).await;
