@@ -1,6 +1,6 @@
 """Outages as a caller sees them: a longer read, two log records, the report.
 
-When an outage begins, who probes and when it ends is tested in src/core/client/tests/outages.rs.
+When an outage begins, who probes and when it ends is tested in src/core/client/tests.rs.
 """
 
 import logging
