@@ -68,9 +68,7 @@ pub(super) fn unreadable(
     Failure {
         status: Some(status),
         transient: fault.misfit == Misfit::NotJson,
-        kind: decode_failure(fault),
-        resend: Resend::Never,
-        moved_to: None,
+        ..decode_failure(fault).into()
     }
 }
 

@@ -139,12 +139,7 @@ impl Client {
             // Not 410, which a service may also answer for an address that it no longer has.
             Err(error) if error.status() == Some(404) => Ok(Read {
                 value: None,
-                sent: Sent {
-                    endpoint,
-                    attempts: error.attempts.clone(),
-                    redactor: self.redactor(),
-                    stored_at: None,
-                },
+                sent: self.was_sent(endpoint, error.attempts.clone(), None),
             }),
             read => read,
         }
@@ -165,12 +160,7 @@ impl Client {
     pub fn answered(&self, page: Page, endpoint: Endpoint, attempts: Vec<Attempt>) -> Read<Page> {
         Read {
             value: page,
-            sent: Sent {
-                endpoint,
-                attempts,
-                redactor: self.redactor(),
-                stored_at: None,
-            },
+            sent: self.was_sent(endpoint, attempts, None),
         }
     }
 
@@ -308,14 +298,21 @@ impl Client {
         };
         let ((value, stored_at), attempts) =
             self.send(&Request::Read(endpoint), budget, judge).await?;
-        Ok(Read {
-            value,
-            sent: Sent {
-                endpoint,
-                attempts,
-                redactor: self.redactor(),
-                stored_at,
-            },
-        })
+        let sent = self.was_sent(endpoint, attempts, stored_at);
+        Ok(Read { value, sent })
+    }
+
+    fn was_sent(
+        &self,
+        endpoint: Endpoint,
+        attempts: Vec<Attempt>,
+        stored_at: Option<Timestamp>,
+    ) -> Sent {
+        Sent {
+            endpoint,
+            attempts,
+            redactor: self.redactor(),
+            stored_at,
+        }
     }
 }

@@ -117,7 +117,7 @@ impl Gate {
         bell: Arc<Bell>,
     ) -> Self {
         let state = State::new(max_concurrency.min(Semaphore::MAX_PERMITS), rate_limit);
-        let places = state.window.size();
+        let places = state.window.size;
         Self {
             places: Semaphore::new(places),
             line: Semaphore::new(1),
@@ -243,7 +243,7 @@ impl Gate {
 
     /// Fits the places to the window; surplus ones are removed as they are released.
     fn fit(&self, shared: &mut Shared) {
-        let size = shared.state.window.size();
+        let size = shared.state.window.size;
         if size > shared.places {
             self.places.add_permits(size - shared.places);
             shared.places = size;
@@ -271,12 +271,9 @@ impl Pass<'_> {
             .tell(|state| state.answered(self.number, latency, now))
     }
 
-    /// Reports a redirect, and waits for the turn of what it leads to. That needs no other place, and
-    /// goes on to probe.
+    /// Waits for the turn of what a redirect leads to. That needs no other place, goes on to probe, and
+    /// says more than the redirect, which is not reported.
     pub async fn again(&mut self, end: Option<Instant>) -> Result<(), Late> {
-        let latency = self.gate.clock.now().saturating_duration_since(self.sent);
-        self.gate
-            .tell(|state| state.moved(self.number, latency, self.gate.clock.now()));
         loop {
             let now = self.gate.clock.now();
             let sent = self.gate.shared().state.send(true, now);
@@ -309,7 +306,7 @@ impl Drop for Pass<'_> {
         let mut shared = self.gate.shared();
         shared.state.under_way -= 1;
         self.gate.fit(&mut shared);
-        if shared.places > shared.state.window.size()
+        if shared.places > shared.state.window.size
             && let Some(permit) = self.permit.take()
         {
             permit.forget();

@@ -92,7 +92,7 @@ impl Patience {
     }
 
     /// When it is over, if the call has met an outage.
-    fn end(&self) -> Option<Instant> {
+    pub fn end(&self) -> Option<Instant> {
         self.since?.checked_add(self.most.min(FOREVER))
     }
 

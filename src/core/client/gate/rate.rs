@@ -107,13 +107,11 @@ struct Learned {
 /// How a rate changes while nothing is refused.
 #[derive(Debug, Clone, Copy)]
 enum Growth {
-    /// The limit is not known yet: e-fold in each `stride` seconds.
+    /// The limit is not known yet: e-fold in each `stride` seconds; not at all if that is infinite.
     Search { stride: f64 },
     /// Along a cubic: fast, slowly near `goal`, which it reaches after `plateau` seconds, and faster
     /// again if there is no limit any more.
     Known { goal: f64, plateau: f64 },
-    /// Not at all: a trial.
-    Still,
 }
 
 impl Learned {
@@ -158,7 +156,6 @@ impl Learned {
                 let distance = (goal / self.start).ln();
                 goal * (distance * (self.used / plateau - 1.0).powi(3)).exp()
             }
-            Growth::Still => self.rate,
         }
     }
 
@@ -268,7 +265,8 @@ impl Rate {
 
     /// Tries a rate that does not grow.
     pub fn try_rate(&mut self, rate: f64, now: Instant) {
-        self.learned = Some(Learned::new(rate, Growth::Still, now));
+        let stride = f64::INFINITY;
+        self.learned = Some(Learned::new(rate, Growth::Search { stride }, now));
     }
 
     /// Lets the rate grow as if its limit was searched for.

@@ -303,7 +303,7 @@ pub fn run(run: Run) -> Outcome {
                 }
             }
         }
-        while client.state.under_way < client.state.window.size()
+        while client.state.under_way < client.state.window.size
             && let Some(retries) = client.ready.front().copied()
         {
             let mut patience = Patience::new(None, Duration::ZERO);

@@ -8,7 +8,7 @@ use super::outage::{Begun, Outage, Patience, Standing};
 use super::rate::{Rate, Spacing};
 use super::unavailable::{Judged, Unavailable};
 use super::window::Window;
-use super::{FOREVER, Failed, Hold};
+use super::{Failed, Hold};
 use crate::retry::{Sign, Verdict};
 
 /// How many requests are under way, and what earlier ones have shown.
@@ -68,9 +68,12 @@ impl State {
         let probes = match self.outage.standing(patience, now) {
             Standing::Waits { until, for_result } => return Turn::Held { until, for_result },
             // The next one that is over rings.
-            Standing::Probes if self.under_way >= self.window.most() => {
-                let (until, for_result) = (now + FOREVER, true);
-                return Turn::Held { until, for_result };
+            Standing::Probes if self.under_way >= self.window.most => {
+                let until = patience.end().unwrap_or(now);
+                return Turn::Held {
+                    until,
+                    for_result: true,
+                };
             }
             Standing::Open if !has_place => return Turn::NoPlace,
             Standing::Open if !is_first => return Turn::Waits(self.rate.closed().unwrap_or(now)),
@@ -107,16 +110,11 @@ impl State {
     /// Records a response that says nothing bad about the service; returns how long an outage lasted
     /// that it ended.
     pub fn answered(&mut self, number: u64, latency: Duration, now: Instant) -> Option<Duration> {
-        self.moved(number, latency, now);
+        self.window.answer(latency, self.under_way, now);
+        self.rate.passed(number);
         let judged = self.unavailable.hear(number, false, self.sent, now);
         self.follow(judged, number, now);
         self.end_outage(number, now)
-    }
-
-    /// Records a redirect: what it leads to says more.
-    pub fn moved(&mut self, number: u64, latency: Duration, now: Instant) {
-        self.window.answer(latency, self.under_way, now);
-        self.rate.passed(number);
     }
 
     /// Records a failure; returns how long an outage lasted

@@ -14,8 +14,8 @@ const LATELY: Duration = Duration::from_secs(10);
 /// The number of requests that may be in flight.
 #[derive(Debug)]
 pub struct Window {
-    size: usize,
-    most: usize,
+    pub size: usize,
+    pub most: usize,
     /// Up to this size it doubles in each round trip.
     doubles_to: usize,
     least: Option<Least>,
@@ -63,14 +63,6 @@ impl Window {
             self.left = self.size;
             self.heard = Some(now);
         }
-    }
-
-    pub fn most(&self) -> usize {
-        self.most
-    }
-
-    pub fn size(&self) -> usize {
-        self.size
     }
 
     /// Records a response that came while `under_way` requests were in flight, including its own.
