@@ -283,6 +283,7 @@ impl Call<'_> {
             Situation {
                 retries_done: if is_of_users { 0 } else { self.retries },
                 max_retries: if once { 0 } else { call.options.max_retries },
+                is_known: self.client.service.answered.load().is_some(),
                 on_rate_limit: call.options.on_rate_limit,
                 remaining: self.budget.remaining(&call.clock),
                 chance: chance(),

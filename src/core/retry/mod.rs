@@ -32,6 +32,8 @@ pub enum OnRateLimit {
 pub struct Situation {
     pub retries_done: u32,
     pub max_retries: u32,
+    /// The service has answered before.
+    pub is_known: bool,
     pub on_rate_limit: OnRateLimit,
     /// Time left before the deadline; `None` if there is none.
     pub remaining: Option<Duration>,
@@ -107,6 +109,7 @@ pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
         ..
     } = situation;
     let is_refused = sign(failure) == Sign::Refused;
+    let is_connect = matches!(failure, ErrorKind::Connect(_));
     let raises = is_refused && situation.on_rate_limit == OnRateLimit::Raise;
     if raises || retries_done >= situation.max_retries {
         return Verdict::GiveUp;
@@ -115,6 +118,8 @@ pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
         Some(stated) => stated,
         // The gate knows for how long.
         None if is_refused => Duration::ZERO,
+        // A mistyped address fails within a second.
+        None if !situation.is_known && is_connect => backoff(0, chance),
         None => backoff(retries_done, chance),
     };
     match situation.remaining {

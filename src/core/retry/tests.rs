@@ -39,17 +39,37 @@ fn a_stated_wait_is_obeyed_unless_the_deadline_or_the_caller_says_otherwise() {
         // The gate knows for how long.
         (429, None, 0, Wait, None, retry(0)),
     ] {
-        let (max_retries, chance) = (5, 1.0);
+        let (max_retries, is_known, chance) = (5, true, 1.0);
         let remaining = remaining.map(seconds);
         let situation = Situation {
             retries_done: done,
             max_retries,
+            is_known,
             on_rate_limit,
             remaining,
             chance,
         };
         let verdict = decide(&status(code, stated), situation);
         assert_eq!(verdict, expected, "{code} {stated:?} {situation:?}");
+    }
+}
+
+#[test]
+fn a_mistyped_address_fails_within_a_second() {
+    let failure = ErrorKind::Connect("dns error".to_owned());
+    for (is_known, retries_done, milliseconds) in
+        [(false, 4, 200), (true, 0, 200), (true, 4, 3_200)]
+    {
+        let situation = Situation {
+            retries_done,
+            max_retries: 5,
+            is_known,
+            on_rate_limit: OnRateLimit::Wait,
+            remaining: None,
+            chance: 1.0,
+        };
+        let wait = Duration::from_millis(milliseconds);
+        assert_eq!(decide(&failure, situation), Verdict::Retry { wait });
     }
 }
 

@@ -43,16 +43,9 @@ pub struct Gate {
     places: Semaphore,
     /// Only one request waits for the next turn; the others wait behind it, first come first served.
     line: Semaphore,
-    shared: Mutex<Shared>,
+    state: Mutex<State>,
     clock: Clock,
     bell: Arc<Bell>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    state: State,
-    /// The existing places, free or taken: more than the window allows if it has just shrunk.
-    places: usize,
 }
 
 /// Wakes calls that wait: their clients are closed, or an outage has changed.
@@ -117,11 +110,10 @@ impl Gate {
         bell: Arc<Bell>,
     ) -> Self {
         let state = State::new(max_concurrency.min(Semaphore::MAX_PERMITS), rate_limit);
-        let places = state.window.size;
         Self {
-            places: Semaphore::new(places),
+            places: Semaphore::new(state.places),
             line: Semaphore::new(1),
-            shared: Mutex::new(Shared { state, places }),
+            state: Mutex::new(state),
             clock,
             bell,
         }
@@ -144,7 +136,7 @@ impl Gate {
             let is_first = line.is_some() || self.line.available_permits() > 0;
             let may = (place.is_some(), is_first);
             let now = self.clock.now();
-            let turn = self.shared().state.turn(patience, may, now);
+            let turn = self.state().turn(patience, may, now);
             match turn {
                 Turn::Passes { number, probe } => {
                     return Ok(Pass {
@@ -177,16 +169,16 @@ impl Gate {
 
     /// Waits for a place, until `end` or until the window grows because no response comes.
     async fn place(&self, end: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, Late> {
-        let silent = self.shared().state.window.silent_until(self.clock.now());
+        let silent = self.state().window.silent_until(self.clock.now());
         let until = silent.into_iter().chain(end).min();
         if let Ok(permit) = self.clock.wait_for(self.places.acquire(), until).await {
             return Ok(permit.ok());
         }
         let now = self.clock.now();
-        let mut shared = self.shared();
-        shared.state.window.wait_no_longer(now);
-        self.fit(&mut shared);
-        drop(shared);
+        let mut state = self.state();
+        state.window.wait_no_longer(now);
+        self.fit(&mut state);
+        drop(state);
         self.check(now, end).map(|()| None)
     }
 
@@ -222,33 +214,33 @@ impl Gate {
     /// How long the service has been down, in all outages together.
     pub fn outage_time(&self) -> Duration {
         let now = self.clock.now();
-        self.shared().state.outage.total(now)
+        self.state().outage.total(now)
     }
 
     /// Records something, which may end an outage.
     fn tell<T>(&self, report: impl FnOnce(&mut State) -> T) -> T {
-        let mut shared = self.shared();
-        let was_down = shared.state.outage.is_on();
-        let told = report(&mut shared.state);
-        drop(shared);
+        let mut state = self.state();
+        let was_down = state.outage.is_on();
+        let told = report(&mut state);
+        drop(state);
         if was_down {
             self.bell.rings.notify_waiters();
         }
         told
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fits the places to the window; surplus ones are removed as they are released.
-    fn fit(&self, shared: &mut Shared) {
-        let size = shared.state.window.size;
-        if size > shared.places {
-            self.places.add_permits(size - shared.places);
-            shared.places = size;
+    fn fit(&self, state: &mut State) {
+        let size = state.window.size;
+        if size > state.places {
+            self.places.add_permits(size - state.places);
+            state.places = size;
         } else {
-            shared.places -= self.places.forget_permits(shared.places - size);
+            state.places -= self.places.forget_permits(state.places - size);
         }
     }
 }
@@ -276,7 +268,7 @@ impl Pass<'_> {
     pub async fn again(&mut self, end: Option<Instant>) -> Result<(), Late> {
         loop {
             let now = self.gate.clock.now();
-            let sent = self.gate.shared().state.send(true, now);
+            let sent = self.gate.state().send(true, now);
             match sent {
                 Ok(number) => {
                     (self.number, self.sent) = (number, now);
@@ -303,20 +295,20 @@ impl Pass<'_> {
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
-        let mut shared = self.gate.shared();
-        shared.state.under_way -= 1;
-        self.gate.fit(&mut shared);
-        if shared.places > shared.state.window.size
+        let mut state = self.gate.state();
+        state.under_way -= 1;
+        self.gate.fit(&mut state);
+        if state.places > state.window.size
             && let Some(permit) = self.permit.take()
         {
             permit.forget();
-            shared.places -= 1;
+            state.places -= 1;
         }
         if let Some(probe) = self.probe {
-            shared.state.outage.end_probe(probe);
+            state.outage.end_probe(probe);
         }
-        let is_down = shared.state.outage.is_on();
-        drop(shared);
+        let is_down = state.outage.is_on();
+        drop(state);
         if is_down {
             self.gate.bell.rings.notify_waiters();
         }

@@ -50,7 +50,10 @@ pub struct Rate {
     learned: Option<Learned>,
     /// What was learned before the last refusals.
     before: Option<Learned>,
-    cycle: Option<Cycle>,
+    /// When the gate last opened for a request; which was the first, and how many did not pass since.
+    opened: Option<Instant>,
+    first: u64,
+    failed: u64,
     refused: Option<Refused>,
     /// Requests up to this number were sent before the last refusal was known.
     known: u64,
@@ -58,24 +61,6 @@ pub struct Rate {
     in_a_row: usize,
     /// A refusal after few requests was taken for chance: the next one is not.
     was_chance: bool,
-}
-
-/// The requests since the gate last opened.
-#[derive(Debug, Clone, Copy)]
-struct Cycle {
-    opened: Instant,
-    first: u64,
-    failed: u64,
-}
-
-impl Cycle {
-    fn new(first: u64, opened: Instant) -> Self {
-        Self {
-            opened,
-            first,
-            failed: 0,
-        }
-    }
 }
 
 /// A refusal, and what had passed in its cycle.
@@ -195,13 +180,15 @@ impl Rate {
             if !refused.is_chance {
                 self.learned = Some(Learned::after(*refused, self.before, now));
             }
-            self.cycle = None;
+            self.opened = None;
             self.known = number - 1;
         }
         if let Some(learned) = &mut self.learned {
             learned.turn(now)?;
         }
-        self.cycle.get_or_insert(Cycle::new(number, now));
+        if self.opened.is_none() {
+            (self.opened, self.first, self.failed) = (Some(now), number, 0);
+        }
         Ok(())
     }
 
@@ -214,9 +201,7 @@ impl Rate {
 
     /// Records a request that counts as not passed.
     pub fn failed(&mut self, number: u64) {
-        if let Some(cycle) = self.cycle.as_mut().filter(|cycle| number >= cycle.first) {
-            cycle.failed += 1;
-        }
+        self.failed += u64::from(number >= self.first);
     }
 
     /// Records a refusal after `sent` requests, which closes the gate for the `stated` wait or, without
@@ -236,12 +221,11 @@ impl Rate {
                     (refused.again, refused.is_new) = (true, true);
                 }
                 refused => {
-                    let cycle = self.cycle.unwrap_or(Cycle::new(number, now));
-                    let passed = number.saturating_sub(cycle.first + cycle.failed);
+                    let passed = number.saturating_sub(self.first + self.failed);
                     let is_few = self.learned.is_none() && passed < FEW as u64;
                     *refused = Some(Refused {
                         at: now,
-                        opened: cycle.opened,
+                        opened: self.opened.unwrap_or(now),
                         passed: (passed as f64).max(0.5),
                         again: false,
                         is_new: true,

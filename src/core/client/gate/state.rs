@@ -24,6 +24,8 @@ pub struct State {
     /// Requests up to this number were sent before the window was last halved.
     halved: u64,
     pub under_way: usize,
+    /// The places, free or taken: more than the window allows if it has just shrunk.
+    pub places: usize,
 }
 
 /// What comes next for a request at the gate.
@@ -46,8 +48,10 @@ pub enum Turn {
 
 impl State {
     pub fn new(max_concurrency: usize, rate_limit: Option<f64>) -> Self {
+        let window = Window::new(max_concurrency);
         Self {
-            window: Window::new(max_concurrency),
+            places: window.size,
+            window,
             limit: rate_limit.map(|rate| (rate, Spacing::default())),
             rate: Rate::default(),
             unavailable: Unavailable::new(),
