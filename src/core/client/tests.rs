@@ -9,7 +9,6 @@ use super::*;
 use crate::api::Natural;
 use crate::decode::page::Row;
 use crate::error::ErrorKind;
-use crate::process::chance;
 use backread_clock::virtual_start;
 
 /// A response that is delayed forever, by the server's clock.
@@ -237,29 +236,6 @@ async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_
 }
 
 #[tokio::test]
-async fn one_request_that_fails_among_others_that_are_answered_spends_its_own_retries() {
-    // The random waits of its retries: 0.15, 0.16, 0.14, 1.14 and 2.5 seconds. With others it could
-    // fail twice in a row half a second apart, ahead of all calls that the same 503 holds back.
-    chance();
-    fastrand::seed(116);
-    let service = &Service::failing_at("/13", BUSY).await;
-    let client = &service.client_that_was_answered(patience(60)).await;
-    // Longer than all retries of a single call take. There are two, because time may leap between a
-    // call and a sleep, to the end of the other's sleep.
-    let others = |first| async move {
-        service.sleep(first).await;
-        for _ in 0..150 {
-            user(client).await.unwrap();
-            service.sleep(0.1).await;
-        }
-    };
-    let (failed, (), ()) = tokio::join!(client.user(Natural::from(13)), others(0.0), others(0.05));
-    let error = failed.unwrap_err();
-    assert_eq!(error.attempts.len(), 6, "{error}");
-    assert!(client.outage_time() < Duration::from_secs(1));
-}
-
-#[tokio::test]
 async fn a_deadline_ends_an_outage_at_once_with_what_happened() {
     let service = Service::down_for(f64::INFINITY).await;
     let client = service.client_that_was_answered(patience(60)).await;
@@ -320,28 +296,27 @@ async fn a_probe_that_is_dropped_leaves_its_place_to_another() {
 
 #[tokio::test]
 async fn one_address_that_always_fails_ends_though_others_are_answered() {
-    let service = &Service::failing_at("/7", DOWN).await;
-    let client = &service.client_that_was_answered(patience(60)).await;
-    let broken = client.user(Natural::from(7));
-    // Two, as above.
-    let good = |first| async move {
-        service.sleep(first).await;
-        let mut slowest = Duration::ZERO;
-        loop {
-            let began = client.clock().now();
-            user(client).await.unwrap();
-            slowest = slowest.max(client.clock().now() - began);
-            service.sleep(1.0).await;
-            if service.seconds() > 70.0 {
-                return slowest;
+    for status in [DOWN, BUSY] {
+        let service = &Service::failing_at("/7", status).await;
+        let client = &service.client_that_was_answered(patience(60)).await;
+        // Two, because time may leap between a call and a sleep, to the end of the other's sleep.
+        let good = |first| async move {
+            service.sleep(first).await;
+            let mut slowest = Duration::ZERO;
+            while service.seconds() < 70.0 {
+                let began = client.clock().now();
+                user(client).await.unwrap();
+                slowest = slowest.max(client.clock().now() - began);
+                service.sleep(1.0).await;
             }
-        }
-    };
-    let (broken, slowest, other) = tokio::join!(broken, good(0.0), good(0.5));
-    let slowest = slowest.max(other);
-    let attempts = broken.err().unwrap().attempts.len();
-    assert!(attempts <= 4 * 7, "{attempts}");
-    assert!(slowest < Duration::from_secs(3), "{slowest:?}");
+            slowest
+        };
+        let broken = client.user(Natural::from(7));
+        let (broken, slowest, other) = tokio::join!(broken, good(0.0), good(0.5));
+        let attempts = broken.err().unwrap().attempts.len();
+        assert!((6..4 * 7).contains(&attempts), "{attempts}");
+        assert!(slowest.max(other) < Duration::from_secs(3), "{slowest:?}");
+    }
 }
 
 #[tokio::test]
@@ -424,33 +399,6 @@ async fn a_client_that_is_closed_waits_and_sends_no_longer() {
     assert!(read.is_err());
     assert!(service.seconds() < closed + 0.1);
     assert_eq!(service.sent(), sent);
-}
-
-#[tokio::test]
-async fn a_stall_makes_the_timeout_fire_and_the_next_attempt_is_unharmed() {
-    let service = Service::start(|_, number, _| match number {
-        ..4 => STALL.to_owned(),
-        _ => fine(),
-    })
-    .await;
-    user(&service.client(patience(60))).await.unwrap();
-    let backoffs: Duration = service.clock.slept().iter().sum();
-    assert_eq!(service.sent(), 4);
-    let waited = service.clock.now() - service.began;
-    assert_eq!(waited, Duration::from_secs(90) + backoffs);
-}
-
-#[tokio::test]
-async fn a_deadline_ends_a_stall() {
-    let service = Service::start(|_, _, _| STALL.to_owned()).await;
-    let client = service.client(Options {
-        deadline: Some(Duration::from_secs(20)),
-        ..patience(60)
-    });
-    let error = user(&client).await.unwrap_err();
-    let late = matches!(error.kind, ErrorKind::DeadlineExceeded { wait: None, .. });
-    assert!(late, "{error}");
-    assert_eq!(service.seconds(), 20.0);
 }
 
 #[tokio::test]
