@@ -40,7 +40,7 @@ impl fmt::Display for Request<'_> {
 }
 
 /// Where a call stands.
-enum State<'g, T> {
+enum Step<'g, T> {
     AtGate,
     /// Again, with what a redirect leads to.
     Moved(Pass<'g>),
@@ -66,6 +66,8 @@ struct Call<'a> {
     /// Retries that count against the limit: not those in an outage, nor those of requests that the
     /// service did not process.
     retries: u32,
+    /// It has been held by an outage.
+    was_held: bool,
     /// How often the service did not process the request.
     resent: u32,
     resent_after_close: bool,
@@ -93,6 +95,7 @@ impl Client {
             reservation: None,
             attempts: Vec::new(),
             retries: 0,
+            was_held: false,
             resent: 0,
             resent_after_close: false,
             redirects: Redirects::default(),
@@ -100,37 +103,35 @@ impl Client {
             failure: None,
             wait_began: self.call.clock.now(),
         };
-        let mut state = State::AtGate;
+        let mut state = Step::AtGate;
         loop {
-            let is_sent_again = matches!(
-                state,
-                State::AtGate | State::BackingOff(_) | State::Moved(_)
-            );
+            let is_sent_again =
+                matches!(state, Step::AtGate | Step::BackingOff(_) | Step::Moved(_));
             if is_sent_again && let Some(kind) = call.reserve() {
-                state = State::Failed(kind);
+                state = Step::Failed(kind);
             }
             state = match state {
-                State::AtGate => match gate.pass(&mut call.patience).await {
-                    Ok(pass) => State::Sending(pass),
-                    Err(Late(wait)) => State::Late(wait),
+                Step::AtGate => match gate.pass(&mut call.patience).await {
+                    Ok(pass) => Step::Sending(pass),
+                    Err(Late(wait)) => Step::Late(wait),
                 },
-                State::Moved(mut pass) => match pass.again(budget.end()).await {
-                    Ok(()) => State::Sending(pass),
-                    Err(Late(wait)) => State::Late(wait),
+                Step::Moved(mut pass) => match pass.again(budget.end()).await {
+                    Ok(()) => Step::Sending(pass),
+                    Err(Late(wait)) => Step::Late(wait),
                 },
-                State::Sending(pass) => {
+                Step::Sending(pass) => {
                     let outcome = call.attempt(&transport, &pass, &judge).await;
                     call.judge(pass, outcome)
                 }
-                State::BackingOff(wait) => {
+                Step::BackingOff(wait) => {
                     gate.sleep(wait).await;
-                    State::AtGate
+                    Step::AtGate
                 }
-                State::Done(value) => return Ok((value, call.attempts)),
-                State::Failed(kind) => return Err(call.failed(kind)),
+                Step::Done(value) => return Ok((value, call.attempts)),
+                Step::Failed(kind) => return Err(call.failed(kind)),
                 // Closing wakes calls that wait.
-                State::Late(_) if self.is_closed() => return Err(call.failed(ErrorKind::Closed)),
-                State::Late(wait) => return Err(call.late(wait)),
+                Step::Late(_) if self.is_closed() => return Err(call.failed(ErrorKind::Closed)),
+                Step::Late(wait) => return Err(call.late(wait)),
             }
         }
     }
@@ -149,10 +150,12 @@ impl Call<'_> {
         }
         self.client.call.counts.sent.fetch_add(1, Ordering::Relaxed);
         let wall = || self.client.call.clock.wall();
-        let exchanged = match pass.is_of_users() {
-            true => self.exchange(transport, &USERS).await,
-            false => self.exchange(transport, self.request).await,
+        let request = if pass.is_of_users() {
+            &USERS
+        } else {
+            self.request
         };
+        let exchanged = self.exchange(transport, request).await;
         let outcome = exchanged.and_then(|mut answer| match answer.moved_to.take() {
             Some(target) => Err(Failure {
                 moved_to: Some(target),
@@ -216,7 +219,7 @@ impl Call<'_> {
     }
 
     /// Reports an attempt to the gate and the observer, and says what follows.
-    fn judge<'g, T>(&mut self, mut pass: Pass<'g>, mut outcome: Outcome<T>) -> State<'g, T> {
+    fn judge<'g, T>(&mut self, mut pass: Pass<'g>, mut outcome: Outcome<T>) -> Step<'g, T> {
         let now = self.client.call.clock.now();
         let (began, is_of_users) = (pass.sent, pass.is_of_users());
         let outage = pass.take_outage();
@@ -233,9 +236,9 @@ impl Call<'_> {
         };
         let mut failure = None;
         let (state, again_in, ended) = match (outcome, &redirects) {
-            (_, Some(_)) => (State::Moved(pass), None, None),
-            (Ok((_, Some(value))), None) => (State::Done(value), None, pass.answered(now)),
-            (Ok((_, None)), None) => (State::AtGate, None, pass.answered(now)),
+            (_, Some(_)) => (Step::Moved(pass), None, None),
+            (Ok((_, Some(value))), None) => (Step::Done(value), None, pass.answered(now)),
+            (Ok((_, None)), None) => (Step::AtGate, None, pass.answered(now)),
             (Err(failed), None) => {
                 attempt.error = Some(failed.kind.to_string());
                 let follows = self.failing(pass, &failed, now);
@@ -264,17 +267,19 @@ impl Call<'_> {
         pass: Pass<'g>,
         failure: &Failure,
         now: Instant,
-    ) -> (State<'g, T>, Option<Duration>, Option<Duration>) {
+    ) -> (Step<'g, T>, Option<Duration>, Option<Duration>) {
         let is_of_users = pass.is_of_users();
-        let fails = || State::Failed(failure.kind.clone());
+        let fails = || Step::Failed(failure.kind.clone());
         if !failure.transient {
-            let is_answer = failure.status.is_some() || is_of_users;
+            // A page of users that is too large was answered.
+            let is_too_large = matches!(failure.kind, ErrorKind::ResponseTooLarge { .. });
+            let is_answer = failure.status.is_some() || is_of_users && is_too_large;
             let ended = is_answer.then(|| pass.answered(now)).flatten();
-            let state = if is_of_users { State::AtGate } else { fails() };
+            let state = if is_of_users { Step::AtGate } else { fails() };
             return (state, None, ended);
         }
         if let Some(wait) = self.resends(failure.resend) {
-            return (wait.map_or(State::AtGate, State::BackingOff), None, None);
+            return (wait.map_or(Step::AtGate, Step::BackingOff), None, None);
         }
         let call = &self.client.call;
         let once = call.refusals_alone && failure.status != Some(429);
@@ -299,17 +304,23 @@ impl Call<'_> {
         let retries = u32::from(!is_of_users);
         let is_stated_late = stated.is_some() && matches!(verdict, Verdict::PastDeadline { .. });
         let (state, again_in) = match (hold, verdict) {
-            (Hold::TooLong | Hold::No, _) if is_of_users => (State::AtGate, None),
+            (Hold::TooLong | Hold::No, _) if is_of_users => (Step::AtGate, None),
             (Hold::TooLong, _) | (Hold::No, Verdict::GiveUp) => (fails(), None),
-            (Hold::Outage(wait), _) if !is_stated_late => (State::AtGate, Some(wait)),
-            (_, Verdict::PastDeadline { wait }) => (State::Late(Some(wait)), None),
+            (Hold::Outage(wait), _) if !is_stated_late => {
+                // What was spent before the outage was known is given back, once.
+                if !std::mem::replace(&mut self.was_held, true) {
+                    self.retries = 0;
+                }
+                (Step::AtGate, Some(wait))
+            }
+            (_, Verdict::PastDeadline { wait }) => (Step::Late(Some(wait)), None),
             (Hold::Closed(wait) | Hold::Outage(wait), _) => {
                 self.retries += retries;
-                (State::AtGate, Some(wait))
+                (Step::AtGate, Some(wait))
             }
             (Hold::No, Verdict::Retry { wait }) => {
                 self.retries += retries;
-                (State::BackingOff(wait), Some(wait))
+                (Step::BackingOff(wait), Some(wait))
             }
         };
         (state, again_in, ended)
@@ -324,7 +335,8 @@ impl Call<'_> {
             }
             Resend::NotProcessed => {
                 self.resent += 1;
-                let waits = self.resent > 1;
+                // The first two at once.
+                let waits = self.resent > 2;
                 let wait = waits.then(|| FIRST_BACKOFF.mul_f64(chance()));
                 (self.resent <= MOST_RESENT).then_some(wait)
             }

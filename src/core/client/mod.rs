@@ -17,7 +17,7 @@ use arc_swap::ArcSwapOption;
 use secrecy::ExposeSecret;
 use tokio::time::Instant;
 
-use self::gate::{Bell, Gate};
+use self::gate::{Gate, Waker};
 pub use self::options::{CallOptions, Counts};
 pub use self::reads::{FirstPage, Read, Sent};
 use super::budget::Budget;
@@ -45,7 +45,7 @@ struct Service {
     silence: Duration,
     transport: PerProcess<Arc<Transport>>,
     closed: AtomicBool,
-    bell: PerProcess<Arc<Bell>>,
+    waker: PerProcess<Arc<Waker>>,
     /// When the last success was read, and its `Date`. Not a lock, which a forked child could
     /// inherit locked.
     answered: ArcSwapOption<(Instant, Option<SystemTime>)>,
@@ -59,8 +59,8 @@ impl Service {
         self.transport.with(make, Arc::clone)
     }
 
-    fn bell(&self) -> Result<Arc<Bell>, Error> {
-        self.bell.with(|| Ok(Arc::default()), Arc::clone)
+    fn waker(&self) -> Result<Arc<Waker>, Error> {
+        self.waker.with(|| Ok(Arc::default()), Arc::clone)
     }
 }
 
@@ -77,7 +77,7 @@ impl Client {
             silence: keep_alive::silence(options.timeout),
             transport: PerProcess::empty(),
             closed: AtomicBool::new(false),
-            bell: PerProcess::empty(),
+            waker: PerProcess::empty(),
             answered: ArcSwapOption::empty(),
             counts: Counts::default(),
         };
@@ -170,8 +170,8 @@ impl Client {
     /// Closes the client and all that share its connections: further calls fail, idle connections close.
     pub fn close(&self) {
         self.service.closed.store(true, Ordering::SeqCst);
-        if let Ok(bell) = self.service.bell() {
-            bell.close();
+        if let Ok(waker) = self.service.waker() {
+            waker.close();
         }
         self.service.transport.clear();
     }
@@ -187,13 +187,9 @@ impl Client {
 
     fn gate(&self) -> Result<Arc<Gate>, Error> {
         let make = || {
-            let Options {
-                max_concurrency,
-                rate_limit,
-                ..
-            } = *self.options();
-            let bell = self.service.bell()?;
-            let gate = Gate::new(max_concurrency, rate_limit, self.clock().clone(), bell);
+            let (options, clock) = (self.options(), self.clock().clone());
+            let waker = self.service.waker()?;
+            let gate = Gate::new(options.max_concurrency, options.rate_limit, clock, waker);
             Ok(Arc::new(gate))
         };
         self.gate.with(make, Arc::clone)
@@ -201,11 +197,8 @@ impl Client {
 
     /// How long a call waits in an outage; zero if it does not.
     fn outage_patience(&self) -> Duration {
-        let Options {
-            max_retries,
-            outage_patience,
-            ..
-        } = *self.options();
+        let (max_retries, outage_patience) =
+            (self.options().max_retries, self.options().outage_patience);
         // A mock that fails forever must not block a test suite, unless its clock skips waits.
         let is_default = [OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC].contains(&outage_patience);
         let is_of_a_mock = is_default && self.origin().is_mock() && !self.clock().is_virtual();

@@ -17,7 +17,7 @@ use crate::probe_request::ProbeRequest;
 use crate::redact::Redactor;
 use crate::retry;
 use crate::timestamp::Timestamp;
-use crate::wire::Answer;
+use crate::wire::{Answer, Headers};
 
 /// The result of one read, and the requests sent for it.
 #[derive(Debug)]
@@ -228,6 +228,7 @@ impl Client {
                     .map_err(|fault| unreadable(answer.status, &answer.headers, start, fault))?;
                 self.note_repaired(text.repaired);
             }
+            self.note_answer(&answer.headers);
             Ok((answer.status, answer))
         };
         self.send(&Request::ProbeRequest(request), budget, judge)
@@ -290,9 +291,7 @@ impl Client {
             let start = answer.body.first_chunk().copied();
             let value = parse(answer.body, headers.get("content-type"))
                 .map_err(|fault| unreadable(status, &headers, start, fault))?;
-            let date = headers.get("date").and_then(retry::date);
-            let answered = Some(Arc::new((self.clock().now(), date)));
-            self.service.answered.store(answered);
+            self.note_answer(&headers);
             let stored_at = headers.get("age").and_then(|age| self.stored_at(age));
             Ok((status, (value, stored_at)))
         };
@@ -300,6 +299,12 @@ impl Client {
             self.send(&Request::Read(endpoint), budget, judge).await?;
         let sent = self.was_sent(endpoint, attempts, stored_at);
         Ok(Read { value, sent })
+    }
+
+    fn note_answer(&self, headers: &Headers) {
+        let date = headers.get("date").and_then(retry::date);
+        let answered = Some(Arc::new((self.clock().now(), date)));
+        self.service.answered.store(answered);
     }
 
     fn was_sent(

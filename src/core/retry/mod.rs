@@ -60,7 +60,7 @@ pub enum Sign {
     /// It is down: no connection, or what proxies answer then. 520 to 524 and 530 are Cloudflare's.
     Down,
     /// It is overloaded, or seems to be: no response in time.
-    Late,
+    Timeout,
     /// Nothing: the response broke off, or was none.
     Broken,
 }
@@ -75,7 +75,7 @@ pub fn sign(failure: &ErrorKind) -> Sign {
         },
         ErrorKind::Decode { .. } => Sign::Answer,
         ErrorKind::Connect(_) => Sign::Down,
-        ErrorKind::Timeout(_) => Sign::Late,
+        ErrorKind::Timeout(_) => Sign::Timeout,
         _ => Sign::Broken,
     }
 }

@@ -85,7 +85,7 @@ fn each_failure_says_something_else_about_the_service() {
             assert_eq!(sign(&status(*code, None)), expected, "{code}");
         }
     }
-    assert_eq!(sign(&ErrorKind::Timeout(Duration::ZERO)), Sign::Late);
+    assert_eq!(sign(&ErrorKind::Timeout(Duration::ZERO)), Sign::Timeout);
     assert_eq!(sign(&ErrorKind::TruncatedBody(String::new())), Sign::Broken);
 }
 

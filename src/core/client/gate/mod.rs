@@ -32,7 +32,7 @@ use backread_clock::{Clock, Elapsed};
 /// How many requests are sent to a service of which nothing is known: at once at first, and per second
 /// after the first refusal.
 const FEW: usize = 4;
-/// Times that differ by no more than this are equal: timers and networks are that exact.
+/// Times that differ by no more than this are equal: timers and networks are no more precise.
 const NOISE: Duration = Duration::from_millis(10);
 /// Ten years: a clock can hold it, and no request waits longer.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -45,21 +45,21 @@ pub struct Gate {
     line: Semaphore,
     state: Mutex<State>,
     clock: Clock,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
 }
 
 /// Wakes calls that wait: their clients are closed, or an outage has changed.
 #[derive(Debug, Default)]
-pub struct Bell {
+pub struct Waker {
     closed: AtomicBool,
-    rings: Notify,
+    changed: Notify,
 }
 
-impl Bell {
+impl Waker {
     /// Closes all clients that share it.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        self.rings.notify_waiters();
+        self.changed.notify_waiters();
     }
 }
 
@@ -107,7 +107,7 @@ impl Gate {
         max_concurrency: usize,
         rate_limit: Option<f64>,
         clock: Clock,
-        bell: Arc<Bell>,
+        waker: Arc<Waker>,
     ) -> Self {
         let state = State::new(max_concurrency.min(Semaphore::MAX_PERMITS), rate_limit);
         Self {
@@ -115,7 +115,7 @@ impl Gate {
             line: Semaphore::new(1),
             state: Mutex::new(state),
             clock,
-            bell,
+            waker,
         }
     }
 
@@ -129,13 +129,14 @@ impl Gate {
         let (mut place, mut line) = (None, None);
         loop {
             // Registered before the look, so that no change is missed.
-            let ring = self.bell.rings.notified();
+            let changed = self.waker.changed.notified();
             if place.is_none() {
                 place = self.places.try_acquire().ok();
             }
             let is_first = line.is_some() || self.line.available_permits() > 0;
             let may = (place.is_some(), is_first);
             let now = self.clock.now();
+            self.check(now, None)?;
             let turn = self.state().turn(patience, may, now);
             match turn {
                 Turn::Passes { number, probe } => {
@@ -160,7 +161,7 @@ impl Gate {
                         self.check(until, end)?;
                     }
                     let until = end.map_or(until, |end| end.min(until));
-                    let _ = self.clock.wait_for(ring, Some(until)).await;
+                    let _ = self.clock.wait_for(changed, Some(until)).await;
                     self.check(self.clock.now(), end)?;
                 }
             }
@@ -184,27 +185,27 @@ impl Gate {
 
     /// Sleeps until then, or until the client is closed or an outage changes.
     async fn sleep_until(&self, until: Instant, end: Option<Instant>) -> Result<(), Late> {
-        let ring = self.bell.rings.notified();
+        let changed = self.waker.changed.notified();
         self.check(until, end)?;
         tokio::select! {
             () = self.clock.sleep_until(until) => {}
-            () = ring => {}
+            () = changed => {}
         }
         Ok(())
     }
 
-    /// Sleeps, at most until the client is closed or an outage changes.
+    /// Sleeps, at most until the client is closed.
     pub async fn sleep(&self, length: Duration) {
         self.clock.record(length);
         let until = self.clock.now() + length.min(FOREVER);
-        let _ = self.sleep_until(until, None).await;
+        while self.clock.now() < until && self.sleep_until(until, None).await.is_ok() {}
     }
 
     /// Fails if the client is closed, or `end` has passed or comes before `until`.
     fn check(&self, until: Instant, end: Option<Instant>) -> Result<(), Late> {
         let now = self.clock.now();
         match end {
-            _ if self.bell.closed.load(Ordering::SeqCst) => Err(Late(None)),
+            _ if self.waker.closed.load(Ordering::SeqCst) => Err(Late(None)),
             Some(end) if end <= now => Err(Late(None)),
             Some(end) if end < until => Err(Late(Some(until.saturating_duration_since(now)))),
             _ => Ok(()),
@@ -218,15 +219,15 @@ impl Gate {
     }
 
     /// Records something, which may end an outage.
-    fn tell<T>(&self, report: impl FnOnce(&mut State) -> T) -> T {
+    fn report<T>(&self, report: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let was_down = state.outage.is_on();
-        let told = report(&mut state);
+        let reported = report(&mut state);
         drop(state);
         if was_down {
-            self.bell.rings.notify_waiters();
+            self.waker.changed.notify_waiters();
         }
-        told
+        reported
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -260,15 +261,15 @@ impl Pass<'_> {
     pub fn answered(self, now: Instant) -> Option<Duration> {
         let latency = now.saturating_duration_since(self.sent);
         self.gate
-            .tell(|state| state.answered(self.number, latency, now))
+            .report(|state| state.answered(self.number, latency, now))
     }
 
-    /// Waits for the turn of what a redirect leads to. That needs no other place, goes on to probe, and
-    /// says more than the redirect, which is not reported.
+    /// Waits for the turn of what a redirect leads to, in the same place and the same role. Its response
+    /// is reported instead of the redirect.
     pub async fn again(&mut self, end: Option<Instant>) -> Result<(), Late> {
         loop {
             let now = self.gate.clock.now();
-            let sent = self.gate.state().send(true, now);
+            let sent = self.gate.state().send(self.probe.is_some(), now);
             match sent {
                 Ok(number) => {
                     (self.number, self.sent) = (number, now);
@@ -285,7 +286,7 @@ impl Pass<'_> {
         // Before the place is free, or the next request in line would slip through.
         let report =
             |state: &mut State| state.failed(self.number, failed, self.probe, patience, now);
-        let (hold, ended) = self.gate.tell(report);
+        let (hold, ended) = self.gate.report(report);
         if let Hold::Closed(wait) | Hold::Outage(wait) = hold {
             self.gate.clock.record(wait);
         }
@@ -310,7 +311,7 @@ impl Drop for Pass<'_> {
         let is_down = state.outage.is_on();
         drop(state);
         if is_down {
-            self.gate.bell.rings.notify_waiters();
+            self.gate.waker.changed.notify_waiters();
         }
     }
 }

@@ -53,8 +53,6 @@ pub struct Patience {
     pub most: Duration,
     /// When it met its first outage: later ones do not extend the wait.
     since: Option<Instant>,
-    /// It has waited in an outage that a probe confirmed.
-    waited: bool,
 }
 
 /// What a request does in an outage.
@@ -82,12 +80,11 @@ pub struct Begun {
 
 impl Patience {
     pub fn new(deadline: Option<Instant>, most: Duration) -> Self {
-        let (since, waited) = (None, false);
+        let since = None;
         Self {
             deadline,
             most,
             since,
-            waited,
         }
     }
 
@@ -117,7 +114,6 @@ impl Outage {
         if patience.most.is_zero() || patience.deadline.is_some_and(comes_first) {
             return Standing::Open;
         }
-        patience.waited |= down.probes > 0;
         patience.since.get_or_insert(now);
         let end = patience.end().unwrap_or(down.next_probe);
         let for_result = down.is_probed;
@@ -223,7 +219,7 @@ impl Outage {
         let State::Down(down) = self.state else {
             return None;
         };
-        let suspects = down.probes == 0 && patience.waited;
+        let suspects = down.probes == 0 && patience.since.is_some();
         if self.standing(patience, now) == Standing::Open {
             return patience.is_over(now).then_some(Hold::TooLong);
         }

@@ -46,7 +46,8 @@ impl Spacing {
 /// The learned rate, if any, and whether the gate is closed.
 #[derive(Debug, Default)]
 pub struct Rate {
-    closed: Option<Instant>,
+    /// Until when the gate is closed for all.
+    pub closed: Option<Instant>,
     learned: Option<Learned>,
     /// What was learned before the last refusals.
     before: Option<Learned>,
@@ -165,11 +166,6 @@ impl Learned {
 }
 
 impl Rate {
-    /// Until when the gate is closed for all.
-    pub fn closed(&self) -> Option<Instant> {
-        self.closed
-    }
-
     /// Takes the turn of a request with this number if it has come; otherwise returns when it comes.
     pub fn turn(&mut self, number: u64, now: Instant) -> Result<(), Instant> {
         if let Some(closed) = self.closed.filter(|closed| *closed > now) {
@@ -215,6 +211,11 @@ impl Rate {
         now: Instant,
     ) -> Duration {
         let is_new = number > self.known;
+        let ended = |closed| now.saturating_duration_since(closed).as_millis() as u64;
+        if self.closed.is_some_and(|closed| ended(closed) > HOLDS[4]) {
+            // So long ago that it says nothing about this one.
+            self.in_a_row = 0;
+        }
         if is_new {
             match &mut self.refused {
                 Some(refused) if self.in_a_row > 0 => {
@@ -239,12 +240,14 @@ impl Rate {
         }
         self.failed(number);
         let step = HOLDS[self.in_a_row.clamp(1, HOLDS.len()) - 1];
-        let wait = stated.unwrap_or(jittered(Duration::from_millis(step), chance()));
-        if is_new || stated.is_some() {
-            let until = now + wait.min(FOREVER);
-            self.closed = self.closed.max(Some(until));
-        }
-        wait
+        let until = match stated {
+            Some(stated) => now + stated.min(FOREVER),
+            None if is_new => now + jittered(Duration::from_millis(step), chance()),
+            None => now,
+        };
+        let until = self.closed.map_or(until, |closed| closed.max(until));
+        self.closed = Some(until);
+        until.saturating_duration_since(now)
     }
 
     /// Tries a rate that does not grow.

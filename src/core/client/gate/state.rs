@@ -54,7 +54,7 @@ impl State {
             window,
             limit: rate_limit.map(|rate| (rate, Spacing::default())),
             rate: Rate::default(),
-            unavailable: Unavailable::new(),
+            unavailable: Unavailable::default(),
             outage: Outage::default(),
             sent: 0,
             halved: 0,
@@ -80,7 +80,7 @@ impl State {
                 };
             }
             Standing::Open if !has_place => return Turn::NoPlace,
-            Standing::Open if !is_first => return Turn::Waits(self.rate.closed().unwrap_or(now)),
+            Standing::Open if !is_first => return Turn::Waits(self.rate.closed.unwrap_or(now)),
             standing => standing == Standing::Probes,
         };
         match self.send(probes, now) {
@@ -94,10 +94,10 @@ impl State {
     }
 
     /// Takes the next turn if it has come, and returns the request's number; otherwise returns when it
-    /// comes. One that is `ahead` of those that wait ignores the learned rate.
+    /// comes. A probe goes `ahead` of those that wait, and ignores the learned rate.
     pub fn send(&mut self, ahead: bool, now: Instant) -> Result<u64, Instant> {
         let limited = self.limit.and_then(|(_, spacing)| spacing.due(now));
-        let closed = self.rate.closed().filter(|closed| *closed > now);
+        let closed = self.rate.closed.filter(|closed| *closed > now);
         if let Some(until) = limited.max(closed) {
             return Err(until);
         }
@@ -116,7 +116,7 @@ impl State {
     pub fn answered(&mut self, number: u64, latency: Duration, now: Instant) -> Option<Duration> {
         self.window.answer(latency, self.under_way, now);
         self.rate.passed(number);
-        let judged = self.unavailable.hear(number, false, self.sent, now);
+        let judged = self.unavailable.record(number, false, self.sent, now);
         self.follow(judged, number, now);
         self.end_outage(number, now)
     }
@@ -131,11 +131,7 @@ impl State {
         patience: &mut Patience,
         now: Instant,
     ) -> (Hold, Option<Duration>) {
-        let Failed {
-            sign,
-            stated,
-            verdict,
-        } = failed;
+        let (sign, stated) = (failed.sign, failed.stated);
         let mut ended = None;
         match sign {
             Sign::Answer | Sign::Refused => ended = self.end_outage(number, now),
@@ -144,21 +140,21 @@ impl State {
         if let Some(hold) = self.outage.holds(patience, now) {
             return (hold, ended);
         }
-        let is_retried = matches!(verdict, Verdict::Retry { .. });
+        let is_retried = matches!(failed.verdict, Verdict::Retry { .. });
         let hold = match sign {
             Sign::Refused if is_retried => self.refused(number, stated, now),
             Sign::Unavailable if is_retried && stated.is_some() => {
                 self.refused(number, stated, now)
             }
             Sign::Unavailable => {
-                let judged = self.unavailable.hear(number, true, self.sent, now);
+                let judged = self.unavailable.record(number, true, self.sent, now);
                 if judged != Judged::Refusal {
                     self.rate.failed(number);
                 }
                 self.follow(judged, number, now);
                 Hold::No
             }
-            Sign::Refused | Sign::Late => {
+            Sign::Refused | Sign::Timeout => {
                 self.halve(number);
                 Hold::No
             }
@@ -201,7 +197,7 @@ impl State {
             if self.unavailable.is_slower() {
                 self.rate.forget();
             }
-            self.unavailable = Unavailable::new();
+            self.unavailable = Unavailable::default();
         }
         Some(lasted)
     }

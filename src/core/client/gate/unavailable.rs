@@ -9,9 +9,10 @@ const UNHEALTHY: u32 = 4_000;
 
 /// What 503s are taken for. The share of requests that fail decides: a limit's falls when fewer are
 /// sent, that of an unhealthy backend does not.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 enum Judgement {
     /// They are few, and retried.
+    #[default]
     Few,
     /// A quarter fails: how many pass per second?
     Watched { began: Instant },
@@ -36,7 +37,7 @@ pub enum Judged {
     Forget,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Unavailable {
     judgement: Judgement,
     /// Of requests after `since`.
@@ -46,15 +47,6 @@ pub struct Unavailable {
 }
 
 impl Unavailable {
-    pub fn new() -> Self {
-        Self {
-            judgement: Judgement::Few,
-            answers: 0,
-            failures: 0,
-            since: 0,
-        }
-    }
-
     /// Whether a rate is in force because of 503s.
     pub fn is_slower(&self) -> bool {
         matches!(self.judgement, Judgement::Slower { .. })
@@ -63,14 +55,13 @@ impl Unavailable {
     fn begin(&mut self, judgement: Judgement, since: u64) {
         *self = Self {
             judgement,
-            answers: 0,
-            failures: 0,
             since,
+            ..Self::default()
         };
     }
 
     /// Records a response to a request of this number, after `sent` requests; `failed` if it was a 503.
-    pub fn hear(&mut self, number: u64, failed: bool, sent: u64, now: Instant) -> Judged {
+    pub fn record(&mut self, number: u64, failed: bool, sent: u64, now: Instant) -> Judged {
         if number > self.since {
             self.answers += 1;
             self.failures += u32::from(failed);
@@ -87,11 +78,16 @@ impl Unavailable {
                 self.begin(Judgement::Few, sent);
             }
             Judgement::Watched { began } if self.failures >= SAMPLE => {
-                let passed = f64::from(self.answers - self.failures).max(0.5);
-                let lasted = now.saturating_duration_since(began).as_secs_f64().max(0.01);
+                let passed = self.answers - self.failures;
+                let lasted = now.saturating_duration_since(began).as_secs_f64();
+                if passed == 0 || lasted > f64::from(SAMPLE) {
+                    // The service may be down, or so few are sent that no limit would matter.
+                    self.begin(Judgement::Few, sent);
+                    return Judged::Nothing;
+                }
                 let (answers, obeyed) = (self.answers, false);
                 self.begin(Judgement::Slower { answers, obeyed }, sent);
-                return Judged::Try(passed / lasted / 2.0);
+                return Judged::Try(f64::from(passed) / lasted.max(0.01) / 2.0);
             }
             Judgement::Slower { .. } if self.failures >= SAMPLE / 2 => {
                 self.begin(Judgement::Unhealthy, sent);
