@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use self::outage::Begun;
 pub use self::outage::Patience;
-use self::state::{State, Turn};
+use self::state::State;
 use crate::retry::{Sign, Verdict};
 use backread_clock::{Clock, Elapsed};
 
@@ -67,6 +67,19 @@ impl Waker {
 /// that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late(pub Option<Duration>);
+
+/// What a request at the gate waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Its turn, which comes no earlier than then.
+    Turn(Instant),
+    /// As many are under way as may be.
+    Place,
+    /// The next probe of an outage, or the end of its patience.
+    Probe(Instant),
+    /// The result of the probe that is under way, until the end of its patience.
+    Result(Instant),
+}
 
 /// A failed request, as the gate sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -139,7 +152,7 @@ impl Gate {
             self.check(now, None)?;
             let turn = self.state().turn(patience, may, now);
             match turn {
-                Turn::Passes { number, probe } => {
+                Ok((number, probe)) => {
                     return Ok(Pass {
                         gate: self,
                         permit: place,
@@ -148,21 +161,20 @@ impl Gate {
                         probe,
                     });
                 }
-                Turn::NoPlace => place = self.place(end).await?,
-                Turn::Waits(until) if line.is_none() => {
+                Err(Wait::Place) => place = self.place(end).await?,
+                Err(Wait::Turn(until)) if line.is_none() => {
                     self.check(until, end)?;
                     let acquired = self.clock.wait_for(self.line.acquire(), end).await;
                     line = acquired.map_err(|Elapsed| Late(None))?.ok();
                 }
-                Turn::Waits(until) => self.sleep_until(until, end).await?,
-                Turn::Held { until, for_result } => {
+                Err(Wait::Turn(until)) => self.sleep_until(until, end).await?,
+                Err(wait @ (Wait::Probe(until) | Wait::Result(until))) => {
                     (place, line) = (None, None);
-                    if !for_result {
+                    if matches!(wait, Wait::Probe(_)) {
                         self.check(until, end)?;
                     }
                     let until = end.map_or(until, |end| end.min(until));
                     let _ = self.clock.wait_for(changed, Some(until)).await;
-                    self.check(self.clock.now(), end)?;
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{FOREVER, Failed, Hold};
+use super::{FOREVER, Failed, Hold, Wait};
 use crate::process::chance;
 use crate::retry::{Sign, Verdict, jittered};
 
@@ -55,17 +55,6 @@ pub struct Patience {
     since: Option<Instant>,
 }
 
-/// What a request does in an outage.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Standing {
-    /// It is sent: there is no outage, or it does not wait for its end.
-    Open,
-    /// It waits until then: for the next probe, or for the result of the one under way.
-    Waits { until: Instant, for_result: bool },
-    /// It is to probe.
-    Probes,
-}
-
 /// A probe that is to be sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Begun {
@@ -104,30 +93,22 @@ impl Outage {
         matches!(self.state, State::Down(_))
     }
 
-    /// What a call does.
-    pub fn standing(&self, patience: &mut Patience, now: Instant) -> Standing {
+    /// Whether a call is to probe, if it does not wait: there is no outage, or it has no patience.
+    pub fn lets(&self, patience: &mut Patience, now: Instant) -> Result<bool, Wait> {
         let State::Down(down) = self.state else {
-            return Standing::Open;
+            return Ok(false);
         };
         // A deadline before it is known whether there is an outage is not spent on waiting.
         let comes_first = |end: Instant| down.probes == 0 && end < down.next_probe;
         if patience.most.is_zero() || patience.deadline.is_some_and(comes_first) {
-            return Standing::Open;
+            return Ok(false);
         }
         patience.since.get_or_insert(now);
-        let end = patience.end().unwrap_or(down.next_probe);
-        let for_result = down.is_probed;
-        match down.next_probe {
-            _ if end <= now => Standing::Open,
-            _ if for_result => Standing::Waits {
-                until: end,
-                for_result,
-            },
-            next_probe if next_probe <= now => Standing::Probes,
-            next_probe => Standing::Waits {
-                until: end.min(next_probe),
-                for_result,
-            },
+        match patience.end().unwrap_or(down.next_probe) {
+            end if end <= now => Ok(false),
+            end if down.is_probed => Err(Wait::Result(end)),
+            _ if down.next_probe <= now => Ok(true),
+            end => Err(Wait::Probe(end.min(down.next_probe))),
         }
     }
 
@@ -220,7 +201,7 @@ impl Outage {
             return None;
         };
         let suspects = down.probes == 0 && patience.since.is_some();
-        if self.standing(patience, now) == Standing::Open {
+        if self.lets(patience, now) == Ok(false) {
             return patience.is_over(now).then_some(Hold::TooLong);
         }
         let wait = down.next_probe.saturating_duration_since(now);

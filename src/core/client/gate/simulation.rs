@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::state::{State, Turn};
-use super::{Failed, Hold, Patience};
+use super::state::State;
+use super::{Failed, Hold, Patience, Wait};
 use crate::retry::{Sign, Verdict};
 
 /// The wait of a call that backs off by itself: any up to this, doubled with each retry.
@@ -308,7 +308,7 @@ pub fn run(run: Run) -> Outcome {
         {
             let mut patience = Patience::new(None, Duration::ZERO);
             match client.state.turn(&mut patience, (true, true), at(time)) {
-                Turn::Passes { number, .. } => {
+                Ok((number, _)) => {
                     client.ready.pop_front();
                     let arrival = now + run.latency / 2.0 + 0.000_05;
                     let refused = service.take(arrival).err().map(|wait| match run.says {
@@ -343,7 +343,7 @@ pub fn run(run: Run) -> Outcome {
                     };
                     events.push(Reverse((back, index, heard)));
                 }
-                Turn::Waits(until) => {
+                Err(Wait::Turn(until)) => {
                     // Timers have whole milliseconds, and fire a little late.
                     let due = until.duration_since(base).as_nanos() as u64;
                     let wake = due.div_ceil(1_000_000) * 1_000_000 + fastrand::u64(..300_000);
@@ -353,7 +353,7 @@ pub fn run(run: Run) -> Outcome {
                     }
                     break;
                 }
-                turn => panic!("{turn:?} although there is no outage"),
+                Err(wait) => panic!("{wait:?} although there is no outage"),
             }
         }
     }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::outage::{Begun, Outage, Patience, Standing};
+use super::outage::{Begun, Outage, Patience};
 use super::rate::{Rate, Spacing};
-use super::unavailable::{Judged, Unavailable};
+use super::unavailable::Unavailable;
 use super::window::Window;
-use super::{Failed, Hold};
+use super::{Failed, Hold, Wait};
 use crate::retry::{Sign, Verdict};
 
 /// How many requests are under way, and what earlier ones have shown.
@@ -28,24 +28,6 @@ pub struct State {
     pub places: usize,
 }
 
-/// What comes next for a request at the gate.
-#[derive(Debug, Clone, Copy)]
-pub enum Turn {
-    Passes {
-        number: u64,
-        probe: Option<Begun>,
-    },
-    /// Its turn comes no earlier than then.
-    Waits(Instant),
-    /// As many are under way as may be.
-    NoPlace,
-    /// There is an outage, which it waits for until then, for the next probe or a result.
-    Held {
-        until: Instant,
-        for_result: bool,
-    },
-}
-
 impl State {
     pub fn new(max_concurrency: usize, rate_limit: Option<f64>) -> Self {
         let window = Window::new(max_concurrency);
@@ -62,35 +44,28 @@ impl State {
         }
     }
 
-    /// Lets a request pass if it has a place, is first in line and its turn has come, or if it probes.
+    /// Lets a request pass if it has a place, is first in line and its turn has come, or if it probes;
+    /// returns its number.
     pub fn turn(
         &mut self,
         patience: &mut Patience,
         (has_place, is_first): (bool, bool),
         now: Instant,
-    ) -> Turn {
-        let probes = match self.outage.standing(patience, now) {
-            Standing::Waits { until, for_result } => return Turn::Held { until, for_result },
-            // The next one that is over rings.
-            Standing::Probes if self.under_way >= self.window.most => {
-                let until = patience.end().unwrap_or(now);
-                return Turn::Held {
-                    until,
-                    for_result: true,
-                };
-            }
-            Standing::Open if !has_place => return Turn::NoPlace,
-            Standing::Open if !is_first => return Turn::Waits(self.rate.closed.unwrap_or(now)),
-            standing => standing == Standing::Probes,
-        };
-        match self.send(probes, now) {
-            Err(until) => Turn::Waits(until),
-            Ok(number) => {
-                self.under_way += 1;
-                let probe = probes.then(|| self.outage.begin_probe(now)).flatten();
-                Turn::Passes { number, probe }
-            }
+    ) -> Result<(u64, Option<Begun>), Wait> {
+        let probes = self.outage.lets(patience, now)?;
+        if probes && self.under_way >= self.window.most {
+            return Err(Wait::Result(patience.end().unwrap_or(now)));
         }
+        if !probes && !has_place {
+            return Err(Wait::Place);
+        }
+        if !probes && !is_first {
+            return Err(Wait::Turn(self.rate.closed.unwrap_or(now)));
+        }
+        let number = self.send(probes, now).map_err(Wait::Turn)?;
+        self.under_way += 1;
+        let probe = probes.then(|| self.outage.begin_probe(now)).flatten();
+        Ok((number, probe))
     }
 
     /// Takes the next turn if it has come, and returns the request's number; otherwise returns when it
@@ -116,8 +91,8 @@ impl State {
     pub fn answered(&mut self, number: u64, latency: Duration, now: Instant) -> Option<Duration> {
         self.window.answer(latency, self.under_way, now);
         self.rate.passed(number);
-        let judged = self.unavailable.record(number, false, self.sent, now);
-        self.follow(judged, number, now);
+        let (sent, rate) = (self.sent, &mut self.rate);
+        self.unavailable.record(number, false, sent, rate, now);
         self.end_outage(number, now)
     }
 
@@ -147,11 +122,11 @@ impl State {
                 self.refused(number, stated, now)
             }
             Sign::Unavailable => {
-                let judged = self.unavailable.record(number, true, self.sent, now);
-                if judged != Judged::Refusal {
-                    self.rate.failed(number);
+                let (sent, rate) = (self.sent, &mut self.rate);
+                match self.unavailable.record(number, true, sent, rate, now) {
+                    true => _ = self.refused(number, None, now),
+                    false => self.rate.failed(number),
                 }
-                self.follow(judged, number, now);
                 Hold::No
             }
             Sign::Refused | Sign::Timeout => {
@@ -169,18 +144,6 @@ impl State {
         Hold::Closed(self.rate.refuse(number, self.sent, stated, now))
     }
 
-    fn follow(&mut self, judged: Judged, number: u64, now: Instant) {
-        match judged {
-            Judged::Nothing => {}
-            Judged::Refusal => {
-                self.refused(number, None, now);
-            }
-            Judged::Try(rate) => self.rate.try_rate(rate, now),
-            Judged::Search => self.rate.search(now),
-            Judged::Forget => self.rate.forget(),
-        }
-    }
-
     /// Halves the window, unless the request was sent before it was last halved.
     fn halve(&mut self, number: u64) {
         if number > self.halved {
@@ -194,10 +157,7 @@ impl State {
         if at_any_pace {
             // Its 503s say nothing about a rate.
             self.rate.forget_last();
-            if self.unavailable.is_slower() {
-                self.rate.forget();
-            }
-            self.unavailable = Unavailable::default();
+            self.unavailable.forget(&mut self.rate);
         }
         Some(lasted)
     }

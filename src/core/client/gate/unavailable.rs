@@ -2,6 +2,8 @@
 
 use tokio::time::Instant;
 
+use super::rate::Rate;
+
 /// So many failures tell a share well enough: half of them is more than chance.
 const SAMPLE: u32 = 12;
 /// An unhealthy backend is left alone for so many responses, then it is looked at again.
@@ -23,20 +25,6 @@ enum Judgement {
     Unhealthy,
 }
 
-/// What follows from a response.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Judged {
-    Nothing,
-    /// This 503 is a refusal.
-    Refusal,
-    /// Try this rate.
-    Try(f64),
-    /// It is a limit: search for it.
-    Search,
-    /// It is none: forget the rate.
-    Forget,
-}
-
 #[derive(Debug, Default)]
 pub struct Unavailable {
     judgement: Judgement,
@@ -47,9 +35,12 @@ pub struct Unavailable {
 }
 
 impl Unavailable {
-    /// Whether a rate is in force because of 503s.
-    pub fn is_slower(&self) -> bool {
-        matches!(self.judgement, Judgement::Slower { .. })
+    /// Forgets what was measured, and the rate that is in force because of it.
+    pub fn forget(&mut self, rate: &mut Rate) {
+        if matches!(self.judgement, Judgement::Slower { .. }) {
+            rate.forget();
+        }
+        *self = Self::default();
     }
 
     fn begin(&mut self, judgement: Judgement, since: u64) {
@@ -61,7 +52,15 @@ impl Unavailable {
     }
 
     /// Records a response to a request of this number, after `sent` requests; `failed` if it was a 503.
-    pub fn record(&mut self, number: u64, failed: bool, sent: u64, now: Instant) -> Judged {
+    /// Returns whether that is a refusal.
+    pub fn record(
+        &mut self,
+        number: u64,
+        failed: bool,
+        sent: u64,
+        rate: &mut Rate,
+        now: Instant,
+    ) -> bool {
         if number > self.since {
             self.answers += 1;
             self.failures += u32::from(failed);
@@ -78,20 +77,20 @@ impl Unavailable {
                 self.begin(Judgement::Few, sent);
             }
             Judgement::Watched { began } if self.failures >= SAMPLE => {
-                let passed = self.answers - self.failures;
+                let (answers, passed) = (self.answers, self.answers - self.failures);
                 let lasted = now.saturating_duration_since(began).as_secs_f64();
+                // The service may be down, or so few are sent that no limit would matter.
                 if passed == 0 || lasted > f64::from(SAMPLE) {
-                    // The service may be down, or so few are sent that no limit would matter.
                     self.begin(Judgement::Few, sent);
-                    return Judged::Nothing;
+                } else {
+                    let obeyed = false;
+                    self.begin(Judgement::Slower { answers, obeyed }, sent);
+                    rate.try_rate(f64::from(passed) / lasted.max(0.01) / 2.0, now);
                 }
-                let (answers, obeyed) = (self.answers, false);
-                self.begin(Judgement::Slower { answers, obeyed }, sent);
-                return Judged::Try(f64::from(passed) / lasted.max(0.01) / 2.0);
             }
             Judgement::Slower { .. } if self.failures >= SAMPLE / 2 => {
                 self.begin(Judgement::Unhealthy, sent);
-                return Judged::Forget;
+                rate.forget();
             }
             Judgement::Slower { answers, obeyed } => {
                 if failed {
@@ -99,22 +98,17 @@ impl Unavailable {
                     self.since = sent;
                 }
                 if self.answers >= answers {
+                    if !obeyed {
+                        rate.search(now);
+                    }
                     let obeyed = true;
                     self.begin(Judgement::Slower { answers, obeyed }, self.since);
                 }
-                return match (obeyed, self.is_obeyed()) {
-                    (true, _) if failed => Judged::Refusal,
-                    (false, true) => Judged::Search,
-                    _ => Judged::Nothing,
-                };
+                return failed && obeyed;
             }
             Judgement::Unhealthy if self.answers >= UNHEALTHY => self.begin(Judgement::Few, sent),
             Judgement::Few | Judgement::Watched { .. } | Judgement::Unhealthy => {}
         }
-        Judged::Nothing
-    }
-
-    fn is_obeyed(&self) -> bool {
-        matches!(self.judgement, Judgement::Slower { obeyed: true, .. })
+        false
     }
 }
