@@ -239,10 +239,11 @@ impl Rate {
             self.known = sent;
         }
         self.failed(number);
-        let step = HOLDS[self.in_a_row.clamp(1, HOLDS.len()) - 1];
+        let step = HOLDS.get(self.in_a_row.saturating_sub(1)).or(HOLDS.last());
+        let hold = Duration::from_millis(step.copied().unwrap_or_default());
         let until = match stated {
             Some(stated) => now + stated.min(FOREVER),
-            None if is_new => now + jittered(Duration::from_millis(step), chance()),
+            None if is_new => now + jittered(hold, chance()),
             None => now,
         };
         let until = self.closed.map_or(until, |closed| closed.max(until));
