@@ -254,6 +254,25 @@ async fn a_deadline_ends_an_outage_at_once_with_what_happened() {
 }
 
 #[tokio::test]
+async fn a_deadline_ends_the_wait_for_another_call_s_probe() {
+    let service = &Service::start(|_, number, _| match number {
+        1 => fine(),
+        2 | 3 => answer(DOWN, "", "down"),
+        _ => STALL.to_owned(),
+    })
+    .await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let hurried = client.with(|call| call.options.deadline = Some(Duration::from_secs(3)));
+    let waiting = async {
+        let error = user(&hurried).await.unwrap_err();
+        let late = matches!(error.kind, ErrorKind::DeadlineExceeded { .. });
+        (late, service.seconds())
+    };
+    let (_, (late, seconds)) = tokio::join!(user(&client), waiting);
+    assert!(late && seconds <= 3.0, "{seconds}");
+}
+
+#[tokio::test]
 async fn a_wait_that_the_service_asks_for_comes_before_the_next_probe() {
     let service = Service::start(|_, number, now| match number > 1 && now < 30.0 {
         true => answer(BUSY, "Retry-After: 30\r\n", ""),

@@ -149,7 +149,7 @@ impl Gate {
             let is_first = line.is_some() || self.line.available_permits() > 0;
             let may = (place.is_some(), is_first);
             let now = self.clock.now();
-            self.check(now, None)?;
+            self.check(now, end)?;
             let turn = self.state().turn(patience, may, now);
             match turn {
                 Ok((number, probe)) => {
