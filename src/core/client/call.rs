@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Client;
 use super::failure::{Failure, past_deadline, status_failure};
-use super::gate::{Failed, Hold, Late, Pass, Patience};
+use super::gate::{Failed, Hold, NotAdmitted, Pass, Patience};
 use super::redirects::Redirects;
 use crate::api::{Endpoint, Limit, List};
 use crate::budget::{Budget, Reservation};
@@ -20,8 +20,8 @@ use crate::retry::{self, FIRST_BACKOFF, Sign, Situation, Verdict};
 use crate::wire::{Answer, Bounds, Resend, Transport};
 use backread_clock::Elapsed;
 
-/// How often a request that the service did not process is sent again. Some proxies end an HTTP/2
-/// connection after a few requests, when many more are on their way.
+/// How often an unprocessed request is resent. Some proxies close an HTTP/2 connection after a few
+/// requests while many are in flight.
 const MOST_RESENT: u32 = 16;
 
 /// The request to send; displayed as path and query, relative to the base URL.
@@ -42,7 +42,7 @@ impl fmt::Display for Request<'_> {
 /// Where a call stands.
 enum Step<'g, T> {
     AtGate,
-    /// Again, with what a redirect leads to.
+    /// At the gate again, to follow a redirect.
     Moved(Pass<'g>),
     Sending(Pass<'g>),
     BackingOff(Duration),
@@ -52,7 +52,7 @@ enum Step<'g, T> {
     Late(Option<Duration>),
 }
 
-/// What outages are probed with besides the calls themselves.
+/// The request of every second probe.
 const USERS: Request<'static> = Request::Read(List::Users.page(0, Limit::SMALLEST));
 
 type Outcome<T> = Result<(u16, Option<T>), Failure>;
@@ -63,12 +63,11 @@ struct Call<'a> {
     budget: &'a Budget,
     reservation: Option<Reservation<'a>>,
     attempts: Vec<Attempt>,
-    /// Retries that count against the limit: not those in an outage, nor those of requests that the
-    /// service did not process.
+    /// Retries that count against `max_retries`. Waits for an outage and resends do not.
     retries: u32,
-    /// It has been held by an outage.
+    /// The call has waited for an outage.
     was_held: bool,
-    /// How often the service did not process the request.
+    /// Resends of requests that the service did not process.
     resent: u32,
     resent_after_close: bool,
     redirects: Redirects,
@@ -79,7 +78,7 @@ struct Call<'a> {
 }
 
 impl Client {
-    /// Sends a request until its call ends; the only loop that does.
+    /// Sends a request, with its retries. This is the only loop that sends.
     pub(super) async fn send<T>(
         &self,
         request: &Request<'_>,
@@ -103,21 +102,20 @@ impl Client {
             failure: None,
             wait_began: self.call.clock.now(),
         };
-        let mut state = Step::AtGate;
+        let mut step = Step::AtGate;
         loop {
-            let is_sent_again =
-                matches!(state, Step::AtGate | Step::BackingOff(_) | Step::Moved(_));
+            let is_sent_again = matches!(step, Step::AtGate | Step::BackingOff(_) | Step::Moved(_));
             if is_sent_again && let Some(kind) = call.reserve() {
-                state = Step::Failed(kind);
+                step = Step::Failed(kind);
             }
-            state = match state {
+            step = match step {
                 Step::AtGate => match gate.pass(&mut call.patience).await {
                     Ok(pass) => Step::Sending(pass),
-                    Err(Late(wait)) => Step::Late(wait),
+                    Err(NotAdmitted(wait)) => Step::Late(wait),
                 },
                 Step::Moved(mut pass) => match pass.again(budget.end()).await {
                     Ok(()) => Step::Sending(pass),
-                    Err(Late(wait)) => Step::Late(wait),
+                    Err(NotAdmitted(wait)) => Step::Late(wait),
                 },
                 Step::Sending(pass) => {
                     let outcome = call.attempt(&transport, &pass, &judge).await;
@@ -129,7 +127,7 @@ impl Client {
                 }
                 Step::Done(value) => return Ok((value, call.attempts)),
                 Step::Failed(kind) => return Err(call.failed(kind)),
-                // Closing wakes calls that wait.
+                // Closing a client wakes its waiting calls.
                 Step::Late(_) if self.is_closed() => return Err(call.failed(ErrorKind::Closed)),
                 Step::Late(wait) => return Err(call.late(wait)),
             }
@@ -138,7 +136,7 @@ impl Client {
 }
 
 impl Call<'_> {
-    /// Sends the request, or the one that the pass probes with.
+    /// Sends the call's request or, for every second probe, that for users.
     async fn attempt<T>(
         &mut self,
         transport: &Transport,
@@ -150,7 +148,7 @@ impl Call<'_> {
         }
         self.client.call.counts.sent.fetch_add(1, Ordering::Relaxed);
         let wall = || self.client.call.clock.wall();
-        let request = if pass.is_of_users() {
+        let request = if pass.is_for_users() {
             &USERS
         } else {
             self.request
@@ -161,7 +159,7 @@ impl Call<'_> {
                 moved_to: Some(target),
                 ..status_failure(answer, wall()).into()
             }),
-            None if pass.is_of_users() => {
+            None if pass.is_for_users() => {
                 let status = answer.status;
                 let kind = status_failure(answer, wall());
                 match retry::sign(&kind) {
@@ -209,7 +207,8 @@ impl Call<'_> {
         }
     }
 
-    /// Reserves the next request before the wait for it, or a call would wait only to be refused.
+    /// Reserves the next request before the wait. Otherwise a call could wait and then find the budget
+    /// spent.
     fn reserve(&mut self) -> Option<ErrorKind> {
         if self.client.is_closed() {
             return Some(ErrorKind::Closed);
@@ -218,11 +217,11 @@ impl Call<'_> {
         self.reservation.is_none().then_some(ErrorKind::BudgetSpent)
     }
 
-    /// Reports an attempt to the gate and the observer, and says what follows.
+    /// Reports an attempt to the gate and the observer, and returns the next step.
     fn judge<'g, T>(&mut self, mut pass: Pass<'g>, mut outcome: Outcome<T>) -> Step<'g, T> {
         let now = self.client.call.clock.now();
-        let (began, is_of_users) = (pass.sent, pass.is_of_users());
-        let outage = pass.take_outage();
+        let (began, is_for_users) = (pass.sent, pass.is_for_users());
+        let outage = pass.take_outage_delay();
         let took = now.duration_since(began);
         let redirects = self.redirects.follow(&mut outcome, took);
         let mut attempt = Attempt {
@@ -235,7 +234,7 @@ impl Call<'_> {
             seconds_waited: began.duration_since(self.wait_began).as_secs_f64(),
         };
         let mut failure = None;
-        let (state, again_in, ended) = match (outcome, &redirects) {
+        let (step, again_in, ended) = match (outcome, &redirects) {
             (_, Some(_)) => (Step::Moved(pass), None, None),
             (Ok((_, Some(value))), None) => (Step::Done(value), None, pass.answered(now)),
             (Ok((_, None)), None) => (Step::AtGate, None, pass.answered(now)),
@@ -250,33 +249,33 @@ impl Call<'_> {
         let began = outage.map(|before| OutageNote::Began { before });
         let ended = ended.map(|lasted| OutageNote::Ended { lasted });
         let outages = began.into_iter().chain(ended).collect();
-        self.observe(is_of_users, &attempt, failure.as_ref(), again_in, outages);
-        // A probe with another request is no attempt of this call.
-        if !is_of_users {
+        self.observe(is_for_users, &attempt, failure.as_ref(), again_in, outages);
+        // A probe for users is not an attempt of this call.
+        if !is_for_users {
             self.attempts.push(attempt);
             self.wait_began = now;
             self.failure = failure.or(self.failure.take());
         }
-        state
+        step
     }
 
-    /// What follows from a failure, which is reported to the gate; with the wait before a retry, and
-    /// how long an outage lasted that it ended.
+    /// Reports a failure to the gate. Returns the next step, the wait before a retry, and the length of
+    /// the outage that it ended.
     fn failing<'g, T>(
         &mut self,
         pass: Pass<'g>,
         failure: &Failure,
         now: Instant,
     ) -> (Step<'g, T>, Option<Duration>, Option<Duration>) {
-        let is_of_users = pass.is_of_users();
+        let is_for_users = pass.is_for_users();
         let fails = || Step::Failed(failure.kind.clone());
         if !failure.transient {
-            // A page of users that is too large was answered.
+            // A page that exceeds the size limit was answered.
             let is_too_large = matches!(failure.kind, ErrorKind::ResponseTooLarge { .. });
-            let is_answer = failure.status.is_some() || is_of_users && is_too_large;
+            let is_answer = failure.status.is_some() || is_for_users && is_too_large;
             let ended = is_answer.then(|| pass.answered(now)).flatten();
-            let state = if is_of_users { Step::AtGate } else { fails() };
-            return (state, None, ended);
+            let step = if is_for_users { Step::AtGate } else { fails() };
+            return (step, None, ended);
         }
         if let Some(wait) = self.resends(failure.resend) {
             return (wait.map_or(Step::AtGate, Step::BackingOff), None, None);
@@ -286,7 +285,7 @@ impl Call<'_> {
         let verdict = retry::decide(
             &failure.kind,
             Situation {
-                retries_done: if is_of_users { 0 } else { self.retries },
+                retries_done: if is_for_users { 0 } else { self.retries },
                 max_retries: if once { 0 } else { call.options.max_retries },
                 is_known: self.client.service.answered.load().is_some(),
                 on_rate_limit: call.options.on_rate_limit,
@@ -301,13 +300,14 @@ impl Call<'_> {
             verdict,
         };
         let (hold, ended) = pass.failed(failed, &mut self.patience);
-        let retries = u32::from(!is_of_users);
+        let retries = u32::from(!is_for_users);
         let is_stated_late = stated.is_some() && matches!(verdict, Verdict::PastDeadline { .. });
-        let (state, again_in) = match (hold, verdict) {
-            (Hold::TooLong | Hold::No, _) if is_of_users => (Step::AtGate, None),
+        let (step, again_in) = match (hold, verdict) {
+            (Hold::TooLong | Hold::No, _) if is_for_users => (Step::AtGate, None),
             (Hold::TooLong, _) | (Hold::No, Verdict::GiveUp) => (fails(), None),
             (Hold::Outage(wait), _) if !is_stated_late => {
-                // What was spent before the outage was known is given back, once.
+                // Retries spent before the outage was detected do not count. Once, so that a call to a
+                // URL that always fails ends.
                 if !std::mem::replace(&mut self.was_held, true) {
                     self.retries = 0;
                 }
@@ -323,10 +323,10 @@ impl Call<'_> {
                 (Step::BackingOff(wait), Some(wait))
             }
         };
-        (state, again_in, ended)
+        (step, again_in, ended)
     }
 
-    /// Whether to send a request again that was not processed, which is no retry; and after which wait.
+    /// Whether to resend an unprocessed request, which is not a retry, and after which wait.
     fn resends(&mut self, resend: Resend) -> Option<Option<Duration>> {
         match resend {
             Resend::Never => None,
@@ -335,7 +335,7 @@ impl Call<'_> {
             }
             Resend::NotProcessed => {
                 self.resent += 1;
-                // The first two at once.
+                // The first two are immediate.
                 let waits = self.resent > 2;
                 let wait = waits.then(|| FIRST_BACKOFF.mul_f64(chance()));
                 (self.resent <= MOST_RESENT).then_some(wait)
@@ -345,7 +345,7 @@ impl Call<'_> {
 
     fn observe(
         &self,
-        is_of_users: bool,
+        is_for_users: bool,
         attempt: &Attempt,
         failure: Option<&ErrorKind>,
         again_in: Option<Duration>,
@@ -356,10 +356,10 @@ impl Call<'_> {
         };
         let taken = Duration::try_from_secs_f64(attempt.seconds_taken).unwrap_or_default();
         let wall = self.client.call.clock.wall();
-        let request = if is_of_users { &USERS } else { self.request };
+        let request = if is_for_users { &USERS } else { self.request };
         observer.put(Observed {
             request: request.to_string(),
-            number: if is_of_users {
+            number: if is_for_users {
                 1
             } else {
                 self.attempts.len() + 1
@@ -385,13 +385,14 @@ impl Call<'_> {
         let is_over = self.patience.is_over(self.client.call.clock.now());
         let outlasted = is_over && retry::is_transient(&kind);
         let error = self.error(kind);
-        match outlasted {
-            true => error.after_patience(self.patience.most),
-            false => error,
+        if outlasted {
+            error.after_patience(self.patience.most)
+        } else {
+            error
         }
     }
 
-    /// The failure being retried is the cause.
+    /// The last failure is the cause.
     fn late(&self, wait: Option<Duration>) -> Error {
         let error = self.error(past_deadline(self.budget, wait));
         match &self.failure {

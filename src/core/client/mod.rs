@@ -36,8 +36,7 @@ pub struct Client {
     call: CallOptions,
 }
 
-/// What all clients of a service share that were made from one. A forked process opens its own
-/// connections.
+/// What clients derived from one another share. A forked process opens its own connections.
 #[derive(Debug)]
 struct Service {
     origin: Arc<Origin>,
@@ -49,7 +48,7 @@ struct Service {
     /// When the last success was read, and its `Date`. Not a lock, which a forked child could
     /// inherit locked.
     answered: ArcSwapOption<(Instant, Option<SystemTime>)>,
-    /// What all of them counted.
+    /// Totals of all these clients.
     counts: Counts,
 }
 
@@ -90,15 +89,16 @@ impl Client {
         })
     }
 
-    /// A client over the same connections whose calls have other options. It shares the gate unless
-    /// they change it.
+    /// A client with changed options over the same connections. It has a new gate if the concurrency, the
+    /// rate limit or the clock changed.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut CallOptions)) -> Self {
         let mut call = self.call.clone();
         change(&mut call);
-        let gate = match call.share_a_gate(&self.call) {
-            true => Arc::clone(&self.gate),
-            false => Arc::default(),
+        let gate = if call.share_a_gate(&self.call) {
+            Arc::clone(&self.gate)
+        } else {
+            Arc::default()
         };
         Self {
             service: Arc::clone(&self.service),
@@ -202,9 +202,10 @@ impl Client {
         // A mock that fails forever must not block a test suite, unless its clock skips waits.
         let is_default = [OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC].contains(&outage_patience);
         let is_of_a_mock = is_default && self.origin().is_mock() && !self.clock().is_virtual();
-        match max_retries == 0 || self.call.refusals_alone || is_of_a_mock {
-            true => Duration::ZERO,
-            false => outage_patience,
+        if max_retries == 0 || self.call.refusals_alone || is_of_a_mock {
+            Duration::ZERO
+        } else {
+            outage_patience
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The options of calls, and what is counted of them.
+//! The options of calls, and their counters.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -7,19 +7,19 @@ use crate::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options};
 use crate::observer::Observer;
 use backread_clock::Clock;
 
-/// What the calls of one client may have of their own.
+/// What may differ between clients that share connections.
 #[derive(Debug, Clone)]
 pub struct CallOptions {
     pub options: Options,
-    /// Only 429s are retried, and outages are not waited for.
+    /// Retry only 429s, and do not wait for outages.
     pub refusals_alone: bool,
     pub counts: Arc<Counts>,
-    /// Each attempt is reported to it.
+    /// Receives each attempt.
     pub observer: Option<Arc<Observer>>,
     pub clock: Clock,
 }
 
-/// What is counted of calls.
+/// The counters of calls.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Requests, including retries.
@@ -39,19 +39,19 @@ impl CallOptions {
         }
     }
 
-    /// Counts requests and repaired text anew.
+    /// Starts new counters.
     pub fn count_anew(&mut self) {
         self.counts = Arc::default();
     }
 
-    /// Waits as long in an outage as a sync does, unless the user set the patience.
+    /// Sets the outage patience of a sync, unless the user set one.
     pub fn wait_as_a_sync(&mut self) {
         if self.options.outage_patience == OUTAGE_PATIENCE {
             self.options.outage_patience = OUTAGE_PATIENCE_OF_A_SYNC;
         }
     }
 
-    /// Whether calls with these options may pass the same gate.
+    /// Whether calls with these options can use the same gate.
     pub fn share_a_gate(&self, other: &Self) -> bool {
         self.options.max_concurrency == other.options.max_concurrency
             && self.options.rate_limit == other.options.rate_limit

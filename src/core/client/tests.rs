@@ -352,7 +352,7 @@ async fn one_address_that_always_fails_is_no_outage_when_nothing_else_is_asked_f
 }
 
 #[tokio::test]
-async fn a_wait_that_the_page_of_users_is_told_is_kept() {
+async fn a_wait_that_the_page_for_users_is_told_is_kept() {
     let service = Service::start(|asked, _, _| match asked.contains("/users?") {
         true => answer("429 Too Many Requests", "Retry-After: 300\r\n", ""),
         false if asked.ends_with("/7") => answer(DOWN, "", "down"),
@@ -365,7 +365,7 @@ async fn a_wait_that_the_page_of_users_is_told_is_kept() {
 }
 
 #[tokio::test]
-async fn an_outage_is_over_though_the_list_of_users_still_fails() {
+async fn an_outage_is_over_though_the_list_for_users_still_fails() {
     let service = Service::start(|asked, number, now| {
         let users = asked.contains("/users?");
         match (number > 1 && now < 10.0) || users {

@@ -17,7 +17,7 @@ pub use headers::{date, wait_from_headers};
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// The longest backoff. A wait that the service asks for may be longer.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
-/// Holds and probes are later by up to this fraction, so that clients do not return together.
+/// Closed gates and probes last up to this fraction longer, so that clients do not return together.
 const JITTER: f64 = 0.1;
 
 /// What a 429 does: wait and retry, or fail at once.
@@ -51,17 +51,18 @@ pub enum Verdict {
 /// What a failure says about the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// It is up: any status that is not one of those below.
+    /// It is up: any other status.
     Answer,
-    /// 429: it takes no more requests for now.
+    /// 429: too many requests.
     Refused,
-    /// 503: it takes no more for now, or is down.
+    /// 503: too many requests, or an outage.
     Unavailable,
-    /// It is down: no connection, or what proxies answer then. 520 to 524 and 530 are Cloudflare's.
+    /// It is down: no connection, or a status that proxies send then (520 to 524 and 530 are
+    /// Cloudflare's).
     Down,
-    /// It is overloaded, or seems to be: no response in time.
+    /// No response in time: it may be overloaded.
     Timeout,
-    /// Nothing: the response broke off, or was none.
+    /// Nothing: the response was incomplete or not HTTP.
     Broken,
 }
 
@@ -116,7 +117,7 @@ pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
     }
     let wait = match retry_after(failure) {
         Some(stated) => stated,
-        // The gate knows for how long.
+        // The gate decides for how long it closes.
         None if is_refused => Duration::ZERO,
         // A mistyped address fails within a second.
         None if !situation.is_known && is_connect => backoff(0, chance),

@@ -1,10 +1,10 @@
 //! The gate that all requests of a client pass: how many at once, how many a second, and none while
 //! the service refuses or is down.
 //!
-//! A request passes the gate, is sent, and reports what came. `window.rs` decides how many may be in
-//! flight, `rate.rs` when the next one may go, `unavailable.rs` whether 503 means "too fast", and
-//! `outage.rs` whether the service is down; `state.rs` tells them what was reported. None of them
-//! waits: the waiting is done here.
+//! A request passes the gate, is sent, and reports its response. `window.rs` decides how many may be in
+//! flight, `rate.rs` when the next one may be sent, `unavailable.rs` whether 503 means "too fast", and
+//! `outage.rs` whether the service is down; `state.rs` passes the reports to them. Requests wait only
+//! in this file.
 
 mod outage;
 mod rate;
@@ -23,18 +23,17 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use self::outage::Begun;
 pub use self::outage::Patience;
+use self::outage::Probe;
 use self::state::State;
 use crate::retry::{Sign, Verdict};
 use backread_clock::{Clock, Elapsed};
 
-/// How many requests are sent to a service of which nothing is known: at once at first, and per second
-/// after the first refusal.
+/// A cautious start: the number of requests in flight at first, and per second after the first refusal.
 const FEW: usize = 4;
-/// Times that differ by no more than this are equal: timers and networks are no more precise.
+/// Smaller differences between times are ignored: timers and networks are no more precise.
 const NOISE: Duration = Duration::from_millis(10);
-/// Ten years: a clock can hold it, and no request waits longer.
+/// Ten years, which an `Instant` can represent. Longer waits are cut to this.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 /// Lets requests pass as `max_concurrency`, `rate_limit` and the service allow.
@@ -48,7 +47,7 @@ pub struct Gate {
     waker: Arc<Waker>,
 }
 
-/// Wakes calls that wait: their clients are closed, or an outage has changed.
+/// Wakes waiting calls when their clients are closed or an outage changes.
 #[derive(Debug, Default)]
 pub struct Waker {
     closed: AtomicBool,
@@ -63,22 +62,22 @@ impl Waker {
     }
 }
 
-/// A request does not pass: the client is closed, or the call's deadline comes first; with the wait, if
-/// that is known.
+/// The request was not admitted: the client is closed, or the wait, if it is known, exceeds the
+/// deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Late(pub Option<Duration>);
+pub struct NotAdmitted(pub Option<Duration>);
 
 /// What a request at the gate waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Its turn, which comes no earlier than then.
+    /// Its turn, at this time or later.
     Turn(Instant),
-    /// As many are under way as may be.
+    /// A place: the maximum number of requests is in flight.
     Place,
     /// The next probe of an outage, or the end of its patience.
-    Probe(Instant),
-    /// The result of the probe that is under way, until the end of its patience.
-    Result(Instant),
+    NextProbe(Instant),
+    /// The result of the probe in flight, or the end of its patience.
+    ProbeResult(Instant),
 }
 
 /// A failed request, as the gate sees it.
@@ -87,32 +86,32 @@ pub struct Failed {
     pub sign: Sign,
     /// The wait that the service asked for.
     pub stated: Option<Duration>,
-    /// What its call does if there is no outage.
+    /// What the call does if there is no outage.
     pub verdict: Verdict,
 }
 
-/// What holds a call after a failure.
+/// What delays a call after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Nothing: it backs off by itself.
+    /// Nothing but its own backoff.
     No,
-    /// The gate is closed for all, for this long.
+    /// The gate is closed to all requests for this long.
     Closed(Duration),
-    /// An outage, which uses up no retries; with the time until the next probe.
+    /// An outage, which costs no retry; the time until the next probe.
     Outage(Duration),
-    /// An outage that has outlasted the call's patience.
+    /// An outage that lasted longer than the call's patience.
     TooLong,
 }
 
-/// A request that passed, until it is over.
+/// An admitted request, until its response is reported.
 #[derive(Debug)]
 pub struct Pass<'a> {
     gate: &'a Gate,
     permit: Option<SemaphorePermit<'a>>,
     number: u64,
     pub sent: Instant,
-    /// If it probes; when it is dropped, another takes its place at once.
-    probe: Option<Begun>,
+    /// Set if it probes. If it is dropped, another request probes at once.
+    probe: Option<Probe>,
 }
 
 impl Gate {
@@ -133,11 +132,11 @@ impl Gate {
     }
 
     /// Waits for a place and for this request's turn, and for the end of an outage unless this request
-    /// is to probe.
+    /// is selected to probe.
     ///
     /// # Errors
-    /// `Late`, at once, if the wait would pass its deadline.
-    pub async fn pass(&self, patience: &mut Patience) -> Result<Pass<'_>, Late> {
+    /// `NotAdmitted`, at once, if the wait would pass its deadline.
+    pub async fn pass(&self, patience: &mut Patience) -> Result<Pass<'_>, NotAdmitted> {
         let end = patience.deadline;
         let (mut place, mut line) = (None, None);
         loop {
@@ -165,12 +164,12 @@ impl Gate {
                 Err(Wait::Turn(until)) if line.is_none() => {
                     self.check(until, end)?;
                     let acquired = self.clock.wait_for(self.line.acquire(), end).await;
-                    line = acquired.map_err(|Elapsed| Late(None))?.ok();
+                    line = acquired.map_err(|Elapsed| NotAdmitted(None))?.ok();
                 }
                 Err(Wait::Turn(until)) => self.sleep_until(until, end).await?,
-                Err(wait @ (Wait::Probe(until) | Wait::Result(until))) => {
+                Err(wait @ (Wait::NextProbe(until) | Wait::ProbeResult(until))) => {
                     (place, line) = (None, None);
-                    if matches!(wait, Wait::Probe(_)) {
+                    if matches!(wait, Wait::NextProbe(_)) {
                         self.check(until, end)?;
                     }
                     let until = end.map_or(until, |end| end.min(until));
@@ -181,7 +180,10 @@ impl Gate {
     }
 
     /// Waits for a place, until `end` or until the window grows because no response comes.
-    async fn place(&self, end: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, Late> {
+    async fn place(
+        &self,
+        end: Option<Instant>,
+    ) -> Result<Option<SemaphorePermit<'_>>, NotAdmitted> {
         let silent = self.state().window.silent_until(self.clock.now());
         let until = silent.into_iter().chain(end).min();
         if let Ok(permit) = self.clock.wait_for(self.places.acquire(), until).await {
@@ -195,8 +197,8 @@ impl Gate {
         self.check(now, end).map(|()| None)
     }
 
-    /// Sleeps until then, or until the client is closed or an outage changes.
-    async fn sleep_until(&self, until: Instant, end: Option<Instant>) -> Result<(), Late> {
+    /// Sleeps until `until`, until the client is closed, or until an outage changes.
+    async fn sleep_until(&self, until: Instant, end: Option<Instant>) -> Result<(), NotAdmitted> {
         let changed = self.waker.changed.notified();
         self.check(until, end)?;
         tokio::select! {
@@ -206,7 +208,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Sleeps, at most until the client is closed.
+    /// Sleeps for `length`, or until the client is closed.
     pub async fn sleep(&self, length: Duration) {
         self.clock.record(length);
         let until = self.clock.now() + length.min(FOREVER);
@@ -214,12 +216,14 @@ impl Gate {
     }
 
     /// Fails if the client is closed, or `end` has passed or comes before `until`.
-    fn check(&self, until: Instant, end: Option<Instant>) -> Result<(), Late> {
+    fn check(&self, until: Instant, end: Option<Instant>) -> Result<(), NotAdmitted> {
         let now = self.clock.now();
         match end {
-            _ if self.waker.closed.load(Ordering::SeqCst) => Err(Late(None)),
-            Some(end) if end <= now => Err(Late(None)),
-            Some(end) if end < until => Err(Late(Some(until.saturating_duration_since(now)))),
+            _ if self.waker.closed.load(Ordering::SeqCst) => Err(NotAdmitted(None)),
+            Some(end) if end <= now => Err(NotAdmitted(None)),
+            Some(end) if end < until => {
+                Err(NotAdmitted(Some(until.saturating_duration_since(now))))
+            }
             _ => Ok(()),
         }
     }
@@ -230,7 +234,7 @@ impl Gate {
         self.state().outage.total(now)
     }
 
-    /// Records something, which may end an outage.
+    /// Applies a report. It may end an outage, so waiting calls check again.
     fn report<T>(&self, report: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let was_down = state.outage.is_on();
@@ -246,7 +250,7 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fits the places to the window; surplus ones are removed as they are released.
+    /// Adjusts the places to the window; surplus ones are removed when they are released.
     fn fit(&self, state: &mut State) {
         let size = state.window.size;
         if size > state.places {
@@ -259,26 +263,26 @@ impl Gate {
 }
 
 impl Pass<'_> {
-    /// Whether it probes with the smallest page of users, not with the call's own request.
-    pub fn is_of_users(&self) -> bool {
-        self.probe.is_some_and(|probe| probe.of_users)
+    /// Whether it requests the smallest page of users instead of the call's own URL.
+    pub fn is_for_users(&self) -> bool {
+        self.probe.is_some_and(|probe| probe.for_users)
     }
 
-    /// How long an outage had lasted when this began to probe, if it is the first probe; once.
-    pub fn take_outage(&mut self) -> Option<Duration> {
+    /// How long the outage had lasted when its first probe was sent. Only that probe returns it, once.
+    pub fn take_outage_delay(&mut self) -> Option<Duration> {
         self.probe.as_mut()?.first_after.take()
     }
 
-    /// Reports a response; returns how long an outage lasted that it ended.
+    /// Reports a response; returns the length of the outage that it ended.
     pub fn answered(self, now: Instant) -> Option<Duration> {
         let latency = now.saturating_duration_since(self.sent);
         self.gate
             .report(|state| state.answered(self.number, latency, now))
     }
 
-    /// Waits for the turn of what a redirect leads to, in the same place and the same role. Its response
-    /// is reported instead of the redirect.
-    pub async fn again(&mut self, end: Option<Instant>) -> Result<(), Late> {
+    /// Waits for a turn to follow a redirect, keeping the place and the role. The final response is
+    /// reported, not the redirect.
+    pub async fn again(&mut self, end: Option<Instant>) -> Result<(), NotAdmitted> {
         loop {
             let now = self.gate.clock.now();
             let sent = self.gate.state().send(self.probe.is_some(), now);
@@ -292,10 +296,10 @@ impl Pass<'_> {
         }
     }
 
-    /// Reports a failure. Returns what holds its call, and how long an outage lasted that it ended.
+    /// Reports a failure. Returns what delays the call, and the length of the outage that it ended.
     pub fn failed(self, failed: Failed, patience: &mut Patience) -> (Hold, Option<Duration>) {
         let now = self.gate.clock.now();
-        // Before the place is free, or the next request in line would slip through.
+        // Before the place is released, or the next request in line would be sent first.
         let report =
             |state: &mut State| state.failed(self.number, failed, self.probe, patience, now);
         let (hold, ended) = self.gate.report(report);
@@ -309,7 +313,7 @@ impl Pass<'_> {
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
         let mut state = self.gate.state();
-        state.under_way -= 1;
+        state.in_flight -= 1;
         self.gate.fit(&mut state);
         if state.places > state.window.size
             && let Some(permit) = self.permit.take()

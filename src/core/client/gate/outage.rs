@@ -13,8 +13,8 @@ const FIRST_PROBE: Duration = Duration::from_millis(500);
 /// The longest wait between probes, so that reading resumes soon after a long outage, too.
 const LONGEST_PROBE: Duration = Duration::from_secs(5);
 
-/// Whether the service is down. It is never, before its first answer: a mistyped address fails at
-/// once.
+/// Whether the service is down. Before the first answer there is no outage, so that a mistyped address
+/// fails soon.
 #[derive(Debug, Default)]
 pub struct Outage {
     state: State,
@@ -28,9 +28,9 @@ pub struct Outage {
 enum State {
     #[default]
     Up,
-    /// Requests have failed since then, and none was answered; 503s may be a limit.
+    /// Requests have failed since then without an answer in between. 503s may come from a limit.
     Failing { since: Instant },
-    /// Requests wait, and one at a time probes.
+    /// Requests wait while one at a time probes.
     Down(Down),
 }
 
@@ -44,25 +44,25 @@ struct Down {
     is_probed: bool,
 }
 
-/// How long one call waits.
+/// How long one call may wait.
 #[derive(Debug)]
 pub struct Patience {
-    /// When it must have ended.
+    /// The deadline of the call.
     pub deadline: Option<Instant>,
-    /// How long it waits for the ends of outages.
+    /// The longest wait for outages to end.
     pub most: Duration,
-    /// When it met its first outage: later ones do not extend the wait.
+    /// When it met its first outage. Later ones do not extend the wait.
     since: Option<Instant>,
 }
 
-/// A probe that is to be sent.
+/// A probe to be sent.
 #[derive(Debug, Clone, Copy)]
-pub struct Begun {
-    /// When its outage began, which tells one outage from another.
+pub struct Probe {
+    /// When its outage began, which identifies the outage.
     since: Instant,
-    /// Every second probe asks for the smallest page of users instead of the call's own request,
-    /// whose address may be all that fails.
-    pub of_users: bool,
+    /// Every second probe requests the smallest page of users, because only the call's own URL may
+    /// fail.
+    pub for_users: bool,
     /// How long the outage had lasted, if this is its first probe.
     pub first_after: Option<Duration>,
 }
@@ -77,7 +77,7 @@ impl Patience {
         }
     }
 
-    /// When it is over, if the call has met an outage.
+    /// When the patience ends, if the call has met an outage.
     pub fn end(&self) -> Option<Instant> {
         self.since?.checked_add(self.most.min(FOREVER))
     }
@@ -93,12 +93,13 @@ impl Outage {
         matches!(self.state, State::Down(_))
     }
 
-    /// Whether a call is to probe, if it does not wait: there is no outage, or it has no patience.
-    pub fn lets(&self, patience: &mut Patience, now: Instant) -> Result<bool, Wait> {
+    /// Admits a call that does not wait: true if it is selected to probe, false if there is no outage or
+    /// it has no patience.
+    pub fn admit(&self, patience: &mut Patience, now: Instant) -> Result<bool, Wait> {
         let State::Down(down) = self.state else {
             return Ok(false);
         };
-        // A deadline before it is known whether there is an outage is not spent on waiting.
+        // A deadline before the first probe is not spent on waiting: there may be no outage.
         let comes_first = |end: Instant| down.probes == 0 && end < down.next_probe;
         if patience.most.is_zero() || patience.deadline.is_some_and(comes_first) {
             return Ok(false);
@@ -106,29 +107,29 @@ impl Outage {
         patience.since.get_or_insert(now);
         match patience.end().unwrap_or(down.next_probe) {
             end if end <= now => Ok(false),
-            end if down.is_probed => Err(Wait::Result(end)),
+            end if down.is_probed => Err(Wait::ProbeResult(end)),
             _ if down.next_probe <= now => Ok(true),
-            end => Err(Wait::Probe(end.min(down.next_probe))),
+            end => Err(Wait::NextProbe(end.min(down.next_probe))),
         }
     }
 
     /// Begins the probe that is due.
-    pub fn begin_probe(&mut self, now: Instant) -> Option<Begun> {
+    pub fn begin_probe(&mut self, now: Instant) -> Option<Probe> {
         let State::Down(down) = &mut self.state else {
             return None;
         };
         down.is_probed = true;
         down.probes += 1;
         let is_first = down.probes == 1;
-        Some(Begun {
+        Some(Probe {
             since: down.since,
-            of_users: down.probes.is_multiple_of(2),
+            for_users: down.probes.is_multiple_of(2),
             first_after: is_first.then(|| now.saturating_duration_since(down.since)),
         })
     }
 
-    /// The probe is over, or was dropped: another takes its place.
-    pub fn end_probe(&mut self, probe: Begun) {
+    /// Ends a probe, also if it was dropped, so that another can be sent.
+    pub fn end_probe(&mut self, probe: Probe) {
         if let State::Down(down) = &mut self.state
             && down.since == probe.since
         {
@@ -136,8 +137,8 @@ impl Outage {
         }
     }
 
-    /// Records an answer, which ends an outage. Returns how long it lasted if a probe confirmed it, and
-    /// whether requests failed even when sent one at a time: the pace was not the cause.
+    /// Records an answer, which ends an outage. If a probe had confirmed the outage, returns its length
+    /// and whether a probe failed: then the pace was not the cause.
     pub fn answer(&mut self, number: u64, now: Instant) -> Option<(Duration, bool)> {
         self.answered = self.answered.max(number);
         let State::Down(down) = std::mem::take(&mut self.state) else {
@@ -152,7 +153,7 @@ impl Outage {
     }
 
     /// Records a failure, which may begin an outage.
-    pub fn fail(&mut self, number: u64, failed: Failed, probe: Option<Begun>, now: Instant) {
+    pub fn fail(&mut self, number: u64, failed: Failed, probe: Option<Probe>, now: Instant) {
         let (sign, stated) = (failed.sign, failed.stated);
         let after = |wait| {
             let wait = stated.unwrap_or(jittered(wait, chance()));
@@ -168,7 +169,7 @@ impl Outage {
                 }
             }
             State::Failing { since } => {
-                // A limit answers 503, too, but not for long if requests are few.
+                // A limit also answers 503, but not for long while few requests are sent.
                 let lasts = now.saturating_duration_since(*since) >= FIRST_PROBE;
                 let counts = lasts || failed.verdict == Verdict::GiveUp;
                 if sign == Sign::Down || sign == Sign::Unavailable && counts {
@@ -194,14 +195,14 @@ impl Outage {
         }
     }
 
-    /// Whether a call that failed waits for the end of the outage, if there is one, instead of using
-    /// up a retry. One that has waited before and fails again is the first to suspect another outage.
+    /// Whether a failed call waits for the outage to end, which costs no retry. A call that waited
+    /// before pays for its failures until a probe confirms the next outage.
     pub fn holds(&self, patience: &mut Patience, now: Instant) -> Option<Hold> {
         let State::Down(down) = self.state else {
             return None;
         };
         let suspects = down.probes == 0 && patience.since.is_some();
-        if self.lets(patience, now) == Ok(false) {
+        if self.admit(patience, now) == Ok(false) {
             return patience.is_over(now).then_some(Hold::TooLong);
         }
         let wait = down.next_probe.saturating_duration_since(now);

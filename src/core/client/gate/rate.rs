@@ -1,4 +1,4 @@
-//! The rate at which requests pass, learned from refusals, and until when none passes.
+//! The rate learned from refusals, and until when the gate is closed.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use super::{FEW, FOREVER, NOISE};
 use crate::process::chance;
 use crate::retry::jittered;
 
-/// How far below the rate that was refused the next one stays. A limit is met again after most of a
-/// plateau, and then by little.
+/// The new goal as a share of the refused rate: low enough to stay below the limit for most of a
+/// plateau, high enough to use it.
 const BELOW: f64 = 0.95;
-/// While a limit is searched for, the rate grows e-fold in a quarter of the wait that it asked for, in
-/// these bounds of seconds: faster overshoots it by too much, slower wastes a short read.
+/// During the search for a limit, the rate grows e-fold in a quarter of its wait, within these bounds in
+/// seconds. Faster growth overshoots; slower growth wastes a short read.
 const SEARCH: (f64, f64) = (0.6, 20.0);
-/// After that, the rate needs this many waits to come back to the one that was refused, in these
-/// bounds of seconds: each refusal costs one wait, so one in twenty is lost.
+/// How long the rate takes to reach its goal: 20 waits, within these bounds in seconds. Each refusal
+/// costs one wait, so testing the limit costs a twentieth.
 const PLATEAU: (f64, f64, f64) = (20.0, 2.0, 120.0);
 
-/// How long 429s in a row without a stated wait close the gate, in milliseconds. With the default of
-/// five retries they outlast a limit that is counted per minute, and those of a second or ten are not
-/// waited for much longer than they last; a longer limit fails each call soon.
+/// How long consecutive 429s without a stated wait close the gate, in milliseconds. With the default of
+/// five retries a call outlasts a limit per minute, and does not wait much longer than a limit per
+/// second or per ten seconds. Under longer limits, calls soon run out of retries.
 const HOLDS: [u64; 6] = [150, 750, 3_000, 8_000, 50_000, 1_000];
 
-/// Evenly spaced turns; those that timers made late are caught up.
+/// Evenly spaced turns. Delays by timers are compensated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spacing {
     next: Option<Instant>,
@@ -51,20 +51,20 @@ pub struct Rate {
     learned: Option<Learned>,
     /// What was learned before the last refusals.
     before: Option<Learned>,
-    /// When the gate last opened for a request; which was the first, and how many did not pass since.
+    /// When the first request passed after the gate opened, its number, and how many failed since.
     opened: Option<Instant>,
     first: u64,
     failed: u64,
     refused: Option<Refused>,
-    /// Requests up to this number were sent before the last refusal was known.
+    /// The number of the last request sent before the last refusal was received.
     known: u64,
     /// Refusals since a request last passed.
     in_a_row: usize,
-    /// A refusal after few requests was taken for chance: the next one is not.
+    /// One refusal after few requests was already ignored as chance.
     was_chance: bool,
 }
 
-/// A refusal, and what had passed in its cycle.
+/// A refusal, and how many requests had passed before it since the gate opened.
 #[derive(Debug, Clone, Copy)]
 struct Refused {
     at: Instant,
@@ -72,9 +72,9 @@ struct Refused {
     passed: f64,
     /// The first request after the wait was refused too.
     again: bool,
-    /// Nothing was learned from it yet: that is done when the gate opens.
+    /// It is evaluated when the gate opens.
     is_new: bool,
-    /// It is the first, and came after so few requests that it may not be of a limit at all.
+    /// The first refusal, after so few requests that it may not come from a limit.
     is_chance: bool,
 }
 
@@ -84,7 +84,7 @@ struct Learned {
     rate: f64,
     start: f64,
     growth: Growth,
-    /// Seconds in which the rate was made use of.
+    /// Seconds during which requests used the rate.
     used: f64,
     at: Instant,
     spacing: Spacing,
@@ -93,10 +93,10 @@ struct Learned {
 /// How a rate changes while nothing is refused.
 #[derive(Debug, Clone, Copy)]
 enum Growth {
-    /// The limit is not known yet: e-fold in each `stride` seconds; not at all if that is infinite.
+    /// Before the limit is known: e-fold per `stride` seconds; constant if that is infinite.
     Search { stride: f64 },
-    /// Along a cubic: fast, slowly near `goal`, which it reaches after `plateau` seconds, and faster
-    /// again if there is no limit any more.
+    /// Along a cubic: fast at first, slowly near `goal`, which it reaches after `plateau` seconds, then
+    /// faster again, in case the limit was raised.
     Known { goal: f64, plateau: f64 },
 }
 
@@ -112,21 +112,22 @@ impl Learned {
         }
     }
 
-    /// What a refusal says, once the gate opens again.
+    /// The rate that follows from a refusal, when the gate opens again.
     fn after(refused: Refused, before: Option<Self>, opens: Instant) -> Self {
         let between =
             |from, to: Instant| to.saturating_duration_since(from).as_secs_f64().max(1e-3);
         let wait = between(refused.at, opens);
-        // A limit passes as much in its whole period, and faster until it is used up.
+        // The average over the whole period of the limit; the rate until the refusal was higher.
         let whole = refused.passed / between(refused.opened, opens);
         let Some(before) = before else {
             let stride = (wait / 4.0).clamp(SEARCH.0, SEARCH.1);
             let growth = Growth::Search { stride };
             return Self::new(whole.max(FEW as f64), growth, opens);
         };
-        let fastest = match refused.again {
-            true => whole,
-            false => refused.passed / between(refused.opened, refused.at),
+        let fastest = if refused.again {
+            whole
+        } else {
+            refused.passed / between(refused.opened, refused.at)
         };
         let goal = BELOW * before.rate;
         let start = BELOW * whole.max(fastest.min(before.rate)).min(goal);
@@ -145,7 +146,7 @@ impl Learned {
         }
     }
 
-    /// Takes a turn if it has come; otherwise returns when it comes.
+    /// Takes a turn, or returns when it will come.
     fn turn(&mut self, now: Instant) -> Result<(), Instant> {
         if let Some(due) = self.spacing.due(now) {
             return Err(due);
@@ -166,7 +167,7 @@ impl Learned {
 }
 
 impl Rate {
-    /// Takes the turn of a request with this number if it has come; otherwise returns when it comes.
+    /// Takes the turn of the request with this number, or returns when its turn will come.
     pub fn turn(&mut self, number: u64, now: Instant) -> Result<(), Instant> {
         if let Some(closed) = self.closed.filter(|closed| *closed > now) {
             return Err(closed);
@@ -195,14 +196,14 @@ impl Rate {
         }
     }
 
-    /// Records a request that counts as not passed.
+    /// Records a request that does not count as passed.
     pub fn failed(&mut self, number: u64) {
         self.failed += u64::from(number >= self.first);
     }
 
-    /// Records a refusal after `sent` requests, which closes the gate for the `stated` wait or, without
-    /// one, for growing steps; returns the wait. A refusal of a request that was sent before the last
-    /// one was known says nothing new, unless it states a wait.
+    /// Records a refusal after `sent` requests. Closes the gate for the `stated` wait or, without one, for
+    /// increasing times; returns the wait. A request that was sent before the last refusal was received
+    /// changes nothing, unless its response states a wait.
     pub fn refuse(
         &mut self,
         number: u64,
@@ -213,7 +214,7 @@ impl Rate {
         let is_new = number > self.known;
         let ended = |closed| now.saturating_duration_since(closed).as_millis() as u64;
         if self.closed.is_some_and(|closed| ended(closed) > HOLDS[4]) {
-            // So long ago that it says nothing about this one.
+            // Refusals that long ago are unrelated to this one.
             self.in_a_row = 0;
         }
         if is_new {
@@ -251,13 +252,13 @@ impl Rate {
         until.saturating_duration_since(now)
     }
 
-    /// Tries a rate that does not grow.
+    /// Sets a constant rate.
     pub fn try_rate(&mut self, rate: f64, now: Instant) {
         let stride = f64::INFINITY;
         self.learned = Some(Learned::new(rate, Growth::Search { stride }, now));
     }
 
-    /// Lets the rate grow as if its limit was searched for.
+    /// Starts the search for the limit from the current rate.
     pub fn search(&mut self, now: Instant) {
         if let Some(learned) = self.learned {
             let growth = Growth::Search { stride: SEARCH.0 };
@@ -268,13 +269,13 @@ impl Rate {
         }
     }
 
-    /// Drops what was learned.
+    /// Discards the learned rate.
     pub fn forget(&mut self) {
         self.learned = None;
         self.refused = None;
     }
 
-    /// Drops what was learned from refusals since which nothing passed.
+    /// Discards what was learned from the last refusals, if no request has passed since.
     pub fn forget_last(&mut self) {
         if self.in_a_row > 0 {
             self.learned = self.before;

@@ -10,7 +10,7 @@ use super::state::State;
 use super::{Failed, Hold, Patience, Wait};
 use crate::retry::{Sign, Verdict};
 
-/// The wait of a call that backs off by itself: any up to this, doubled with each retry.
+/// The longest first backoff of a call; it doubles with each retry.
 const BACKOFF: f64 = 0.2;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ pub enum Limiter {
         count: f64,
         every: f64,
     },
-    /// Whoever sends more than `count` in a window is refused for `banned` seconds.
+    /// A client that exceeds `count` in a window is refused for `banned` seconds.
     Ban {
         count: f64,
         every: f64,
@@ -58,7 +58,7 @@ pub struct Run {
     /// After half the time, the bucket fills at this rate.
     pub then: Option<f64>,
     pub seconds: f64,
-    /// It ends when so many calls have succeeded.
+    /// The run ends after this number of successful calls.
     pub calls: usize,
     pub seed: u64,
 }
@@ -87,7 +87,7 @@ impl Default for Run {
 
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Requests that the limiter let through, of how many it would have.
+    /// Requests that the limiter let through, and the most that it would have.
     pub taken: f64,
     pub allowed: f64,
     pub refused: f64,
@@ -261,7 +261,7 @@ pub fn run(run: Run) -> Outcome {
                 client
                     .state
                     .answered(number, Duration::from_nanos(time - sent), at(time));
-                client.state.under_way -= 1;
+                client.state.in_flight -= 1;
                 outcome.done += 1;
                 client.ready.push_back(0);
             }
@@ -289,7 +289,7 @@ pub fn run(run: Run) -> Outcome {
                 let (hold, _) = client
                     .state
                     .failed(number, failed, None, &mut patience, at(time));
-                client.state.under_way -= 1;
+                client.state.in_flight -= 1;
                 match (verdict, hold) {
                     (Verdict::Retry { .. }, Hold::No) => {
                         let retry = Event::Retry(retries + 1);
@@ -303,7 +303,7 @@ pub fn run(run: Run) -> Outcome {
                 }
             }
         }
-        while client.state.under_way < client.state.window.size
+        while client.state.in_flight < client.state.window.size
             && let Some(retries) = client.ready.front().copied()
         {
             let mut patience = Patience::new(None, Duration::ZERO);

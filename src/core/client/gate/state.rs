@@ -1,17 +1,17 @@
-//! What is known from earlier requests, and what follows for the next one.
+//! What earlier requests showed, and whether the next one may be sent.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::outage::{Begun, Outage, Patience};
+use super::outage::{Outage, Patience, Probe};
 use super::rate::{Rate, Spacing};
 use super::unavailable::Unavailable;
 use super::window::Window;
 use super::{Failed, Hold, Wait};
 use crate::retry::{Sign, Verdict};
 
-/// How many requests are under way, and what earlier ones have shown.
+/// All that the gate knows.
 #[derive(Debug)]
 pub struct State {
     pub window: Window,
@@ -23,8 +23,8 @@ pub struct State {
     sent: u64,
     /// Requests up to this number were sent before the window was last halved.
     halved: u64,
-    pub under_way: usize,
-    /// The places, free or taken: more than the window allows if it has just shrunk.
+    pub in_flight: usize,
+    /// Places, free or taken. More than the window allows if it has just shrunk.
     pub places: usize,
 }
 
@@ -40,21 +40,21 @@ impl State {
             outage: Outage::default(),
             sent: 0,
             halved: 0,
-            under_way: 0,
+            in_flight: 0,
         }
     }
 
-    /// Lets a request pass if it has a place, is first in line and its turn has come, or if it probes;
-    /// returns its number.
+    /// Admits a request that has a place, is first in line and whose turn has come, or that probes.
+    /// Returns its number.
     pub fn turn(
         &mut self,
         patience: &mut Patience,
         (has_place, is_first): (bool, bool),
         now: Instant,
-    ) -> Result<(u64, Option<Begun>), Wait> {
-        let probes = self.outage.lets(patience, now)?;
-        if probes && self.under_way >= self.window.most {
-            return Err(Wait::Result(patience.end().unwrap_or(now)));
+    ) -> Result<(u64, Option<Probe>), Wait> {
+        let probes = self.outage.admit(patience, now)?;
+        if probes && self.in_flight >= self.window.most {
+            return Err(Wait::ProbeResult(patience.end().unwrap_or(now)));
         }
         if !probes && !has_place {
             return Err(Wait::Place);
@@ -63,13 +63,13 @@ impl State {
             return Err(Wait::Turn(self.rate.closed.unwrap_or(now)));
         }
         let number = self.send(probes, now).map_err(Wait::Turn)?;
-        self.under_way += 1;
+        self.in_flight += 1;
         let probe = probes.then(|| self.outage.begin_probe(now)).flatten();
         Ok((number, probe))
     }
 
-    /// Takes the next turn if it has come, and returns the request's number; otherwise returns when it
-    /// comes. A probe goes `ahead` of those that wait, and ignores the learned rate.
+    /// Takes the next turn and returns the request's number, or returns when the turn will come. A probe
+    /// goes `ahead` of waiting requests and ignores the learned rate.
     pub fn send(&mut self, ahead: bool, now: Instant) -> Result<u64, Instant> {
         let limited = self.limit.and_then(|(_, spacing)| spacing.due(now));
         let closed = self.rate.closed.filter(|closed| *closed > now);
@@ -86,23 +86,22 @@ impl State {
         Ok(self.sent)
     }
 
-    /// Records a response that says nothing bad about the service; returns how long an outage lasted
+    /// Records a response other than a sign of overload or outage; returns the length of the outage
     /// that it ended.
     pub fn answered(&mut self, number: u64, latency: Duration, now: Instant) -> Option<Duration> {
-        self.window.answer(latency, self.under_way, now);
+        self.window.answer(latency, self.in_flight, now);
         self.rate.passed(number);
         let (sent, rate) = (self.sent, &mut self.rate);
         self.unavailable.record(number, false, sent, rate, now);
         self.end_outage(number, now)
     }
 
-    /// Records a failure; returns how long an outage lasted
-    /// that it ended, too.
+    /// Records a failure; returns what delays the call, and the length of the outage that it ended.
     pub fn failed(
         &mut self,
         number: u64,
         failed: Failed,
-        probe: Option<Begun>,
+        probe: Option<Probe>,
         patience: &mut Patience,
         now: Instant,
     ) -> (Hold, Option<Duration>) {
@@ -123,9 +122,10 @@ impl State {
             }
             Sign::Unavailable => {
                 let (sent, rate) = (self.sent, &mut self.rate);
-                match self.unavailable.record(number, true, sent, rate, now) {
-                    true => _ = self.refused(number, None, now),
-                    false => self.rate.failed(number),
+                if self.unavailable.record(number, true, sent, rate, now) {
+                    self.refused(number, None, now);
+                } else {
+                    self.rate.failed(number);
                 }
                 Hold::No
             }
@@ -155,7 +155,7 @@ impl State {
     fn end_outage(&mut self, number: u64, now: Instant) -> Option<Duration> {
         let (lasted, at_any_pace) = self.outage.answer(number, now)?;
         if at_any_pace {
-            // Its 503s say nothing about a rate.
+            // The 503s of an outage do not tell a rate.
             self.rate.forget_last();
             self.unavailable.forget(&mut self.rate);
         }

@@ -271,7 +271,7 @@ async fn a_wait_that_one_was_asked_for_holds_all_and_chance_leaves_no_rate_behin
         .unwrap()
         .failed(refused(30), &mut waits(None));
     let late = gate.pass(&mut waits(Some(10))).await.unwrap_err();
-    assert_eq!(late, Late(Some(Duration::from_secs(30))));
+    assert_eq!(late, NotAdmitted(Some(Duration::from_secs(30))));
     for _ in 0..1_000 {
         gate.pass(&mut waits(None))
             .await
@@ -282,14 +282,14 @@ async fn a_wait_that_one_was_asked_for_holds_all_and_chance_leaves_no_rate_behin
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_are_under_way_than_allowed_and_one_cut_counts_once() {
+async fn no_more_are_in_flight_than_allowed_and_one_cut_counts_once() {
     let gate = gate(4, None);
     let mut passes = Vec::new();
     for _ in 0..4 {
         passes.push(gate.pass(&mut waits(None)).await.unwrap());
     }
     let blocked = gate.pass(&mut waits(Some(1))).await;
-    assert_eq!(blocked.unwrap_err(), Late(None));
+    assert_eq!(blocked.unwrap_err(), NotAdmitted(None));
     let late = Failed {
         sign: Sign::Timeout,
         stated: None,

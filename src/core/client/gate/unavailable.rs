@@ -4,38 +4,38 @@ use tokio::time::Instant;
 
 use super::rate::Rate;
 
-/// So many failures tell a share well enough: half of them is more than chance.
+/// The failures in a sample of responses: enough that half as many in the next sample is not chance.
 const SAMPLE: u32 = 12;
-/// An unhealthy backend is left alone for so many responses, then it is looked at again.
+/// How many responses an unhealthy backend may give before the rate is tested again.
 const UNHEALTHY: u32 = 4_000;
 
-/// What 503s are taken for. The share of requests that fail decides: a limit's falls when fewer are
-/// sent, that of an unhealthy backend does not.
+/// What the 503s mean. At a lower rate, a limit causes a smaller share of 503s, and an unhealthy backend
+/// the same share.
 #[derive(Debug, Clone, Copy, Default)]
 enum Judgement {
-    /// They are few, and retried.
+    /// Nothing yet: they are few, and retried.
     #[default]
     Few,
-    /// A quarter fails: how many pass per second?
+    /// A quarter of the requests fail: measure how many pass per second.
     Watched { began: Instant },
-    /// Half as many are sent, or what was found since: does half the share fail, of a sample that
-    /// had `SAMPLE` failures before? `obeyed` once it did not: then a 503 is a refusal.
+    /// The rate was halved. Compare each `answers` responses, of which `SAMPLE` failed before. `obeyed`
+    /// once less than half as many failed: then a 503 is a refusal.
     Slower { answers: u32, obeyed: bool },
-    /// It did: the pace is not the cause.
+    /// Half as many or more failed: the pace is not the cause.
     Unhealthy,
 }
 
 #[derive(Debug, Default)]
 pub struct Unavailable {
     judgement: Judgement,
-    /// Of requests after `since`.
+    /// The responses to requests after number `since`.
     answers: u32,
     failures: u32,
     since: u64,
 }
 
 impl Unavailable {
-    /// Forgets what was measured, and the rate that is in force because of it.
+    /// Discards the measurements, and the rate that was set because of them.
     pub fn forget(&mut self, rate: &mut Rate) {
         if matches!(self.judgement, Judgement::Slower { .. }) {
             rate.forget();
@@ -51,8 +51,8 @@ impl Unavailable {
         };
     }
 
-    /// Records a response to a request of this number, after `sent` requests; `failed` if it was a 503.
-    /// Returns whether that is a refusal.
+    /// Records the response to request `number` after `sent` requests; `failed` if it is a 503. Returns
+    /// whether the 503 is a refusal.
     pub fn record(
         &mut self,
         number: u64,
@@ -79,7 +79,7 @@ impl Unavailable {
             Judgement::Watched { began } if self.failures >= SAMPLE => {
                 let (answers, passed) = (self.answers, self.answers - self.failures);
                 let lasted = now.saturating_duration_since(began).as_secs_f64();
-                // The service may be down, or so few are sent that no limit would matter.
+                // The service may be down, or use is too light for a limit to matter.
                 if passed == 0 || lasted > f64::from(SAMPLE) {
                     self.begin(Judgement::Few, sent);
                 } else {
@@ -94,7 +94,7 @@ impl Unavailable {
             }
             Judgement::Slower { answers, obeyed } => {
                 if failed {
-                    // What is under way would be refused for the same reason.
+                    // Requests in flight may fail for the same reason: count one failure.
                     self.since = sent;
                 }
                 if self.answers >= answers {

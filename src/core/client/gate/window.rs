@@ -65,12 +65,12 @@ impl Window {
         }
     }
 
-    /// Records a response that came while `under_way` requests were in flight, including its own.
-    pub fn answer(&mut self, latency: Duration, under_way: usize, now: Instant) {
+    /// Records a response that came while `in_flight` requests were in flight, including its own.
+    pub fn answer(&mut self, latency: Duration, in_flight: usize, now: Instant) {
         self.note(latency, now);
         self.heard = Some(now);
         self.round = Some(self.round.map_or(latency, |round| round.min(latency)));
-        self.busiest = self.busiest.max(under_way);
+        self.busiest = self.busiest.max(in_flight);
         let used = 2 * self.busiest > self.size;
         if used && self.size < self.doubles_to {
             self.size = (self.size + 1).min(self.most);
