@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::rate::Rate;
 
-/// The failures in a sample of responses: enough that half as many in the next sample is not chance.
+/// The failures in a sample of responses: enough that a third as many in the next sample is not chance.
 const SAMPLE: u32 = 12;
 /// How many responses an unhealthy backend may give before the rate is tested again.
 const UNHEALTHY: u32 = 4_000;
@@ -16,12 +16,12 @@ enum Judgement {
     /// Nothing yet: they are few, and retried.
     #[default]
     Few,
-    /// A quarter of the requests fail: measure how many pass per second.
+    /// A sixth of the requests fail: measure how many pass per second.
     Watched { began: Instant },
     /// The rate was halved. Compare each `answers` responses, of which `SAMPLE` failed before. `obeyed`
-    /// once less than half as many failed: then a 503 is a refusal.
+    /// once less than a third as many failed: then a 503 is a refusal.
     Slower { answers: u32, obeyed: bool },
-    /// Half as many or more failed: the pace is not the cause.
+    /// A third as many or more failed: the pace is not the cause.
     Unhealthy,
 }
 
@@ -69,11 +69,11 @@ impl Unavailable {
             Judgement::Few if self.failures >= SAMPLE / 2 => {
                 self.begin(Judgement::Watched { began: now }, sent);
             }
-            Judgement::Few if self.answers >= 2 * SAMPLE => {
+            Judgement::Few if self.answers >= 3 * SAMPLE => {
                 self.answers /= 2;
                 self.failures /= 2;
             }
-            Judgement::Watched { .. } if self.answers >= 4 * SAMPLE => {
+            Judgement::Watched { .. } if self.answers >= 6 * SAMPLE => {
                 self.begin(Judgement::Few, sent);
             }
             Judgement::Watched { began } if self.failures >= SAMPLE => {
@@ -88,7 +88,7 @@ impl Unavailable {
                     rate.try_rate(f64::from(passed) / lasted.max(0.01) / 2.0, now);
                 }
             }
-            Judgement::Slower { .. } if self.failures >= SAMPLE / 2 => {
+            Judgement::Slower { .. } if self.failures >= SAMPLE / 3 => {
                 self.begin(Judgement::Unhealthy, sent);
                 rate.forget();
             }
