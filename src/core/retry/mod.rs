@@ -5,7 +5,7 @@
 pub mod agreement;
 mod headers;
 #[cfg(test)]
-pub mod tests;
+mod tests;
 
 use std::time::Duration;
 

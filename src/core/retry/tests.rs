@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::StatusFailure;
 
-pub fn status(status: u16, retry_after: Option<u64>) -> ErrorKind {
+fn status(status: u16, retry_after: Option<u64>) -> ErrorKind {
     ErrorKind::Status(Box::new(StatusFailure {
         status,
         headers: Vec::new(),
