@@ -13,8 +13,8 @@ pytest.importorskip("pyarrow")
 
 from backread._browse import BrowseServer, api, client, server, site
 from backread._browse.client import CONNECTIONS
-from backread.mirror.interruptible_reader import InterruptibleReader
-from backread.mirror.search import search_messages
+from backread.mirror.published.interruptible_reader import InterruptibleReader
+from backread.mirror.published.search import search_messages
 from helpers import browse_client
 from helpers.waiting import PATIENCE, wait_for
 

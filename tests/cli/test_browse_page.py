@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow")
 
 from backread._browse import BrowseServer
 from backread.mirror import Mirror
-from backread.mirror.search import LONGEST_WORDS
+from backread.mirror.published.search import LONGEST_WORDS
 from helpers import browse_client
 from helpers.browse_client import MESSAGES, USERS, Visitor, publish
 from helpers.hostile_text import HOSTILE, message

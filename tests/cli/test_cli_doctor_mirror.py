@@ -17,9 +17,9 @@ pytest.importorskip("duckdb")
 import duckdb
 
 from backread import Mirror
-from backread.mirror import engine
-from backread.mirror.lock import writer_lock
-from backread.mirror.pending_removal import mark_removal
+from backread.mirror.rights.pending_removal import mark_removal
+from backread.mirror.store import engine
+from backread.mirror.store.lock import writer_lock
 from backread.testing import MockServer
 from helpers.doctor_report import findings
 
@@ -156,7 +156,7 @@ def test_a_removal_that_is_not_complete(doctor, backread, chats, server, monkeyp
             Mirror(chats).sync(client, mode="full")
         remove = partial(mirror.forget, gone) if cause == "forget" else partial(mirror.sync, client)
         with monkeypatch.context() as patched:
-            patched.setattr("backread.mirror.purge._publish_what_remains", killed)
+            patched.setattr("backread.mirror.rights.purge._publish_what_remains", killed)
             with pytest.raises(KilledError):
                 remove()
         server.world.restore(before)
@@ -176,13 +176,15 @@ def test_a_removal_that_is_not_complete(doctor, backread, chats, server, monkeyp
     assert incomplete not in backread("runs", chats).out
 
 
-@pytest.mark.parametrize("place", ["mirror.forgotten.delete_users", "mirror.purge.count_change"])
+@pytest.mark.parametrize(
+    "place", ["mirror.rights.forgotten.delete_users", "mirror.store.store.Store.count_change"]
+)
 def test_a_removal_that_was_rolled_back_is_not_incomplete(
     doctor, chats, server, monkeypatch, place
 ):
     mirror = Mirror(chats)
     with monkeypatch.context() as patched:
-        patched.setattr(f"backread.{place}", killed)
+        patched.setattr(f"backread.mirror.{place}", killed)
         with pytest.raises(KilledError):
             mirror.forget(server.world.user_ids()[3])
     assert doctor("--json", chats).code == 0

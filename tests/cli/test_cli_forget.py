@@ -91,7 +91,7 @@ def test_sync_says_why_retention_removed_nothing(backread, folder, monkeypatch):
         def now(cls, tz: tzinfo | None = None) -> datetime:
             return datetime.now(tz) - timedelta(days=365)
 
-    monkeypatch.setattr("backread.mirror.purge.datetime", Earlier)
+    monkeypatch.setattr("backread.mirror.rights.purge.datetime", Earlier)
     done = backread("sync", folder, "--retention-days", 0)
     assert done.code == 0
     assert "nothing was removed by retention, because this machine's clock (" in done.out

@@ -141,7 +141,8 @@ def test_a_publication_that_fails_says_why(backread, tmp_path, monkeypatch):
     folder = tmp_path / "chats"
     with monkeypatch.context() as patched:
         patched.setattr(
-            "backread.mirror.publish.point_current", partial(fail, OSError(28, "No space left"))
+            "backread.mirror.published.publish.point_current",
+            partial(fail, OSError(28, "No space left")),
         )
         assert backread("sync", folder).code == 7
     assert "; stopped while publishing: MirrorError: " in backread("runs", folder).out

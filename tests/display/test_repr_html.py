@@ -16,9 +16,9 @@ from backread import Mirror
 from backread._display.bubbles import conversation_html
 from backread._display.reports import progress_html
 from backread._display.words import ago, duration
-from backread.mirror.conversation import Conversation
-from backread.mirror.report import SyncFigures, SyncReport
-from backread.mirror.search import SearchHit, SearchResults
+from backread.mirror.published.conversation import Conversation
+from backread.mirror.published.search import SearchHit, SearchResults
+from backread.mirror.sync.report import SyncFigures, SyncReport
 from backread.models import Message, OtherSender, Page, WalkReport
 from helpers.hostile_text import ADDRESSES, HOSTILE, check, stranger, written
 

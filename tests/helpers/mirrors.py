@@ -16,11 +16,11 @@ import pytest
 from backread import Client
 from backread._backread import empty_table
 from backread.mirror import Mirror, SyncReport
-from backread.mirror.database import open_database
-from backread.mirror.engine import rows_of
-from backread.mirror.known import Known, StoredRows
-from backread.mirror.report import Mode
-from backread.mirror.synchronize import Options, synchronize
+from backread.mirror.store.database import open_database
+from backread.mirror.store.engine import rows_of
+from backread.mirror.sync.known import Known, StoredRows
+from backread.mirror.sync.report import Mode
+from backread.mirror.sync.synchronize import Options, synchronize
 from backread.testing import MockServer, World
 from helpers.scripted_server import ScriptedServer
 

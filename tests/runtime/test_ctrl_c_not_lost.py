@@ -26,7 +26,7 @@ __version__ = "2.1.0"
 """A module in whose import the exception of a signal's handler is lost, as it may be in others."""
 
 LOAD_DUCKDB = """
-from backread.mirror.engine import load_duckdb
+from backread.mirror.store.engine import load_duckdb
 try:
     load_duckdb()
 except KeyboardInterrupt:

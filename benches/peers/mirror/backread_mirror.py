@@ -10,7 +10,7 @@ from pathlib import Path
 # A mirror imports the next two when it is first used, and imports are not timed.
 import duckdb  # noqa: F401
 
-import backread.mirror.synchronize  # noqa: F401
+import backread.mirror.sync.synchronize  # noqa: F401
 from backread import Client, Mirror
 
 

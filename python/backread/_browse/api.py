@@ -10,10 +10,10 @@ from backread._browse.freshness import Freshness, read_freshness
 from backread._browse.lists import PageBubbles, heading, hits_html, people_html
 from backread._client.arguments import LARGEST
 from backread.errors import MirrorError
-from backread.mirror.people import People, PeopleQuery, PersonOrder
-from backread.mirror.search import folded_words, search_messages
-from backread.mirror.snapshot_reader import SnapshotReader
-from backread.mirror.windows import read_window
+from backread.mirror.published.people import People, PeopleQuery, PersonOrder
+from backread.mirror.published.search import folded_words, search_messages
+from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.windows import read_window
 
 __all__ = ["Api", "Query"]
 

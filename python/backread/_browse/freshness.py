@@ -8,8 +8,9 @@ from typing import Literal
 
 from backread._display.reports import MEANINGS
 from backread._display.words import ago, amount, counts, moment
-from backread.mirror.snapshot_reader import SnapshotReader
-from backread.mirror.summary import LISTS, LastRun, read_last_run
+from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.views import LISTS
+from backread.mirror.summary import LastRun, read_last_run
 
 __all__ = ["Freshness", "read_freshness"]
 

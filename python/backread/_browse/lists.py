@@ -9,8 +9,8 @@ from backread._display.bubbles import LONGEST_BODY, Bubbles
 from backread._display.markup import Html, safe, sheet, shortened
 from backread._display.records import marked, user_rows
 from backread._display.words import amount, is_invisible, line, moment
-from backread.mirror.people import Person
-from backread.mirror.search import SearchHit, places_of
+from backread.mirror.published.people import Person
+from backread.mirror.published.search import SearchHit, places_of
 from backread.models import Message, User
 
 __all__ = ["PageBubbles", "heading", "hits_html", "message_address", "people_html"]

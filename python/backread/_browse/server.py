@@ -15,7 +15,7 @@ from typing import Any
 
 from backread._browse.client import Client
 from backread._browse.site import Reply, Site
-from backread.mirror.interruptible_reader import InterruptibleReader
+from backread.mirror.published.interruptible_reader import InterruptibleReader
 
 __all__ = ["BrowseServer"]
 

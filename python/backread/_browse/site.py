@@ -17,7 +17,7 @@ from backread._browse.api import Api, Query
 from backread._browse.client import Client
 from backread._display.style import CHAT_RULES, TABLES_RULES
 from backread.errors import MirrorError
-from backread.mirror.interruptible_reader import InterruptibleReader
+from backread.mirror.published.interruptible_reader import InterruptibleReader
 
 __all__ = ["Reply", "Site"]
 

@@ -22,7 +22,7 @@ from backread._display.style import CHAT, DOCUMENT
 from backread._display.words import amount, is_invisible, line, sender_name
 
 if TYPE_CHECKING:
-    from backread.mirror.conversation import Conversation
+    from backread.mirror.published.conversation import Conversation
     from backread.models import Message
 
 __all__ = ["Bubbles", "conversation_document", "conversation_html"]

@@ -12,7 +12,7 @@ from backread._display.words import ago, amount, counts, line, moment, size
 
 if TYPE_CHECKING:
     from backread.mirror.summary import MirrorSummary
-    from backread.mirror.unfinished_run import UnfinishedRun
+    from backread.mirror.sync.unfinished_run import UnfinishedRun
 
 __all__ = ["mirror_html", "mirror_text"]
 

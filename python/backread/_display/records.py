@@ -23,7 +23,7 @@ from backread._display.style import TABLES
 from backread._display.words import amount, full_name, sender_name
 
 if TYPE_CHECKING:
-    from backread.mirror.search import SearchHit
+    from backread.mirror.published.search import SearchHit
     from backread.models import Message, Page, Sender, User, UserAttribute
 
 __all__ = [

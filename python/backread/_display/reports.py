@@ -21,7 +21,7 @@ from backread._display.style import BAR, TABLES
 from backread._display.words import amount, counts, duration, odd_values
 
 if TYPE_CHECKING:
-    from backread.mirror.report import SyncReport
+    from backread.mirror.sync.report import SyncReport
     from backread.models import WalkReport
 
 __all__ = [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backread._backread import NativePrivacy
     from backread._client.operations import Walk
     from backread.mirror.export.report import ExportProgress
-    from backread.mirror.report import SyncProgress
+    from backread.mirror.sync.report import SyncProgress
     from backread.models import WalkReport
 
 __all__ = ["progress", "shown_export", "shown_sync"]

@@ -9,7 +9,7 @@ from backread._display.words import amount, duration, size
 
 if TYPE_CHECKING:
     from backread.mirror.export.report import ExportProgress
-    from backread.mirror.report import SyncProgress
+    from backread.mirror.sync.report import SyncProgress
     from backread.models import WalkReport
 
 __all__ = ["describe", "export_parts", "fitting", "sync_parts", "walk_parts"]

@@ -92,7 +92,7 @@ def changes(
     The cursor for the next call is printed to stderr, unless there is a --cursor-file.
     """
     from backread.mirror import Mirror
-    from backread.mirror.changes import AGAIN
+    from backread.mirror.published.changes import AGAIN
 
     kind = format_of(None if shape is None else Format(shape), output)
     refuse_binary_on_terminal(kind, output)
@@ -165,7 +165,7 @@ def _kept_cursor(file: Path, table: Resource | None) -> str | None:
 
     After a cursor for both tables there is no table.
     """
-    from backread.mirror.changes import CURSOR
+    from backread.mirror.published.changes import CURSOR
 
     try:
         text = file.read_text("utf-8", "replace").strip()

@@ -19,8 +19,7 @@ from backread.cli.paths import folder_to_write, is_there
 from backread.cli.sync import progress
 from backread.cli.table_output import print_table
 from backread.cli.text import plain_lines
-from backread.mirror.database import OWN_NAMES
-from backread.mirror.service import DEMO_MARKER
+from backread.mirror.store.folder import DEMO_MARKER, OWN_NAMES
 
 if TYPE_CHECKING:
     from backread.mirror import Mirror, SyncReport
@@ -139,7 +138,7 @@ def _remove_mirror(folder: Path) -> None:
 
 
 def _sync(mirror: Mirror, server: MockServer) -> SyncReport:
-    from backread.mirror.synchronize import Options, synchronize
+    from backread.mirror.sync.synchronize import Options, synchronize
 
     with server.client() as client, progress() as on_progress:
         return synchronize(mirror.folder, client, Options(on_progress=on_progress, demo=True))

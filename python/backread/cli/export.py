@@ -23,7 +23,7 @@ from backread.cli.stderr import say, wrapped
 from backread.cli.usage import in_options
 from backread.mirror.export.report import ExportFormat
 from backread.mirror.export.target import NO_DELTA, TargetError, names_delta
-from backread.mirror.table import TableName
+from backread.mirror.published.table import TableName
 
 if TYPE_CHECKING:
     from backread.mirror import ExportProgress, ExportReport

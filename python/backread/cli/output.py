@@ -266,7 +266,7 @@ def _write_table(
 def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
     from backread._client.listing import ArrowSource
     from backread._interruptible import run_interruptibly
-    from backread.mirror.engine import connect, quoted
+    from backread.mirror.store.engine import connect, quoted
 
     path = scratch_file("parquet")
     with _duckdb_errors(path.parent):
@@ -297,7 +297,7 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
 @contextmanager
 def _duckdb_errors(folder: Path) -> Iterator[None]:
     """Turns DuckDB's write errors into one line that says what to do."""
-    from backread.mirror.engine import load_duckdb
+    from backread.mirror.store.engine import load_duckdb
 
     duckdb = load_duckdb()
     try:
@@ -348,7 +348,7 @@ def write_by_path(
         output: A file; None for stdout.
         what: What is written, for errors.
     """
-    from backread.mirror.engine import disk_is_full, load_duckdb
+    from backread.mirror.store.engine import disk_is_full, load_duckdb
 
     path = scratch_file(shape)
     try:

@@ -42,8 +42,7 @@ _to_write = _reader("write to stdout and pipe it there, or copy the file there a
 
 def to_write(text: str) -> Path:
     """A file to write, which may exist unless a mirror needs it."""
-    from backread.mirror.database import DATABASE_NAME, OWN_NAMES
-    from backread.mirror.layout import CURRENT, PUBLISHED
+    from backread.mirror.store.folder import CURRENT, DATABASE_NAME, OWN_NAMES, PUBLISHED
 
     path = _to_write(text)
     for each in (path.absolute(), *path.absolute().parents):

@@ -21,7 +21,7 @@ from backread.cli.transcript import Part, transcript
 from backread.cli.waiting import waiting
 
 if TYPE_CHECKING:
-    from backread.mirror.snapshot_reader import SnapshotReader
+    from backread.mirror.published.snapshot_reader import SnapshotReader
     from backread.models import Message
 
 __all__ = ["show"]
@@ -83,7 +83,7 @@ def show(
     With days, times (UTC), senders, files, and what was not read yet. It reads the mirror only and
     sends no request.
     """
-    from backread.mirror.snapshot_reader import SnapshotReader
+    from backread.mirror.published.snapshot_reader import SnapshotReader
 
     if last is not None and message is not None:
         raise UnusableArgumentError("give either --last or --message")
@@ -100,8 +100,8 @@ def show(
 
 
 def _part(reader: SnapshotReader, user_id: int, last: int | None, message: int | None) -> Part:
-    from backread.mirror.conversation import count_messages, read_messages, read_user
-    from backread.mirror.windows import read_window
+    from backread.mirror.published.conversation import count_messages, read_messages, read_user
+    from backread.mirror.published.windows import read_window
 
     if last is not None or message is not None:
         limit = AROUND if last is None else last

@@ -34,10 +34,10 @@ from backread.cli.stderr import say
 from backread.cli.table_output import UTC, table_lines
 from backread.cli.text import plain_lines
 from backread.cli.waiting import waiting
-from backread.mirror.engine import connect, named_errors, rows_of
 from backread.mirror.export.cells import identifier
-from backread.mirror.queries import RefusedQueryError, check_reads_only, named_restriction
-from backread.mirror.table import TableName
+from backread.mirror.published.queries import RefusedQueryError, check_reads_only, named_restriction
+from backread.mirror.published.table import TableName
+from backread.mirror.store.engine import connect, named_errors, rows_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -139,7 +139,7 @@ def _from_stdin() -> str:
 @contextmanager
 def _result(folder: Path, query: str) -> Iterator[DuckDBPyConnection]:
     """A database in memory with the result, which the confined connection could not write."""
-    from backread.mirror.snapshot_reader import SnapshotReader
+    from backread.mirror.published.snapshot_reader import SnapshotReader
 
     connection = connect(None)
     try:
@@ -193,7 +193,7 @@ def _is_changed_by_arrow(kind: DuckDBPyType) -> bool:
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
     """Turns what DuckDB says of a query into one sentence."""
-    from backread.mirror.engine import load_duckdb
+    from backread.mirror.store.engine import load_duckdb
 
     duckdb = load_duckdb()
     try:

@@ -30,7 +30,7 @@ from backread.errors import MirrorError
 
 if TYPE_CHECKING:
     from backread.mirror import SyncFigures, SyncProgress, SyncReport, UnfinishedRun
-    from backread.mirror.report import Mode
+    from backread.mirror.sync.report import Mode
 
 __all__ = ["progress", "runs", "summary", "sync"]
 
@@ -229,8 +229,8 @@ def runs(folder: Folder, limit: Limit = 10) -> None:
     it was one of given users (`sync --user`), which no later sync continues.
     """
     from backread.mirror import Mirror
-    from backread.mirror.lock import lock_holder
-    from backread.mirror.pending_removal import removal_is_pending
+    from backread.mirror.rights.pending_removal import removal_is_pending
+    from backread.mirror.store.lock import lock_holder
 
     mirror = Mirror(folder)
     unfinished = mirror.unfinished_run

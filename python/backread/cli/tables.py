@@ -13,7 +13,7 @@ from backread.cli.arguments import Folder
 from backread.cli.rows import as_json
 from backread.cli.table_output import print_table
 from backread.cli.waiting import waiting
-from backread.mirror.table import TableName
+from backread.mirror.published.table import TableName
 
 __all__ = ["tables"]
 

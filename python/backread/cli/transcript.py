@@ -11,7 +11,7 @@ from backread._display.words import amount, is_invisible, line, plain, sender_na
 from backread.cli.color import Ink
 
 if TYPE_CHECKING:
-    from backread.mirror.conversation import Deleted
+    from backread.mirror.published.conversation import Deleted
     from backread.models import Message, User
 
 __all__ = ["Part", "transcript"]

@@ -12,13 +12,13 @@ from backread._client.option_kinds import SECONDS
 from backread._client.privacy import Privacy, loaded
 from backread._files.paths import local_path
 from backread.errors import MirrorError
-from backread.mirror.report import Mode
+from backread.mirror.sync.report import Mode
 
 if TYPE_CHECKING:
     from backread._client.client import Client
     from backread._client.option_kinds import Duration
-    from backread.mirror.report import SyncProgress
-    from backread.mirror.synchronize import Options
+    from backread.mirror.sync.report import SyncProgress
+    from backread.mirror.sync.synchronize import Options
     from backread.profile import ServiceProfile
 
 __all__ = [
@@ -67,7 +67,7 @@ def sync_options(
 ) -> Options:
     """The checked arguments of `Mirror.sync`; the key file of ``privacy`` is read."""
     from backread._client.client import Client
-    from backread.mirror.synchronize import Options
+    from backread.mirror.sync.synchronize import Options
     from backread.profile import ServiceProfile
 
     if mode not in get_args(Mode):

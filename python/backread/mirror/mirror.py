@@ -21,15 +21,15 @@ from backread.mirror.arguments import (
     sync_options,
     users_to_forget,
 )
-from backread.mirror.changes import Changes
-from backread.mirror.conversation import Conversation, Printer, read_conversation
-from backread.mirror.memory import read_memory_limit
-from backread.mirror.queries import check_reads_only, named_restriction
-from backread.mirror.report import ForgetReport, Mode, SyncProgress, SyncReport
-from backread.mirror.snapshot_reader import SnapshotReader
+from backread.mirror.published.changes import Changes
+from backread.mirror.published.conversation import Conversation, Printer, read_conversation
+from backread.mirror.published.queries import check_reads_only, named_restriction
+from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.table import MirrorTable, MirrorTables, TableName
+from backread.mirror.store.memory import read_memory_limit
 from backread.mirror.summary import mirror_title, summarize
-from backread.mirror.table import MirrorTable, MirrorTables, TableName
-from backread.mirror.unfinished_run import UnfinishedRun, read_unfinished_run
+from backread.mirror.sync.report import ForgetReport, Mode, SyncProgress, SyncReport
+from backread.mirror.sync.unfinished_run import UnfinishedRun, read_unfinished_run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from backread._client.client import Client
     from backread._client.option_kinds import Duration
     from backread.mirror.export import ExportFormat, ExportProgress, ExportReport
-    from backread.mirror.export.plan import Moment
     from backread.mirror.figures import Figures, FiguresProgress
-    from backread.mirror.search import SearchResults
+    from backread.mirror.published.period import Moment
+    from backread.mirror.published.search import SearchResults
     from backread.profile import ServiceProfile
 
 __all__ = ["Mirror"]
@@ -196,7 +196,7 @@ class Mirror:
             >>> with Client() as client:
             ...     report = Mirror("chats").sync(client, progress=True)
         """
-        from backread.mirror.synchronize import synchronize
+        from backread.mirror.sync.synchronize import synchronize
 
         options = sync_options(
             client,
@@ -257,7 +257,7 @@ class Mirror:
         Example:
             >>> mirror.forget(42).messages
         """
-        from backread.mirror.forget import forget
+        from backread.mirror.rights.forget import forget
 
         return forget(
             self._folder,
@@ -372,12 +372,12 @@ class Mirror:
         Raises:
             ValueError: For another name.
         """
-        return MirrorTable(self, self._reader, name)
+        return MirrorTable(self._reader, name)
 
     @property
     def tables(self) -> MirrorTables:
         """All tables of `table` by name; a mapping that shows their rows and columns."""
-        return MirrorTables(self, self._reader)
+        return MirrorTables(self._reader)
 
     @known_options
     def export(
@@ -493,7 +493,7 @@ class Mirror:
             >>> changes = mirror.changes(since=None)
             >>> frame, cursor = changes.to_polars(), changes.cursor
         """
-        return Changes(self, self._reader, since, table)
+        return Changes(self._reader, since, table)
 
     @known_options
     def search(
@@ -534,7 +534,7 @@ class Mirror:
             >>> for hit in mirror.search('invoice "not paid"', since="2024-03-01"):
             ...     print(hit)
         """
-        from backread.mirror.search import search_messages
+        from backread.mirror.published.search import search_messages
 
         return search_messages(
             self._reader, words, since=since, until=until, user=user, limit=limit

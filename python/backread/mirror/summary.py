@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 from backread._display.words import amount, minute
 from backread._files.paths import shown
 from backread.errors import MirrorError
-from backread.mirror.engine import from_microseconds
-from backread.mirror.manifest import Manifest, read_manifest
-from backread.mirror.schema import ALL_USERS
-from backread.mirror.snapshot_reader import SnapshotReader
-from backread.mirror.unfinished_run import UnfinishedRun, read_unfinished_run
+from backread.mirror.published.manifest import Manifest, read_manifest
+from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.views import LAST_READ, LISTS
+from backread.mirror.store.engine import from_microseconds
+from backread.mirror.store.schema import ALL_USERS
+from backread.mirror.sync.unfinished_run import UnfinishedRun, read_unfinished_run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = [
-    "HAS_READ",
-    "LAST_READ",
-    "LISTS",
     "LastRun",
     "MirrorSummary",
     "mirror_title",
@@ -32,27 +30,10 @@ __all__ = [
 
 COUNTED = ("users", "messages")
 
-HAS_READ = "(state = 'finished' OR committed_at IS NOT NULL)"
-"""The condition for runs that read something; the requests of a budget may all be refused."""
-
-LAST_READ = f"""
-SELECT *, CASE state WHEN 'finished' THEN ended_at ELSE committed_at END AS as_of
-FROM runs WHERE {HAS_READ} ORDER BY scope IS NULL DESC, run_id DESC LIMIT 1
-"""
-"""The newest run over all users that read something, else of given users; ``as_of`` is when."""
-
 LAST_RUN = f"""
 SELECT run_id, mode, state, lists_left, epoch_us(as_of), certificate, certificate_reason
 FROM ({LAST_READ}) WHERE {ALL_USERS}
 """
-
-LISTS = """
-SELECT coalesce(lists.certificate, CASE WHEN lists.user_id IS NULL THEN 'never read'
-    ELSE 'uncertified' END) AS earned, count(*)
-FROM users LEFT JOIN lists ON lists.user_id = users.id
-WHERE users.deleted_at IS NULL GROUP BY earned ORDER BY count(*) DESC, earned
-"""
-"""The number of message lists by their certificate, of users that are not deleted."""
 
 SOME_USER = "SELECT user_id FROM messages WHERE deleted_at IS NULL LIMIT 1"
 

@@ -10,7 +10,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
 from backread.mirror import Mirror
-from backread.mirror.report import SyncReport
+from backread.mirror.sync.report import SyncReport
 from backread.testing import Fault, Lane, MockServer, World
 from helpers.doctor_report import findings
 

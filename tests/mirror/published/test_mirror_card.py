@@ -14,8 +14,8 @@ from helpers.mirrors import BatchSource, batch
 pytest.importorskip("duckdb")
 
 from backread.mirror import Mirror
-from backread.mirror.report import SyncProgress
-from backread.mirror.unfinished_run import UnfinishedRun, write_unfinished_run
+from backread.mirror.sync.report import SyncProgress
+from backread.mirror.sync.unfinished_run import UnfinishedRun, write_unfinished_run
 
 
 class Printer:

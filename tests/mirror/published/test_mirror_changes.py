@@ -21,7 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backread import BackreadError, ConnectError, DeadlineExceededError, MirrorError
-from backread.mirror import Changes, Mirror, store
+from backread.mirror import Changes, Mirror
+from backread.mirror.store import store
 from helpers import arrow_consumers
 from helpers.mirrors import BatchSource, batch, rows
 
@@ -222,7 +223,7 @@ def test_mirror_restored_from_a_backup_is_noticed_after_the_next_sync(mirror, tm
 def test_it_shows_itself_and_cannot_be_pickled_or_iterated(mirror):
     fill(mirror, [{"id": 1, "name": "<script>"}], [])
     changes = mirror.changes(since=None, table="users")
-    assert repr(changes) == f"{mirror!r}.changes(since=None, table='users')"
+    assert repr(changes) == f"Mirror('{mirror.folder}').changes(since=None, table='users')"
     html = changes._repr_html_()
     assert "&lt;script&gt;" in html
     assert "<script>" not in html

@@ -15,9 +15,9 @@ pytest.importorskip("pyarrow")
 
 from backread import MirrorError
 from backread.mirror import Mirror
-from backread.mirror.people import People, PeopleQuery
-from backread.mirror.snapshot_reader import SnapshotReader
-from backread.mirror.windows import read_window
+from backread.mirror.published.people import People, PeopleQuery
+from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.windows import read_window
 from helpers.mirrors import BatchSource, batch
 
 START = datetime(2024, 3, 1, 12, tzinfo=UTC)

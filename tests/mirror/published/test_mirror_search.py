@@ -15,8 +15,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from backread import MirrorError
-from backread.mirror import Mirror, SearchResults, folding
-from backread.mirror.engine import connect, rows_of
+from backread.mirror import Mirror, SearchResults
+from backread.mirror.published import folding
+from backread.mirror.store.engine import connect, rows_of
 from helpers.mirrors import BatchSource, batch
 
 BODIES = [

@@ -19,7 +19,7 @@ from helpers.mirrors import BatchSource, batch, data_files, sync
 pytest.importorskip("duckdb")
 
 from backread.mirror import Mirror, MirrorTable
-from backread.mirror.table import TableName
+from backread.mirror.published.table import TableName
 
 consumer = arrow_consumers.consumer
 

@@ -20,10 +20,11 @@ pytest.importorskip("duckdb")
 
 import duckdb
 
-from backread.mirror import Mirror, manifest, publish, ranges
-from backread.mirror.database import open_database
-from backread.mirror.engine import named_errors
-from backread.mirror.store import Store
+from backread.mirror import Mirror
+from backread.mirror.published import manifest, publish, ranges
+from backread.mirror.store.database import open_database
+from backread.mirror.store.engine import named_errors
+from backread.mirror.store.store import Store
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ import pandas
 import polars
 import pyarrow.dataset
 
-from backread.mirror import Mirror, publish
+from backread.mirror import Mirror
+from backread.mirror.published import publish
 
 VIEWS = ("users", "messages", "conversations", "lists", "rejects", "runs")
 USERS = range(30)
@@ -34,9 +35,10 @@ PER_USER = 40
 
 WRITER = """
 import sys
-from backread.mirror import Mirror, publish, ranges
-from backread.mirror.database import open_database
-from backread.mirror.store import Store
+from backread.mirror import Mirror
+from backread.mirror.published import publish, ranges
+from backread.mirror.store.database import open_database
+from backread.mirror.store.store import Store
 from pathlib import Path
 ranges.FILE_BYTES = 40_000
 folder = Path(sys.argv[1])

@@ -17,7 +17,7 @@ import pyarrow
 
 from backread import MirrorError
 from backread.mirror import Mirror
-from backread.mirror.lock import writer_lock
+from backread.mirror.store.lock import writer_lock
 from backread.testing import MockServer, World
 from helpers.command_line import posix_only
 from helpers.file_modes import largest_file
@@ -347,7 +347,7 @@ def test_earlier_snapshots_are_removed_even_if_the_views_cannot_be_written(plant
         raise OSError("no views")
 
     with monkeypatch.context() as patched:
-        patched.setattr("backread.mirror.publish.write_views_database", fail)
+        patched.setattr("backread.mirror.published.publish.write_views_database", fail)
         with pytest.raises(MirrorError, match="may be left"):
             planted.forget(WHO)
     assert [each for each in traces(planted.folder, *MARKS) if each.startswith("published")] == []

@@ -11,7 +11,8 @@ pytest.importorskip("pyarrow")
 
 
 from backread import AuthenticationError
-from backread.mirror import Mirror, purge
+from backread.mirror import Mirror
+from backread.mirror.rights import purge
 from backread.testing import MockServer, World
 from helpers.api_rows import message, user
 from helpers.file_traces import traces

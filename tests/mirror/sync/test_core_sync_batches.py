@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backread import Client, DeadlineExceededError
-from backread.mirror.database import ROWS_A_GROUP
+from backread.mirror.store.database import ROWS_A_GROUP
 from backread.testing import MockServer, World
 from helpers.api_rows import envelope, message, paged, user
 from helpers.in_memory_mirror import InMemoryMirror, given, rows_of

@@ -18,7 +18,7 @@ pytest.importorskip("duckdb")
 import duckdb
 
 from backread.mirror import Mirror
-from backread.mirror.engine import named_errors
+from backread.mirror.store.engine import named_errors
 
 USERS = 10
 

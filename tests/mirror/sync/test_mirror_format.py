@@ -15,9 +15,9 @@ pytest.importorskip("duckdb")
 import duckdb
 
 from backread.mirror import Mirror
-from backread.mirror.manifest import DataFile, Manifest
-from backread.mirror.published_lists import PUBLISHED_TABLES
-from backread.mirror.schema import FORMAT, create_statements
+from backread.mirror.published.manifest import DataFile, Manifest
+from backread.mirror.published.published_lists import PUBLISHED_TABLES
+from backread.mirror.store.schema import FORMAT, create_statements
 
 OTHERS = [FORMAT - 1, FORMAT + 1]
 SHAPE = "b02f"

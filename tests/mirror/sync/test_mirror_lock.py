@@ -17,7 +17,8 @@ from helpers.mirrors import BatchSource, batch, rows
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror, SyncProgress, lock
+from backread.mirror import Mirror, SyncProgress
+from backread.mirror.store import lock
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="a locked file cannot be read there")
 
@@ -28,7 +29,7 @@ def held_by(mirror: Mirror, written: bytes) -> Iterator[None]:
     import fcntl
 
     mirror.folder.mkdir(exist_ok=True)
-    with (mirror.folder / lock.LOCK_NAME).open("wb") as file:
+    with (mirror.folder / "sync.lock").open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(written)
         file.flush()
@@ -58,7 +59,7 @@ def test_sync_refused_by_a_lock_names_its_holder_and_start(mirror):
     assert timedelta(0) <= datetime.now(UTC) - since < timedelta(minutes=1)
     assert "try again" in said[0]
     # It is free again afterwards, and names nobody.
-    assert (mirror.folder / lock.LOCK_NAME).read_bytes() == b""
+    assert (mirror.folder / "sync.lock").read_bytes() == b""
     BatchSource(batch([{"id": 1}])).sync_into(mirror.folder)
 
 
@@ -84,7 +85,7 @@ def test_lock_that_does_not_say_by_whom_refuses_all_the_same(mirror, written):
 def test_sync_ignores_the_holder_that_a_killed_sync_left(mirror):
     mirror.folder.mkdir()
     signature = {"pid": 4321, "host": socket.gethostname(), "since": "2026-03-01T02:00:00+00:00"}
-    (mirror.folder / lock.LOCK_NAME).write_text(json.dumps(signature))
+    (mirror.folder / "sync.lock").write_text(json.dumps(signature))
     BatchSource(batch([{"id": 1}], swept="snapshot")).sync_into(mirror.folder)
     assert rows(mirror, "SELECT id FROM users") == [(1,)]
 
@@ -107,7 +108,7 @@ def test_the_holder_is_found_where_only_files_open_for_writing_are_locked(mirror
         return False
 
     mirror.folder.mkdir()
-    (mirror.folder / lock.LOCK_NAME).touch()
+    (mirror.folder / "sync.lock").touch()
     monkeypatch.setattr(lock, "_try_lock", lock_of_nfs)
     assert lock.lock_holder(mirror.folder) == "another process"
 

@@ -10,9 +10,9 @@ from helpers.mirrors import BatchSource, batch, rows
 pytest.importorskip("duckdb")
 
 from backread import MirrorError
-from backread.mirror import database
-from backread.mirror.engine import load_duckdb
-from backread.mirror.memory import read_memory_limit
+from backread.mirror.store import database
+from backread.mirror.store.engine import load_duckdb
+from backread.mirror.store.memory import read_memory_limit
 
 
 def wide_rows(count: int, width: int = 10_000) -> BatchSource:

@@ -17,7 +17,7 @@ pytest.importorskip("duckdb")
 import duckdb
 
 from backread.mirror import Mirror
-from backread.mirror.service import Service
+from backread.mirror.store.service import Service
 
 HERE = "https://chat.example.com/api"
 THERE = "https://chat.example.org"

@@ -20,8 +20,8 @@ pytest.importorskip("duckdb")
 
 from backread import MirrorError
 from backread.mirror import Mirror
-from backread.mirror.engine import connect, named_errors, rows_of
-from backread.mirror.table import MirrorTable
+from backread.mirror.published.table import MirrorTable
+from backread.mirror.store.engine import connect, named_errors, rows_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such timers")
 

@@ -16,7 +16,8 @@ from helpers.scripted_server import answer
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import SyncProgress, ranges
+from backread.mirror import SyncProgress
+from backread.mirror.published import ranges
 
 USERS = 40
 

@@ -23,10 +23,9 @@ from duckdb import DuckDBPyConnection
 
 from backread.errors import MirrorError
 from backread.mirror import Mirror
-from backread.mirror.engine import connect, named_errors, rows_of, transaction
-from backread.mirror.known import StoredRows
-from backread.mirror.merge import merge_rows, stage
-from backread.mirror.schema import (
+from backread.mirror.store.engine import connect, named_errors, rows_of, transaction
+from backread.mirror.store.merge import merge_rows, stage
+from backread.mirror.store.schema import (
     CURSOR_NAMES,
     GONE_NAMES,
     LIST_NAMES,
@@ -35,7 +34,8 @@ from backread.mirror.schema import (
     USERS,
     create_statements,
 )
-from backread.mirror.store import Store
+from backread.mirror.store.store import Store
+from backread.mirror.sync.known import StoredRows
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

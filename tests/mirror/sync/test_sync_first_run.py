@@ -7,9 +7,10 @@ from helpers.mirrors import Batch, BatchSource, Row, batch, cursor, marked, rows
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror, publish
-from backread.mirror.manifest import file_name
-from backread.mirror.report import Mode
+from backread.mirror import Mirror
+from backread.mirror.published import publish
+from backread.mirror.published.manifest import file_name
+from backread.mirror.sync.report import Mode
 
 BROKEN = ConnectError("the connection broke")
 USERS: list[Row] = [{"id": 1}, {"id": 2}]

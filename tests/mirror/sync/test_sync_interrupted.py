@@ -25,7 +25,7 @@ import duckdb
 from backread import _interruptible
 from backread._interruptible import run_interruptibly
 from backread.mirror import Mirror, SyncProgress
-from backread.mirror.engine import transaction
+from backread.mirror.store.engine import transaction
 from helpers import CHILDREN
 from helpers.command_line import settings_of
 from helpers.mirrors import rows, sync

@@ -14,7 +14,7 @@ from helpers.scripted_server import Request, answer
 
 pytest.importorskip("duckdb")
 
-from backread.mirror.store import Store
+from backread.mirror.store.store import Store
 
 HELD = batch(
     [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}, {"id": 3}],

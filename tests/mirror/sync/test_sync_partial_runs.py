@@ -12,7 +12,8 @@ from helpers.mirrors import Batch, BatchSource, batch, cursor, ended, marked, ro
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror, synchronize
+from backread.mirror import Mirror
+from backread.mirror.sync import synchronize
 
 BROKEN = ConnectError("the connection broke")
 USERS = [{"id": user_id} for user_id in (1, 2, 3)]
@@ -321,7 +322,7 @@ def test_an_argument_of_a_wrong_type_is_named(mirror, backread_client, options, 
 )
 def test_memory_limits(tmp_path, limit, taken):
     assert Mirror(tmp_path, memory_limit=limit) == Mirror(tmp_path)
-    from backread.mirror.memory import read_memory_limit
+    from backread.mirror.store.memory import read_memory_limit
 
     assert read_memory_limit(limit) == taken
 

@@ -11,7 +11,7 @@ from helpers.mirrors import BatchSource, Progress, batch
 pytest.importorskip("duckdb")
 
 from backread.mirror import Mirror, SyncProgress
-from backread.mirror.progress import LEAST_LISTS, Meter, Speed
+from backread.mirror.sync.progress import LEAST_LISTS, Meter, Speed
 
 
 class Clock:
@@ -144,7 +144,8 @@ def test_full_sync_says_when_it_asks_by_id(tmp_path):
 
 def test_duckdb_shows_no_bar_where_python_is_interactive(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from backread.mirror.database import open_database\n"
+        "import sys; from pathlib import Path\n"
+        "from backread.mirror.store.database import open_database\n"
         "with open_database(Path(sys.argv[1])) as connection:\n"
         "    query = \"SELECT current_setting('enable_progress_bar')\"\n"
         "    print(connection.execute(query).fetchall())"

@@ -9,7 +9,8 @@ from helpers.mirrors import BatchSource, batch, cursor, ended, marked, rows
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror, runs
+from backread.mirror import Mirror
+from backread.mirror.sync import runs
 
 BROKEN = ConnectError("the connection broke")
 

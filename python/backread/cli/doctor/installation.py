@@ -9,7 +9,7 @@ from importlib import metadata
 from backread.cli.doctor.findings import Findings
 from backread.cli.exits import FAULT
 from backread.errors import MirrorError
-from backread.mirror.engine import load_duckdb
+from backread.mirror.store.engine import load_duckdb
 
 __all__ = ["check_installation"]
 

@@ -16,8 +16,8 @@ from backread.cli.doctor.findings import Findings
 from backread.cli.exits import MIRROR
 from backread.cli.waiting import waiting
 from backread.errors import MirrorError
-from backread.mirror.schema import ALL_USERS
-from backread.mirror.summary import HAS_READ, LAST_READ
+from backread.mirror.published.views import HAS_READ, LAST_READ
+from backread.mirror.store.schema import ALL_USERS
 
 if TYPE_CHECKING:
     from backread.mirror import Mirror
@@ -49,10 +49,11 @@ def check_mirror(findings: Findings, folder: Path) -> None:
 
 def _check_folder(findings: Findings, folder: Path) -> None:
     from backread.mirror import Mirror
-    from backread.mirror.database import DATABASE_NAME, visible_damage
-    from backread.mirror.engine import named_errors
-    from backread.mirror.lock import LOCK_NAME, lock_holder
-    from backread.mirror.pending_removal import removal_is_pending
+    from backread.mirror.rights.pending_removal import removal_is_pending
+    from backread.mirror.store.database import visible_damage
+    from backread.mirror.store.engine import named_errors
+    from backread.mirror.store.folder import DATABASE_NAME, LOCK_NAME
+    from backread.mirror.store.lock import lock_holder
 
     if not folder.is_dir():
         findings.problem(
@@ -102,8 +103,8 @@ def _check_folder(findings: Findings, folder: Path) -> None:
 
 def _check_files(findings: Findings, folder: Path) -> bool:
     """Reads the published files to their ends: each sync links one that is damaged once more."""
-    from backread.mirror.engine import DAMAGED_FILE, connect, file_list, named_errors, rows_of
-    from backread.mirror.manifest import read_manifest
+    from backread.mirror.published.manifest import read_manifest
+    from backread.mirror.store.engine import DAMAGED_FILE, connect, file_list, named_errors, rows_of
 
     try:
         manifest = read_manifest(folder)

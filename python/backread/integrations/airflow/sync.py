@@ -32,7 +32,7 @@ from backread.integrations.airflow.base_operators import (
     read_arguments,
 )
 from backread.integrations.airflow.runs import Budget, why_full
-from backread.mirror.report import Mode
+from backread.mirror.sync.report import Mode
 
 if TYPE_CHECKING:
     from backread import Client

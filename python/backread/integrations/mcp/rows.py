@@ -11,7 +11,7 @@ from typing import Any
 from backread.integrations.mcp.answers import Row, Texts
 from backread.mirror import SearchHit
 from backread.mirror.figures import Figures
-from backread.mirror.people import Person
+from backread.mirror.published.people import Person
 from backread.models import Message, User
 
 __all__ = [

@@ -39,12 +39,12 @@ from backread.integrations.mcp.rows import (
     user_row,
 )
 from backread.mirror.figures.compute import compute_figures
-from backread.mirror.interruptible_reader import InterruptibleReader
-from backread.mirror.people import People, PeopleQuery
-from backread.mirror.queries import RefusedQueryError, check_reads_only
-from backread.mirror.search import search_messages
+from backread.mirror.published.interruptible_reader import InterruptibleReader
+from backread.mirror.published.people import People, PeopleQuery
+from backread.mirror.published.queries import RefusedQueryError, check_reads_only
+from backread.mirror.published.search import search_messages
+from backread.mirror.published.windows import read_window
 from backread.mirror.summary import summarize
-from backread.mirror.windows import read_window
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

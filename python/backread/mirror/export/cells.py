@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from backread._client.columns import ATTRIBUTE, COLUMNS
-from backread.mirror.engine import quoted
+from backread.mirror.store.engine import quoted
 
 __all__ = [
     "Column",

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 from backread._files.spreadsheet import BYTE_ORDER_MARK, FORMULA
-from backread.mirror.changes import Changes
-from backread.mirror.engine import quoted, rows_of
 from backread.mirror.export.cells import (
     as_json_value,
     as_text,
@@ -18,7 +16,9 @@ from backread.mirror.export.cells import (
     selected,
 )
 from backread.mirror.export.job import Job, TableQuery, run_beside
-from backread.mirror.parquet_files import nullable
+from backread.mirror.published.changes import Changes
+from backread.mirror.published.parquet_files import nullable
+from backread.mirror.store.engine import quoted, rows_of
 
 __all__ = [
     "ChangesFormat",

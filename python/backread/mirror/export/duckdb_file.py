@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from backread.mirror.engine import connect, pattern, quoted
 from backread.mirror.export.cells import identifier
 from backread.mirror.export.copying import write_parquet
 from backread.mirror.export.job import Job
+from backread.mirror.store.engine import connect, pattern, quoted
 
 __all__ = ["write_duckdb"]
 

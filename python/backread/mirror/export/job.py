@@ -12,9 +12,9 @@ from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from backread.mirror.engine import rows_of
 from backread.mirror.export.cells import Column
 from backread.mirror.export.report import ExportProgress
+from backread.mirror.store.engine import rows_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import datetime
 from typing import Any, cast, get_args
 
 from backread._client.arguments import LARGEST, whole
 from backread._client.columns import KEYS
 from backread.errors import MirrorError
-from backread.mirror.engine import timestamp
 from backread.mirror.export.job import TableQuery
-from backread.mirror.table import TableName, unknown_table
+from backread.mirror.published.period import Moment, moment_of
+from backread.mirror.published.table import TableName, unknown_table
+from backread.mirror.store.engine import timestamp
 
-__all__ = ["DEFAULT_TABLES", "Moment", "Rows", "Selection", "check_users", "moment_of", "queries"]
+__all__ = ["DEFAULT_TABLES", "Rows", "Selection", "check_users", "queries"]
 
 DEFAULT_TABLES: tuple[TableName, ...] = ("users", "messages", "conversations")
 
@@ -37,9 +38,6 @@ TABLE_KEYS: dict[TableName, tuple[str, ...]] = {
 
 ORDER = {"messages": "user_id, created_at, id"}
 """Where it is not the key."""
-
-Moment = str | date
-"""A date or time, in UTC if it names no other zone: ISO 8601 text, a date or a datetime."""
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 """Runs a query over the snapshot and returns its rows."""
@@ -103,26 +101,6 @@ class Selection:
             wrote = f"SELECT user_id FROM messages{self.condition('messages')}"
             parts.append(f"{USER_COLUMN[table]} IN ({wrote})")
         return f" WHERE {' AND '.join(parts)}" if parts else ""
-
-
-def moment_of(name: str, value: Moment) -> datetime:
-    """A date or time as an aware datetime; a date is its beginning."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise ValueError(
-                f"{name} must be a date or time such as 2024-03-05 or 2024-03-05T12:30:00+01:00, "
-                f"not {value!r}"
-            ) from None
-    elif not isinstance(value, date):
-        raise TypeError(f"{name} must be text, a date or a datetime, not {type(value).__name__}")
-    if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    try:
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"{name}: {value} is outside the years 1 to 9999") from None
 
 
 def check_users(rows: Rows, selection: Selection) -> None:

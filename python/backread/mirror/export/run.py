@@ -19,7 +19,7 @@ from backread.mirror.export.report import ExportFormat, ExportProgress, ExportRe
 from backread.mirror.export.sqlite import write_sqlite
 from backread.mirror.export.target import NO_DELTA, Target, names_delta, target_errors
 from backread.mirror.export.xlsx import check_xlsx, load_xlsxwriter, write_xlsx
-from backread.mirror.snapshot_reader import SnapshotReader
+from backread.mirror.published.snapshot_reader import SnapshotReader
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -20,7 +20,7 @@ from backread._files.access import (
 from backread._files.paths import is_utf8, local_path, shown
 from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
-from backread.mirror.engine import disk_is_full, load_duckdb
+from backread.mirror.store.engine import disk_is_full, load_duckdb
 
 __all__ = ["NO_DELTA", "Target", "TargetError", "WriterError", "names_delta", "target_errors"]
 

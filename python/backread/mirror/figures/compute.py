@@ -8,8 +8,6 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from backread.mirror.engine import from_microseconds, quoted, timestamp
-from backread.mirror.export.plan import Moment
 from backread.mirror.figures import queries
 from backread.mirror.figures.model import (
     AttachmentFigures,
@@ -30,11 +28,13 @@ from backread.mirror.figures.model import (
 )
 from backread.mirror.figures.opening_hours import OpeningHours
 from backread.mirror.figures.timezones import find_timezone, moment_in
-from backread.mirror.odd_values import count_odd_values
-from backread.mirror.summary import LISTS
+from backread.mirror.published.odd_values import count_odd_values
+from backread.mirror.published.period import Moment
+from backread.mirror.published.views import LISTS
+from backread.mirror.store.engine import from_microseconds, quoted, timestamp
 
 if TYPE_CHECKING:
-    from backread.mirror.snapshot_reader import SnapshotReader
+    from backread.mirror.published.snapshot_reader import SnapshotReader
 
 __all__ = ["compute_figures"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from backread.mirror.engine import quoted
-from backread.mirror.published_lists import READ_WHOLE
-from backread.mirror.summary import LAST_READ
+from backread.mirror.published.published_lists import READ_WHOLE
+from backread.mirror.published.views import LAST_READ
+from backread.mirror.store.engine import quoted
 
 __all__ = [
     "ATTACHMENTS",

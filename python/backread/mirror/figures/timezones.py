@@ -8,8 +8,8 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
-from backread.mirror.engine import from_microseconds, quoted
-from backread.mirror.export.plan import Moment, moment_of
+from backread.mirror.published.period import Moment, moment_of
+from backread.mirror.store.engine import from_microseconds, quoted
 
 __all__ = ["find_timezone", "moment_in"]
 

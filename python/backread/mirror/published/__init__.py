@@ -1,0 +1,1 @@
+"""The published snapshot: Parquet files that are written and swapped in, and their readers."""

@@ -1,0 +1,219 @@
+"""`Changes`: the rows of a snapshot that changed since an earlier one, as an Arrow stream."""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex, get_args
+
+from backread._client.columns import Resource
+from backread._files.paths import shown
+from backread.errors import MirrorError
+from backread.mirror.published.row_stream import RowStream
+from backread.mirror.store.engine import from_microseconds, timestamp
+from backread.mirror.store.schema import CONTENT_TABLES, TECHNICAL, Table
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from backread.mirror.published.snapshot_reader import SnapshotReader
+
+__all__ = ["Changes"]
+
+SHOWN_ROWS = 5
+"""The number of rows shown in a notebook."""
+
+AGAIN = "start again with since=None, which gives every row"
+
+CURSOR = re.compile(r"(\w+)\.([0-9a-f]{1,16})\.([0-9a-f]{8})", re.ASCII)
+"""The mirror's id, a time in microseconds, and a checksum of both."""
+
+END_OF_RUN = """
+SELECT epoch_us(CASE WHEN resumptions > 0 THEN started_at ELSE ended_at END)
+FROM runs WHERE run_id = ? AND ended_at IS NOT NULL
+"""
+"""When a run ended. One that was resumed may have been read when it was partial, so it counts from
+its start: its own rows come again, but none is left out."""
+
+
+class Changes(RowStream):
+    """The rows of users and messages that changed, as an Arrow stream; see `Mirror.changes`.
+
+    Arrow libraries accept it directly: ``polars.DataFrame(changes)``, ``pyarrow.table(changes)``,
+    ``pandas.DataFrame.from_arrow(changes)``, and DuckDB, arro3 and deltalake. Every read gives the
+    rows of the snapshot that was newest when the object was made. That snapshot's files remain for
+    at least 15 minutes after a sync replaces it; begin to read within that time. A later read
+    raises `MirrorError`; then make a new object with the same ``since``.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_cursor",
+        "_pid",
+        "_query",
+        "_reader",
+        "_since",
+        "_snapshot",
+        "_table",
+    )
+
+    def __init__(
+        self,
+        reader: SnapshotReader,
+        since: SupportsIndex | str | None,
+        table: Resource | None,
+    ) -> None:
+        if table is not None and table not in get_args(Resource):
+            raise ValueError(f"changes are those of 'users' or 'messages', not {table!r}")
+        if isinstance(since, SupportsIndex) and not isinstance(since, bool):
+            # Also the integers of numpy, in which pandas gives run_ids.
+            since = operator.index(since)
+        elif since is not None and not isinstance(since, str):
+            raise TypeError(
+                "since must be a run_id, the cursor of an earlier read, or None, not "
+                f"{type(since).__name__}"
+            )
+        self._reader = reader
+        self._since = since
+        self._table = table
+        self._pid = os.getpid()
+        opened = reader.snapshot()
+        mirror_id, self._snapshot = opened.manifest.mirror_id, opened.cursor
+        moments = opened.manifest.moments
+        self._cursor = _cursor_of(mirror_id, moments[-1])
+        if since is None:
+            moment = None
+        elif isinstance(since, int):
+            moment = self._end_of(since)
+        else:
+            moment = self._moment_of(since, mirror_id, moments)
+        self._query = _query(moment, table)
+
+    @property
+    def cursor(self) -> str:
+        """What to pass as ``since`` to get the changes after these; a short text.
+
+        Store it once all rows are applied.
+        """
+        return self._cursor
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows; counted each time."""
+        query = f"SELECT count(*) FROM ({self._query})"
+        rows: int = self._reader.rows(self._own_snapshot(), query, [])[0][0]
+        return rows
+
+    def _end_of(self, run_id: int) -> datetime:
+        # Any other number is no BIGINT.
+        found = (
+            []
+            if not 0 <= run_id < 2**63
+            else self._reader.rows(self._snapshot, END_OF_RUN, [run_id])
+        )
+        if not found or found[0][0] is None:
+            raise MirrorError(
+                f"the snapshot in {self._folder} has no finished run {run_id}; {AGAIN}, or pass a "
+                "run_id of its table runs"
+            )
+        return from_microseconds(int(found[0][0]))
+
+    def _moment_of(self, cursor: str, mirror_id: str, moments: list[int]) -> datetime:
+        parts = CURSOR.fullmatch(cursor)
+        if parts is None or _cursor_of(parts[1], moment := int(parts[2], 16)) != cursor:
+            raise MirrorError(f"the cursor {cursor!r:.80} is damaged or none at all; {AGAIN}")
+        if parts[1] != mirror_id:
+            raise MirrorError(
+                f"the cursor {cursor!r} is of another mirror than the one in {self._folder}; "
+                f"{AGAIN}"
+            )
+        if moment > moments[-1] or (moment > moments[0] and moment not in moments):
+            what = "newer than the snapshot" if moment > moments[-1] else "of no snapshot"
+            raise MirrorError(
+                f"the cursor {cursor!r} is {what} in {self._folder}, as if the mirror had been "
+                f"restored from a backup; {AGAIN}"
+            )
+        return from_microseconds(moment)
+
+    @property
+    def _folder(self) -> Path:
+        return self._reader.folder
+
+    def _own_snapshot(self) -> DuckDBPyConnection:
+        if self._pid != os.getpid():
+            # DuckDB's threads do not survive a fork.
+            raise MirrorError(
+                "changes cannot be read in a forked process; call Mirror.changes there"
+            )
+        return self._snapshot.cursor()
+
+    def _opened(self) -> tuple[DuckDBPyConnection, str]:
+        return self._own_snapshot(), self._query
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "Changes cannot be iterated; use x.to_arrow(), x.to_polars() or x.to_pandas(), or for "
+            "dicts x.to_arrow().to_pylist()"
+        )
+
+    def __repr__(self) -> str:
+        table = "" if self._table is None else f", table={self._table!r}"
+        return f"Mirror({shown(self._folder)!r}).changes(since={self._since!r}{table})"
+
+    def _repr_html_(self) -> str:
+        from backread._display.records import mirror_table_html
+
+        columns = self.columns
+        # As text: DuckDB needs a time zone database to return datetimes.
+        text = ", ".join(f'CAST("{name}" AS VARCHAR)' for name in columns)
+        query = f"SELECT {text} FROM ({self._query}) LIMIT {SHOWN_ROWS}"
+        rows = self._reader.rows(self._own_snapshot(), query, [])
+        return mirror_table_html("changes", self.num_rows, columns, rows)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "Changes cannot be pickled, because they read a snapshot that is open in this process; "
+            "pass on the mirror and since instead"
+        )
+
+
+def _cursor_of(mirror_id: str, moment: int) -> str:
+    text = f"{mirror_id}.{moment:x}"
+    return f"{text}.{zlib.crc32(text.encode()):08x}"
+
+
+def _query(since: datetime | None, table: Resource | None) -> str:
+    tables = [each for each in CONTENT_TABLES if table in (None, each.name)]
+    names = dict.fromkeys(("table", "change", "user_id", "id"))
+    for each in tables:
+        names |= dict.fromkeys(each.names)
+    names |= dict.fromkeys(name for name, _ in TECHNICAL)
+    parts = [part for each in tables for part in _parts(each, since)]
+    return f"SELECT {', '.join(map(_name, names))} FROM ({' UNION ALL BY NAME '.join(parts)})"
+
+
+def _parts(table: Table, since: datetime | None) -> Iterator[str]:
+    """The queries for the changed rows of a table, and for its forgotten users."""
+    later = "" if since is None else f"> {timestamp(since)}"
+    added = f"first_seen_at {later}" if later else "true"
+    user = "id AS user_id, " if "user_id" not in table.names else ""
+    columns = ", ".join(map(_name, (*table.names, *(name for name, _ in TECHNICAL))))
+    yield (
+        f"SELECT '{table.name}' AS \"table\", CASE WHEN deleted_at IS NOT NULL THEN 'deleted' "
+        f"WHEN {added} THEN 'added' ELSE 'changed' END AS change, {user}{columns} "
+        f"FROM {table.name}{f' WHERE changed_at {later}' if later else ''}"
+    )
+    yield (
+        f"SELECT '{table.name}' AS \"table\", 'forgotten' AS change, user_id, "
+        f"{'user_id AS id, ' if user else ''}forgotten_at AS changed_at "
+        f"FROM forgotten{f' WHERE forgotten_at {later}' if later else ''}"
+    )
+
+
+def _name(column: str) -> str:
+    return f'"{column}"'

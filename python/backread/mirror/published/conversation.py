@@ -1,0 +1,309 @@
+"""One user's messages from the published snapshot, as models."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol, overload
+
+from backread._client.columns import ATTRIBUTE, MESSAGES, SENDER, USERS, Column
+from backread._display.words import amount, line, minute, plain, sender_name
+from backread._files.json import SentNumber, fraction
+from backread._files.paths import local_path, shown
+from backread._files.unfinished import Unfinished
+from backread.errors import MirrorError
+from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
+from backread.mirror.store.engine import from_microseconds
+from backread.models import (
+    Message,
+    OperatorSender,
+    OtherSender,
+    Sender,
+    User,
+    UserAttribute,
+    UserSender,
+)
+
+__all__ = [
+    "MESSAGE_ORDER",
+    "Conversation",
+    "Deleted",
+    "attributes_of",
+    "count_messages",
+    "read_conversation",
+    "read_messages",
+    "read_user",
+]
+
+SENDER_TYPES: dict[str | None, type[UserSender | OperatorSender]] = {
+    "user": UserSender,
+    "operator": OperatorSender,
+}
+
+MESSAGE_ORDER = "created_at NULLS LAST, id"
+"""The order of a conversation's messages, in SQL."""
+
+LONGEST_PRETTY = 40
+"""The number of messages shown by IPython in a terminal: the last ones."""
+
+
+LONGEST_LINE = 2_000
+"""The number of characters it shows of each."""
+
+
+class Printer(Protocol):
+    """The part of IPython's pretty printer that is used here."""
+
+    def text(self, text: str) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What the service no longer has of a conversation: the user, and how many messages."""
+
+    user: bool
+    messages: int
+
+    def in_words(self) -> list[str]:
+        """Sentences, none if nothing is deleted."""
+        found = ["The service no longer has this user."] if self.user else []
+        if self.messages:
+            verb = "is" if self.messages == 1 else "are"
+            found.append(f"{amount(self.messages, 'deleted message')} {verb} not shown.")
+        return found
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Conversation:
+    """One user and the user's messages in chronological order, without deleted ones.
+
+    A sequence of its messages; a slice is again a conversation. ``str()`` has one line per message,
+    times in UTC. In a notebook it renders as a chat: the last 200 messages, or those of a slice.
+
+    Text from strangers cannot affect a terminal or page: control characters are shown as pictures
+    (``␛``), characters that change the text direction are removed from ``str()`` and isolated
+    within their bubble, and a file's address is a link only if it is plain http or https.
+    """
+
+    user: User
+    messages: tuple[Message, ...]
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    @overload
+    def __getitem__(self, position: int) -> Message: ...
+    @overload
+    def __getitem__(self, position: slice) -> Conversation: ...
+    def __getitem__(self, position: int | slice) -> Message | Conversation:
+        if isinstance(position, slice):
+            return Conversation(self.user, self.messages[position])
+        return self.messages[position]
+
+    def __str__(self) -> str:
+        return "\n".join([self._title(), *map(_line, self.messages)])
+
+    def __repr__(self) -> str:
+        return f"<Conversation of user {self.user.id}, {amount(len(self), 'message')}>"
+
+    def _title(self) -> str:
+        name = line(self.user.name or "") or "no name"
+        return f"{name} (user {self.user.id}), {amount(len(self), 'message')}"
+
+    def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
+        lines = [self._title()]
+        if (cut := len(self) - LONGEST_PRETTY) > 0:
+            lines.append(f"... {amount(cut, 'earlier message')}; print(conversation) writes all")
+        for message in self.messages[-LONGEST_PRETTY:]:
+            said = _line(message)
+            lines.append(said if len(said) <= LONGEST_LINE else f"{said[:LONGEST_LINE]} ...")
+        printer.text("\n".join(lines))
+
+    def to_html(self) -> str:
+        """A complete HTML document with all messages, in light and dark, for a browser or print.
+
+        It runs no script and loads nothing, and its content security policy forbids both. Files
+        that were sent are links.
+        """
+        from backread._display.bubbles import conversation_document
+
+        return conversation_document(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes `to_html` to a ``.html`` file, or the text of ``str()`` to a ``.txt`` file.
+
+        The file is written completely or not at all, and replaces an existing one. It gets the
+        access of its folder.
+
+        Returns:
+            The absolute path of the file.
+
+        Raises:
+            MirrorError: The file cannot be written.
+            ValueError: The path is not local, or its suffix is another one.
+
+        Example:
+            >>> mirror.conversation(42).save("ada.html")
+        """
+        return save_conversation(self, path)
+
+    def _repr_html_(self) -> str:
+        from backread._display.bubbles import conversation_html
+
+        return conversation_html(self)
+
+
+def save_conversation(conversation: Conversation, path: str | os.PathLike[str]) -> Path:
+    """Writes a conversation to a file; see `Conversation.save`."""
+    target = local_path(path, "save to a local file").absolute()
+    match target.suffix.lower():
+        case ".html" | ".htm":
+            text = conversation.to_html()
+        case ".txt":
+            text = f"{conversation}\n"
+        case _:
+            raise ValueError(
+                f"{shown(target.name)} must end in .html or .txt, the formats of a conversation"
+            )
+    try:
+        with Unfinished(target) as fresh:
+            # Only text that a caller made can have surrogates.
+            fresh.file.write(text.encode(errors="replace"))
+    except OSError as error:
+        raise MirrorError(
+            f"{shown(target)} cannot be written: {error.strerror or error}; choose another file"
+        ) from error
+    return target
+
+
+def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
+    """The conversation of one user; `MirrorError` if the snapshot has no such user."""
+    snapshot = reader.snapshot()
+    user = read_user(reader, snapshot, user_id)
+    return Conversation(user, read_messages(reader, snapshot, user_id))
+
+
+def read_user(reader: SnapshotReader, snapshot: OpenSnapshot, user_id: int) -> User:
+    """One user; `MirrorError` if the snapshot has none with this id."""
+    users = _records(
+        reader, snapshot, USERS, f"({snapshot.of_user(user_id)['users']}) WHERE id = ?", [user_id]
+    )
+    if not users:
+        raise MirrorError(
+            f"the published snapshot has no user {user_id}; sync again if the user is new"
+        )
+    return User(**users[0])
+
+
+def count_messages(
+    reader: SnapshotReader, snapshot: OpenSnapshot, user_id: int
+) -> tuple[int, Deleted]:
+    """The number of a user's messages without deleted ones, and what is deleted."""
+    of_user = snapshot.of_user(user_id)
+    [(kept, deleted, is_user_deleted)] = reader.rows(
+        snapshot.cursor,
+        "SELECT count(*) FILTER (deleted_at IS NULL), count(*) FILTER (deleted_at IS NOT NULL), "
+        f"EXISTS (FROM ({of_user['users']}) WHERE id = ? AND deleted_at IS NOT NULL) "
+        f"FROM ({of_user['messages']}) WHERE user_id = ?",
+        [user_id, user_id],
+    )
+    return kept, Deleted(is_user_deleted, deleted)
+
+
+def read_messages(
+    reader: SnapshotReader,
+    snapshot: OpenSnapshot,
+    user_id: int,
+    *,
+    first: int = 0,
+    count: int | None = None,
+) -> tuple[Message, ...]:
+    """A user's messages in order, without deleted ones: ``count`` from the position ``first``."""
+    part = f"LIMIT {count} OFFSET {first}" if count is not None else ""
+    messages = _records(
+        reader,
+        snapshot,
+        MESSAGES,
+        f"({snapshot.of_user(user_id)['messages']}) WHERE user_id = ? AND deleted_at IS NULL "
+        f"ORDER BY {MESSAGE_ORDER} {part}",
+        [user_id],
+    )
+    return tuple(map(_message, messages))
+
+
+def _records(
+    reader: SnapshotReader,
+    snapshot: OpenSnapshot,
+    columns: Sequence[Column],
+    rest: str,
+    values: list[Any],
+) -> list[dict[str, Any]]:
+    # DuckDB needs a time zone database to return datetimes.
+    names = ", ".join(
+        f'epoch_us("{each.name}")' if each.kind == "datetime" else f'"{each.name}"'
+        for each in columns
+    )
+    rows = reader.rows(snapshot.cursor, f"SELECT {names} FROM {rest}", values)
+    return [
+        {each.name: _value(each.kind, value) for each, value in zip(columns, row, strict=True)}
+        for row in rows
+    ]
+
+
+def attributes_of(stored: Sequence[dict[str, Any]] | None) -> tuple[UserAttribute, ...] | None:
+    """A user's custom properties, from the value of the column ``user_attributes``."""
+    if stored is None:
+        return None
+    return tuple(
+        UserAttribute(**{each.name: _value(each.kind, item[each.name]) for each in ATTRIBUTE})
+        for item in stored
+    )
+
+
+def _line(message: Message) -> str:
+    moment = "????-??-?? ??:??" if message.created_at is None else minute(message.created_at)
+    name = line(sender_name(message.sender) or message.sender_type or "unknown")
+    body = plain(message.body or "").replace("\n", "\n" + " " * 18)
+    file = f" [{line(message.file_url)}]" if message.file_url else ""
+    return f"{moment}  {name}: {body}{file}"
+
+
+def _value(kind: str, stored: Any) -> Any:
+    if kind == "dict":
+        return json.loads(stored, parse_int=_integer, parse_float=fraction) if stored else {}
+    if stored is None:
+        return None
+    if kind == "datetime":
+        return from_microseconds(stored)
+    if kind == "tuple":
+        return attributes_of(stored)
+    return stored
+
+
+def _integer(digits: str) -> int | SentNumber:
+    """As the client reads it: Python limits the digits of an int."""
+    try:
+        return int(digits)
+    except ValueError:
+        return SentNumber(digits)
+
+
+def _message(values: dict[str, Any]) -> Message:
+    names = [name for name in values if name.startswith(SENDER) and name != "sender_type"]
+    sender = {name.removeprefix(SENDER): values.pop(name) for name in names}
+    return Message(**values, sender=_sender(values["sender_type"], sender))
+
+
+def _sender(sender_type: str | None, values: dict[str, Any]) -> Sender | None:
+    documented = SENDER_TYPES.get(sender_type)
+    if documented is not None and values["id"] is not None:
+        return documented(**{each.name: values[each.name] for each in fields(documented)})
+    sender_id, extra = values.pop("id"), values.pop("extra")
+    sent = {name: value for name, value in values.items() if value is not None} | extra
+    return None if sender_id is None and not sent else OtherSender(sender_type, sender_id, sent)

@@ -1,0 +1,291 @@
+"""The manifest ``snapshot.json``: the tables of one published snapshot, and their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from backread._files.access import create, flush_file, give_like_folder, read_file
+from backread._files.dataclass_json import dataclass_from_json
+from backread._files.json import parse_json
+from backread._files.unfinished import remove_leftovers
+from backread.errors import MirrorError
+from backread.mirror.published.layout import (
+    current_name,
+    pointer,
+    remove_snapshot,
+    remove_unfinished_links,
+    snapshot_name,
+    snapshot_names,
+)
+from backread.mirror.store.folder import PUBLISHED
+from backread.mirror.store.schema import CONTENT_TABLES, FORMAT, SIDE_TABLES, other_format
+
+__all__ = [
+    "SNAPSHOT_FILE",
+    "DataFile",
+    "Manifest",
+    "file_name",
+    "read_manifest",
+    "remove_unneeded",
+    "still_read",
+    "write_manifest",
+]
+
+SNAPSHOT_FILE = "snapshot.json"
+
+EARLIER_MANIFEST = "manifest.json"
+"""What formats without the link ``current`` have in the folder ``published``."""
+
+RETIRED_FOR = timedelta(minutes=15)
+"""How long a replaced snapshot stays, for readers that have its files open."""
+
+DATA_FILE = re.compile(r"[a-z_]+-\d+\.\d{8}\.parquet", re.ASCII)
+TABLE = re.compile(r"[a-z_]+", re.ASCII)
+PARQUET_MAGIC = b"PAR1"
+ATTEMPTS = 10
+"""How often a reader follows the link anew if the snapshot was removed meanwhile."""
+
+NEEDED = {*(table.name for table in CONTENT_TABLES), *SIDE_TABLES}
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One Parquet file of a table.
+
+    It has the rows of the users from ``low`` up to but not including ``high``, None for no limit.
+    ``row_bytes`` is the approximate size of its rows in memory, ``bytes`` that of the file.
+    ``digest`` summarizes the rows of a side table, to find out whether it changed.
+    """
+
+    name: str
+    rows: int
+    bytes: int
+    row_bytes: int = 0
+    low: int | None = None
+    high: int | None = None
+    digest: str | None = None
+
+    def holds(self, user_id: int) -> bool:
+        """True if rows of the user would be in this file."""
+        return (self.low is None or self.low <= user_id) and (
+            self.high is None or user_id < self.high
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One published snapshot; ``tables`` are the files of each table, at least one.
+
+    ``sequence`` counts the snapshots, ``generation`` the changes of the mirror that are to be
+    published. ``run_id`` is the newest finished run in it, and ``seen_at`` the end of the newest
+    finished run of all users (ISO 8601, None before the first), which a row's null
+    ``last_seen_at`` means. ``retired`` are earlier snapshots that a reader may still have open,
+    with the time when they were replaced (ISO 8601).
+
+    ``moments`` are the newest commits in this snapshot, which is the last, and in those before it,
+    in microseconds: what their cursors of `Mirror.changes` name.
+    """
+
+    format: int
+    mirror_id: str
+    sequence: int
+    generation: int
+    run_id: int
+    seen_at: str | None
+    published_at: str
+    tables: dict[str, list[DataFile]]
+    retired: dict[str, str]
+    moments: list[int]
+
+    @property
+    def seen(self) -> datetime | None:
+        """``seen_at`` as an aware datetime."""
+        return None if self.seen_at is None else datetime.fromisoformat(self.seen_at)
+
+    def folder(self, mirror: Path) -> Path:
+        """The absolute path of the snapshot's folder in the mirror's folder."""
+        return mirror.absolute() / PUBLISHED / snapshot_name(self.sequence)
+
+    def paths(self, mirror: Path) -> dict[str, list[Path]]:
+        """The files by table."""
+        folder = self.folder(mirror)
+        return {
+            name: [folder / name / each.name for each in files]
+            for name, files in self.tables.items()
+        }
+
+    def is_whole(self, mirror: Path) -> bool:
+        """True if all of its files are there in full, and none is a symbolic link.
+
+        What is damaged within a file is not seen, only its length, its first and its last bytes.
+        """
+        return _odd_path(self, mirror) is None and all(
+            _is_whole(path, file.bytes)
+            for table, paths in self.paths(mirror).items()
+            for path, file in zip(paths, self.tables[table], strict=True)
+        )
+
+    def check_files(self, mirror: Path) -> None:
+        """Raises `MirrorError` for a file that is missing or a symbolic link."""
+        if (odd := _odd_path(self, mirror)) is not None:
+            raise MirrorError(
+                f"the mirror in {mirror}: {odd} is missing or not a regular file; sync again to "
+                "publish a new snapshot"
+            )
+
+
+def _is_whole(path: Path, length: int) -> bool:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size != length or length < 2 * len(PARQUET_MAGIC):
+            return False
+        begins = file.read(len(PARQUET_MAGIC))
+        file.seek(-len(PARQUET_MAGIC), os.SEEK_END)
+        return begins == file.read() == PARQUET_MAGIC
+
+
+def file_name(table: str, sequence: int, number: int) -> str:
+    """The name of a data file: the table, a number, and the snapshot.
+
+    No two snapshots have a name in common, not even of unchanged files. A reader by path who began
+    with another snapshot finds no file, and fails instead of mixing the two.
+    """
+    return f"{table}-{number:04}.{snapshot_name(sequence)}.parquet"
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The folder's published snapshot, None if there is none.
+
+    Raises `MirrorError` if it cannot be read or has another format.
+    """
+    for attempt in range(ATTEMPTS):
+        name = current_name(folder)
+        if name is None:
+            if os.path.lexists(folder / PUBLISHED / EARLIER_MANIFEST):
+                raise other_format(folder, "1 or 2")
+            return None
+        try:
+            return _read(folder, name)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            # Two publications may have passed since the link was read.
+            if attempt + 1 == ATTEMPTS or current_name(folder) == name:
+                raise _damaged(folder, name, error) from error
+    return None
+
+
+def _read(folder: Path, name: str) -> Manifest:
+    directory = folder / PUBLISHED / name
+    try:
+        if not stat.S_ISDIR(directory.lstat().st_mode):
+            raise ValueError("the snapshot is not a folder")
+        document = parse_json(read_file(directory / SNAPSHOT_FILE))
+        written = document["format"]
+        if not isinstance(written, int) or written == FORMAT:
+            manifest = dataclass_from_json(Manifest, document, "manifest")
+            _check(manifest, name)
+            return manifest
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise MirrorError(
+            f"the mirror in {folder}: {directory / SNAPSHOT_FILE} cannot be read: {error}"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(folder, name, error) from error
+    raise other_format(folder, written)
+
+
+def _damaged(folder: Path, name: str, error: Exception) -> MirrorError:
+    directory = folder / PUBLISHED
+    return MirrorError(
+        f"the mirror in {folder}: {directory / name / SNAPSHOT_FILE} is damaged ({error}); delete "
+        f"{pointer(folder)} and sync again"
+    )
+
+
+def _check(manifest: Manifest, name: str) -> None:
+    """Raises ValueError for a tampered manifest, such as one with files elsewhere."""
+    if snapshot_name(manifest.sequence) != name:
+        raise ValueError(f"sequence is {manifest.sequence}, in the folder {name}")
+    if missing := sorted(NEEDED - manifest.tables.keys()):
+        raise ValueError(f"tables has no {missing[0]}")
+    for table, files in manifest.tables.items():
+        if TABLE.fullmatch(table) is None:
+            raise ValueError(f"{table!r:.80} is not the name of a table")
+        if not files:
+            raise ValueError(f"{table} has no files")
+        for each in files:
+            if DATA_FILE.fullmatch(each.name) is None:
+                raise ValueError(f"{each.name!r:.80} is not the name of a snapshot file")
+    if not manifest.moments:
+        raise ValueError("moments is empty")
+    for moment in (manifest.seen_at, manifest.published_at, *manifest.retired.values()):
+        if moment is not None and datetime.fromisoformat(moment).tzinfo is None:
+            raise ValueError(f"{moment!r:.80} has no time zone")
+
+
+def _odd_path(manifest: Manifest, mirror: Path) -> Path | None:
+    """A file of the snapshot that is missing or not a regular file, None if there is none."""
+    for table, paths in manifest.paths(mirror).items():
+        folder = manifest.folder(mirror) / table
+        try:
+            if not stat.S_ISDIR(folder.lstat().st_mode):
+                return folder
+        except OSError:
+            return folder
+        for path in paths:
+            try:
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    return path
+            except OSError:
+                return path
+    return None
+
+
+def write_manifest(directory: Path, manifest: Manifest, like: Path) -> None:
+    """Writes the manifest into the private folder of a snapshot that is being made, durably.
+
+    It gets the access of a new file in the folder ``like``.
+    """
+    path = directory / SNAPSHOT_FILE
+    with create(path) as file:
+        file.write(json.dumps(asdict(manifest), indent=1).encode())
+    give_like_folder(path, like)
+    flush_file(path)
+
+
+def still_read(retired: dict[str, str], now: datetime) -> dict[str, str]:
+    """Those of ``Manifest.retired`` that were replaced so recently that their files stay."""
+    return {
+        name: moment
+        for name, moment in retired.items()
+        if datetime.fromisoformat(moment) > now - RETIRED_FOR
+    }
+
+
+def remove_unneeded(folder: Path) -> None:
+    """Removes the snapshots that a killed publication left before ``current`` named them.
+
+    Also replaced ones whose readers had their time.
+    """
+    if not (folder / PUBLISHED).is_symlink():
+        remove_leftovers(folder / PUBLISHED)
+        remove_unfinished_links(folder)
+    try:
+        manifest = read_manifest(folder)
+        current = current_name(folder)
+    except MirrorError:
+        # What is damaged is reported by who reads or publishes it.
+        return
+    if manifest is not None and current is not None:
+        stay = {current, *still_read(manifest.retired, datetime.now(UTC))}
+        for name in snapshot_names(folder) - stay:
+            remove_snapshot(folder, name)
+    elif current is None:
+        for name in snapshot_names(folder):
+            remove_snapshot(folder, name)

@@ -1,0 +1,149 @@
+"""Cuts a table into files by ranges of user ids, and finds the ranges whose rows changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from backread.mirror.published.manifest import DataFile
+from backread.mirror.store.schema import TECHNICAL, Table
+
+if TYPE_CHECKING:
+    from backread.mirror.store.store import Store
+
+__all__ = ["FILE_BYTES", "Kept", "Piece", "join_ranges", "plan_files"]
+
+FILE_BYTES = 64 * 2**20
+"""The approximate size in memory of the rows of a file, which bounds what a sort needs."""
+
+TINY_SHARE = 4
+"""An unchanged file of less than this part of `FILE_BYTES` joins a neighbour that is rewritten."""
+
+LOWEST = -(2**63)
+BYTES_PER_VALUE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A file of the earlier snapshot whose rows did not change."""
+
+    file: DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A file to write: the rows of the users from ``low`` up to ``high``, None for no limit."""
+
+    low: int | None
+    high: int | None
+    rows: int
+    row_bytes: int
+
+    def condition(self, table: Table) -> str:
+        """The SQL condition for its rows."""
+        return _within(table, self.low, self.high)
+
+
+EMPTY = Piece(None, None, 0, 0)
+"""The file of a table without rows, so that a reader by path finds its columns."""
+
+
+def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[Kept | Piece]:
+    """The files of the next snapshot, in the order of their ranges.
+
+    Args:
+        store: The database.
+        table: The table to publish.
+        held: Its files in the earlier snapshot; empty to write it in full.
+    """
+    if not held:
+        return list(_cut(store, table, None, None)) or [EMPTY]
+    changed = _changed(store, table, held)
+    if not changed:
+        return [Kept(each) for each in held]
+    wanted = _with_tiny_neighbours(held, changed)
+    plan: list[Kept | Piece] = []
+    at = 0
+    while at < len(held):
+        if at not in wanted:
+            plan.append(Kept(held[at]))
+            at += 1
+            continue
+        first = at
+        while at < len(held) and at in wanted:
+            at += 1
+        plan += _cut(store, table, held[first].low, held[at - 1].high)
+    return plan or [EMPTY]
+
+
+def join_ranges(files: Sequence[DataFile]) -> list[DataFile]:
+    """The files with ranges that leave no gap, as if a range lost its last row."""
+    return [
+        replace(
+            each,
+            low=None if at == 0 else each.low,
+            high=None if at + 1 == len(files) else files[at + 1].low,
+        )
+        for at, each in enumerate(files)
+    ]
+
+
+def _changed(store: Store, table: Table, held: Sequence[DataFile]) -> set[int]:
+    """The positions of the files in whose range a row changed, came or went."""
+    if not store.rows(f"SELECT 1 FROM {table.unpublished} LIMIT 1"):
+        return set()
+    user = table.user_column
+    ranges = ", ".join(
+        f"({at}, {LOWEST if each.low is None else each.low})" for at, each in enumerate(held)
+    )
+    found = store.rows(
+        f"SELECT DISTINCT place FROM (SELECT DISTINCT {user} AS owner FROM {table.unpublished}) "
+        f"ASOF JOIN (SELECT place::BIGINT AS place, low::BIGINT AS low FROM (VALUES {ranges}) "
+        "AS ranges(place, low)) ON owner >= low"
+    )
+    return {place for (place,) in found}
+
+
+def _with_tiny_neighbours(held: Sequence[DataFile], changed: set[int]) -> set[int]:
+    tiny = {at for at, each in enumerate(held) if each.row_bytes * TINY_SHARE < FILE_BYTES}
+    wanted = set(changed)
+    for at in sorted(changed):
+        for step in (-1, 1):
+            beside = at + step
+            while beside in tiny and beside not in wanted:
+                wanted.add(beside)
+                beside += step
+    return wanted
+
+
+def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[Piece]:
+    """Cuts a range into pieces of about `FILE_BYTES`; a user's rows are in one piece."""
+    user = table.user_column
+    rows = f"{table.name} WHERE {_within(table, low, high)}"
+    other_bytes = BYTES_PER_VALUE * len(table.columns + TECHNICAL)
+    found = store.rows(
+        f"""
+        WITH by_user AS (
+            SELECT {user} AS owner, count(*) AS rows, sum({other_bytes} + text_bytes) AS bytes
+            FROM {rows} GROUP BY ALL
+        ), summed AS (
+            SELECT *, sum(bytes) OVER (ORDER BY owner) - bytes AS before,
+                sum(bytes) OVER () AS total
+            FROM by_user
+        ), cut AS (
+            SELECT *, greatest(1, round(total / {FILE_BYTES})) AS pieces FROM summed
+        )
+        SELECT min(owner), sum(rows)::BIGINT, sum(bytes)::BIGINT
+        FROM cut GROUP BY floor(before / total * pieces) ORDER BY 1
+        """
+    )
+    lows = [low, *(first for first, _, _ in found[1:]), high]
+    return [Piece(lows[at], lows[at + 1], rows, size) for at, (_, rows, size) in enumerate(found)]
+
+
+def _within(table: Table, low: int | None, high: int | None) -> str:
+    user = table.user_column
+    limits = [f"{user} >= {low}"] if low is not None else []
+    limits += [f"{user} < {high}"] if high is not None else []
+    return " AND ".join(limits) or "true"

@@ -1,0 +1,248 @@
+"""`Mirror.search`: messages that contain words, by a scan over the snapshot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, overload
+from unicodedata import category
+
+from backread._client.arguments import LARGEST, whole
+from backread._display.words import amount, full_name, line, minute
+from backread.mirror.published.folding import fold, folded_with_origins, may_contain
+from backread.mirror.published.period import Moment, moment_of
+from backread.mirror.store.engine import from_microseconds, timestamp
+
+if TYPE_CHECKING:
+    from backread.mirror.published.snapshot_reader import SnapshotReader
+
+__all__ = [
+    "LONGEST_WORDS",
+    "SearchHit",
+    "SearchResults",
+    "folded_words",
+    "places_of",
+    "search_messages",
+]
+
+WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
+"""A quoted phrase, or what is between blanks."""
+
+LONGEST_WORDS = 1_000
+"""The most characters of a search: DuckDB plans conditions in quadratic time."""
+
+SNIPPET = 160
+"""The number of characters of a snippet."""
+
+BEFORE = 50
+"""The number of characters before its first match."""
+
+LONG_WORD = 20
+"""The most characters that a snippet leaves out at an end, so as not to cut a word."""
+
+GROWTH = 8
+"""How much larger each further set of candidates is."""
+
+SENDER = ("sender_forename", "sender_surname", "sender_name")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A message that contains all words.
+
+    ``user_id``, ``id``, ``created_at`` (UTC), ``sender_type`` and ``body`` are those of the
+    message; ``sender_name`` is the sender's full name, ``None`` if unknown. ``snippet`` is the part
+    of ``body`` around the first match, with ``…`` where it is cut. ``matches`` are the places of
+    the words in the snippet, as pairs of start and end.
+    """
+
+    user_id: int
+    id: int
+    created_at: datetime | None
+    sender_type: str | None
+    sender_name: str | None
+    body: str
+    snippet: str
+    matches: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        moment = "????-??-?? ??:??" if self.created_at is None else minute(self.created_at)
+        name = line(self.sender_name or "") or line(self.sender_type or "") or "unknown"
+        return f"{moment}  user {self.user_id}, message {self.id}  {name}: {line(self.snippet)}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchResults(Sequence[SearchHit]):
+    """The messages that a search found, newest first; a sequence of `SearchHit`.
+
+    ``words`` is what was searched for, ``hits`` are the messages.
+
+    ``str()`` has one line per hit, times in UTC. Control characters in it are shown as pictures, so
+    text from strangers cannot affect a terminal; in a notebook it renders as a table.
+    """
+
+    words: str
+    hits: tuple[SearchHit, ...]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        return iter(self.hits)
+
+    @overload
+    def __getitem__(self, position: int) -> SearchHit: ...
+    @overload
+    def __getitem__(self, position: slice) -> SearchResults: ...
+    def __getitem__(self, position: int | slice) -> SearchHit | SearchResults:
+        if isinstance(position, slice):
+            return SearchResults(self.words, self.hits[position])
+        return self.hits[position]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.hits))
+
+    def __repr__(self) -> str:
+        return f"<SearchResults for {self.words!r}, {amount(len(self), 'hit')}>"
+
+    def _repr_html_(self) -> str:
+        from backread._display.records import search_html
+
+        return search_html(self.words, self.hits)
+
+
+def search_messages(
+    reader: SnapshotReader,
+    words: str,
+    *,
+    since: Moment | None,
+    until: Moment | None,
+    user: int | None,
+    limit: int,
+    offset: int = 0,
+) -> SearchResults:
+    """The newest messages with all words, after the first ``offset``; see `Mirror.search`."""
+    folded = folded_words(words)
+    limit = whole("limit", limit, 1, LARGEST, then="")
+    conditions = ["deleted_at IS NULL"]
+    first = None if since is None else moment_of("since", since)
+    end = None if until is None else moment_of("until", until)
+    if first is not None and end is not None and first >= end:
+        raise ValueError("since must be earlier than until")
+    if first is not None:
+        conditions.append(f"created_at >= {timestamp(first)}")
+    if end is not None:
+        conditions.append(f"created_at < {timestamp(end)}")
+    opened = reader.snapshot()
+    source = "messages"
+    if user is not None:
+        user = whole("user", user, 0, LARGEST, then="")
+        source = f"({opened.of_user(user)['messages']})"
+        conditions.append(f"user_id = {user}")
+    conditions.append(may_contain("body", folded))
+    query = (
+        "SELECT user_id, id, epoch_us(created_at), sender_type, body, "
+        f"{', '.join(SENDER)} FROM {source} WHERE {' AND '.join(conditions)} "
+        "ORDER BY created_at DESC NULLS LAST, user_id, id"
+    )
+    found: list[tuple[Any, ...]] = []
+    end_of_hits = offset + limit
+    first_candidate, count = 0, end_of_hits
+    while len(found) < end_of_hits:
+        part = f"LIMIT {count} OFFSET {first_candidate}"
+        candidates = reader.rows(opened.cursor, f"{query} {part}", [])
+        found += (row for row in candidates if _contains(row[4], folded))
+        if len(candidates) < count:
+            break
+        # Rare: a text with another spelling than the words, which the condition lets through.
+        first_candidate, count = first_candidate + count, count * GROWTH
+    return SearchResults(words, tuple(_hit(row, folded) for row in found[offset:end_of_hits]))
+
+
+def folded_words(words: str) -> list[str]:
+    """The folded words and phrases of a search; ValueError if there are none or too many."""
+    if not isinstance(words, str):
+        raise TypeError(f"words must be text, not {type(words).__name__}")
+    if len(words) > LONGEST_WORDS:
+        raise ValueError(
+            f"words must have at most {LONGEST_WORDS:,} characters, not {len(words):,}"
+        )
+    if any(category(each) == "Cs" for each in words):
+        raise ValueError("words must be valid Unicode text, without surrogates")
+    found = [fold(phrase or word) for phrase, word in WORD.findall(words)]
+    found = [each for each in found if each.strip()]
+    if not found:
+        raise ValueError("words must have at least one word to look for")
+    return list(dict.fromkeys(found))
+
+
+def _contains(body: str, folded_words: Sequence[str]) -> bool:
+    folded = fold(body)
+    return all(word in folded for word in folded_words)
+
+
+def _hit(row: Sequence[Any], folded_words: Sequence[str]) -> SearchHit:
+    user_id, message_id, created_at, sender_type, body, *names = row
+    snippet, matches = _snippet(body, folded_words)
+    return SearchHit(
+        user_id=user_id,
+        id=message_id,
+        created_at=from_microseconds(created_at),
+        sender_type=sender_type,
+        sender_name=full_name(*names),
+        body=body,
+        snippet=snippet,
+        matches=matches,
+    )
+
+
+def _snippet(body: str, folded_words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The part of the body around its first match, and the matches in it."""
+    places = places_of(body, folded_words)
+    start = max(places[0][0] - BEFORE, 0) if places else 0
+    start = max(min(start, len(body) - SNIPPET), 0)
+    end = _after_marks(body, min(start + SNIPPET, len(body)), SNIPPET)
+    # Whole words, where blanks separate them; the first match always stays.
+    first, last = places[0] if places else (start, start)
+    if start:
+        start = body.find(" ", start - 1, min(start + LONG_WORD, first)) + 1 or start
+    if end < len(body):
+        blank = body.rfind(" ", max(end - LONG_WORD, last), end + 1)
+        end = end if blank < 0 else blank
+    before, after = "…" if start else "", "…" if end < len(body) else ""
+    shift = len(before) - start
+    inside = tuple(
+        (max(low, start) + shift, min(high, end) + shift)
+        for low, high in places
+        if low < end and high > start
+    )
+    return f"{before}{body[start:end]}{after}", inside
+
+
+def places_of(body: str, folded_words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the folded words are in the body, in order and without overlaps."""
+    folded, origins = folded_with_origins(body)
+    found = []
+    for word in folded_words:
+        at = folded.find(word)
+        while at >= 0:
+            last = at + len(word)
+            found.append((origins[at], _after_marks(body, origins[last - 1] + 1)))
+            at = folded.find(word, last)
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(found):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def _after_marks(text: str, index: int, most: int | None = None) -> int:
+    """The index after the marks of the character before it, and after ``most`` of them."""
+    end = len(text) if most is None else min(index + most, len(text))
+    while index < end and category(text[index]) == "Mn":
+        index += 1
+    return index

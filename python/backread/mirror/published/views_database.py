@@ -1,0 +1,98 @@
+"""``chats.duckdb``: views over the published snapshot, for the DuckDB shell and other programs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backread._files.access import access_of, flush_directory, flush_file, give_access
+from backread._files.unfinished import private_folder, remove_folder
+from backread.mirror.published.layout import current_link
+from backread.mirror.published.views import view_statements
+from backread.mirror.store.engine import connect, pattern, quoted, rows_of
+from backread.mirror.store.folder import VIEWS_LOG_NAME, VIEWS_NAME
+from backread.mirror.store.schema import ALL_USERS
+
+if TYPE_CHECKING:
+    from backread.mirror.published.manifest import Manifest
+    from backread.mirror.store.store import Store
+
+__all__ = [
+    "clear_views_database",
+    "write_views_database",
+]
+
+WRITTEN = "views_database"
+"""The key in ``meta`` of what identifies the definition that was written last."""
+
+STORAGE_VERSION = "v1.0.0"
+"""The storage that DuckDB 1.0 and later open."""
+
+
+def write_views_database(store: Store, manifest: Manifest) -> None:
+    """Writes the file, unless it is there with these views; the snapshot is already published."""
+    path = store.folder.absolute() / VIEWS_NAME
+    statements = _statements(store.folder, manifest)
+    definition = hashlib.sha256("\n".join(statements).encode()).hexdigest()
+    if path.is_file() and not path.is_symlink() and store.meta(WRITTEN) == definition:
+        return
+    access = access_of(path)
+    with private_folder(path.parent, path.name) as aside:
+        fresh = aside / path.name
+        _create(fresh, statements)
+        give_access(fresh, access)
+        flush_file(fresh)
+        try:
+            # A program that changed the replaced file may have left its log.
+            (path.parent / VIEWS_LOG_NAME).unlink(missing_ok=True)
+            fresh.replace(path)
+        except OSError:
+            if os.name != "nt":
+                raise
+            # Windows cannot replace an open file; the next publication tries again.
+            return
+    flush_directory(path.parent)
+    with store.transaction():
+        store.set_meta(WRITTEN, definition)
+
+
+def clear_views_database(store: Store) -> None:
+    """Has the next publication write the file anew, without what other programs put into it."""
+    # A DuckDB shell that was killed may have left rows here.
+    remove_folder(store.folder / f"{VIEWS_NAME}.tmp")
+    with store.transaction():
+        store.drop_meta(WRITTEN)
+
+
+def _statements(folder: Path, manifest: Manifest) -> list[str]:
+    snapshot = current_link(folder) or manifest.folder(folder)
+    sources = {
+        name: f"read_parquet({_all_files(snapshot / name)}, hive_partitioning = false)"
+        for name in manifest.tables
+    }
+    finished = f"state = 'finished' AND {ALL_USERS}"
+    seen = f"(SELECT max(ended_at) FROM {sources['runs']} WHERE {finished})"
+    return view_statements(sources, seen)
+
+
+def _all_files(folder: Path) -> str:
+    return f"{pattern(folder)[:-1]}/*.parquet'"
+
+
+def _create(path: Path, statements: list[str]) -> None:
+    connection = connect(None)
+    try:
+        rows_of(
+            connection,
+            f"ATTACH {quoted(str(path))} AS chats (STORAGE_VERSION {quoted(STORAGE_VERSION)})",
+        )
+        rows_of(connection, "USE chats")
+        for statement in statements:
+            rows_of(connection, statement)
+        rows_of(connection, "CHECKPOINT chats")
+        rows_of(connection, "USE memory")
+        rows_of(connection, "DETACH chats")
+    finally:
+        connection.close()

@@ -1,0 +1,1 @@
+"""Removing people and expired rows for good."""

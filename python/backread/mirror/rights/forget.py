@@ -1,0 +1,153 @@
+"""Removes users and all that the mirror holds of them, and remembers only their ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from backread.errors import MirrorError
+from backread.landing.removal import UsersFound, find_users
+from backread.landing.storage import Folder
+from backread.mirror.rights.forgotten import forget_again, forget_users
+from backread.mirror.rights.purge import check_removal, open_store
+from backread.mirror.rights.rejects import RejectsOf
+from backread.mirror.store.engine import load_duckdb, named_errors
+from backread.mirror.store.folder import require_database
+from backread.mirror.store.lock import writer_lock
+from backread.mirror.store.store import Store
+from backread.mirror.sync.report import ForgetReport
+
+__all__ = ["forget"]
+
+HELD = """
+SELECT id AS user_id FROM users UNION ALL SELECT user_id FROM messages
+UNION ALL SELECT user_id FROM lists UNION ALL SELECT user_id FROM cursors
+UNION ALL SELECT user_id FROM rejects
+"""
+
+ELSEWHERE = """
+SELECT count(*) FROM messages WHERE sender_type = 'user'
+AND sender_id IN (SELECT user_id FROM leaving) AND user_id NOT IN (SELECT user_id FROM leaving)
+"""
+"""How many messages in the lists of others are of the users to forget."""
+
+SHOWN = 10
+"""The most ids that an error names."""
+
+UNCOMPLETED = (
+    "the users are removed from the tables, but their texts may be left in files until the next "
+    "forget or sync of this mirror completes the removal"
+)
+
+
+def forget(
+    folder: Path,
+    user_ids: Sequence[int],
+    landings: Sequence[Folder],
+    *,
+    missing_ok: bool = False,
+    memory_limit: int | None = None,
+) -> ForgetReport:
+    """Removes the users from the mirror and the landing folders; see `Mirror.forget`."""
+    load_duckdb()
+    wanted = sorted({*user_ids})
+    with named_errors(folder):
+        require_database(folder)
+        found = [find_users(each, wanted) for each in landings]
+        removing = _Removal(folder, wanted, found, missing_ok)
+        before = _bytes_below(folder)
+    try:
+        with named_errors(folder), ExitStack() as held:
+            held.enter_context(writer_lock(folder))
+            held.enter_context(open_store(folder, memory_limit, removing.apply))
+    except MirrorError as error:
+        if removing.report.forgotten_at is None:
+            raise
+        raise MirrorError(f"{error}; {UNCOMPLETED}") from error
+    return replace(removing.report, bytes_freed=max(before - _bytes_below(folder), 0))
+
+
+class _Removal:
+    """Removes the users from the landing folders, then from the tables."""
+
+    def __init__(
+        self, folder: Path, wanted: Sequence[int], found: Sequence[UsersFound], missing_ok: bool
+    ) -> None:
+        self._folder = folder
+        self._wanted = wanted
+        self._found = found
+        self._missing_ok = missing_ok
+        self.report = ForgetReport()
+
+    def apply(self, store: Store) -> None:
+        """Removes the users' data; changes nothing if one of the users is unknown."""
+        store.rows(
+            "CREATE TEMP TABLE leaving AS SELECT unnest(CAST(? AS BIGINT[])) AS user_id",
+            [list(self._wanted)],
+        )
+        earlier = _ids(store, "SELECT user_id FROM forgotten")
+        held = _ids(store, HELD) | RejectsOf(store, "rejects", self._wanted).user_ids
+        self._refuse_unknown(earlier.union(held, *(each.user_ids for each in self._found)))
+        removes = bool(held) or not earlier.issuperset(self._wanted)
+        if removes:
+            check_removal(store)
+        for each in self._found:
+            each.check_space()
+        for each in self._found:
+            each.remove()
+        [(messages_elsewhere,)] = store.rows(ELSEWHERE)
+        self.report = ForgetReport(
+            forgotten=tuple(each for each in self._wanted if each not in earlier),
+            earlier=tuple(sorted(earlier)),
+            landing_rows=sum(each.rows for each in self._found),
+            landing_files=sum(each.files for each in self._found),
+            messages_elsewhere=messages_elsewhere,
+        )
+        if removes:
+            self._remove(store, store.now())
+        forget_again(store)
+
+    def _refuse_unknown(self, known: AbstractSet[int]) -> None:
+        unknown = [each for each in self._wanted if each not in known]
+        if not unknown or self._missing_ok:
+            return
+        named = ", ".join(map(str, unknown[:SHOWN]))
+        more = f" and {len(unknown) - SHOWN:,} more" if len(unknown) > SHOWN else ""
+        also = " and the landing folders hold" if self._found else " holds"
+        raise MirrorError(
+            f"the mirror in {self._folder}{also} nothing of user {named}{more}, so nothing "
+            "was changed; check the ids, or pass missing_ok=True (on the command line: "
+            "--anyway) to keep these users out of the mirror from now on"
+        )
+
+    def _remove(self, store: Store, now: datetime) -> None:
+        deleted = forget_users(store, self._wanted, now)
+        self.report = replace(
+            self.report,
+            users=deleted["users"],
+            messages=deleted["messages"],
+            rejects=deleted["rejects"],
+            forgotten_at=now,
+        )
+
+
+def _ids(store: Store, query: str) -> set[int]:
+    """The users to forget that are among the rows of the query."""
+    found = store.rows(f"SELECT DISTINCT user_id FROM ({query}) SEMI JOIN leaving USING (user_id)")
+    return {user_id for (user_id,) in found}
+
+
+def _bytes_below(folder: Path) -> int:
+    """The size of the folder's files, each counted once however many names it has."""
+    sizes: dict[tuple[int, int], int] = {}
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found = Path(directory, name).lstat()
+                sizes[found.st_dev, found.st_ino] = found.st_size
+    return sum(sizes.values())

@@ -1,0 +1,1 @@
+"""The writer's database: its files, tables and lock."""

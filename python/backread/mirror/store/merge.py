@@ -1,0 +1,172 @@
+"""Merges the rows of a batch into a table by key, without rewriting unchanged rows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from backread.mirror.store.schema import CHANGED, Table
+
+if TYPE_CHECKING:
+    from backread.mirror.store.store import ArrowTable, Store
+
+__all__ = ["add_rows", "merge_rows", "note_rejected", "stage", "update_where"]
+
+
+def stage(store: Store, name: str, rows: ArrowTable, columns: tuple[str, ...]) -> None:
+    """Copies Arrow rows into the temporary table ``staged``; ``name`` as in `Store.registered`."""
+    with store.registered(name, rows) as source:
+        store.rows(f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM {source}")
+
+
+def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime, run_id: int) -> bool:
+    """Inserts the rows if all keys are new and distinct; otherwise inserts none, returns False.
+
+    Does not record them as seen or as unpublished. Runs inside the caller's transaction.
+    """
+    key = ", ".join(table.key)
+    names = _names(table.names)
+    with store.registered(table.name, rows) as source:
+        [(distinct, held)] = store.execute_prepared(
+            f"SELECT (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {source})), "
+            f"EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {source} USING ({key}))"
+        )
+        if held or distinct < rows.num_rows:
+            return False
+        store.execute_prepared(
+            f"INSERT INTO {table.name} BY NAME "
+            f"SELECT {names}, {_added(table, source)} FROM {source}",
+            now,
+            now,
+            run_id,
+        )
+    return True
+
+
+def merge_rows(
+    store: Store, table: Table, rows: ArrowTable, now: datetime, run_id: int
+) -> tuple[int, int]:
+    """Adds new rows, updates changed ones, records the keys as seen; returns (added, updated).
+
+    A row that had been marked as deleted loses the mark, and counts as updated; one that was only
+    missed by an earlier run does not count. Runs inside the caller's transaction.
+    """
+    stage(store, table.name, rows, table.names)
+    key = ", ".join(table.key)
+    user = table.user_column
+    [(count, distinct, low, high)] = store.rows(
+        f"SELECT count(*), count(DISTINCT ({key})), min({user}), max({user}) FROM staged",
+    )
+    if distinct < count:
+        store.rows(
+            f"DELETE FROM staged WHERE rowid NOT IN (SELECT max(rowid) FROM staged GROUP BY {key})",
+        )
+    differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
+    # The bounds let DuckDB skip row groups without these users; if the users are scattered, the
+    # row numbers avoid reading the wide columns of all other rows.
+    [(changed,)] = store.rows(
+        f"""
+        CREATE OR REPLACE TEMP TABLE changed AS
+        SELECT staged.*, held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs
+        FROM staged LEFT JOIN (
+            SELECT rowid, * FROM {table.name} WHERE rowid IN (
+                SELECT rowid FROM {table.name}
+                WHERE {user} BETWEEN ? AND ? AND ({key}) IN (SELECT {key} FROM staged))
+        ) AS held ON {" AND ".join(f"held.{name} = staged.{name}" for name in table.key)}
+        WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR differs
+        """,
+        [low, high],
+    )
+    store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM staged")
+    return _apply_changed(store, table, now, run_id) if changed else (0, 0)
+
+
+def _apply_changed(store: Store, table: Table, now: datetime, run_id: int) -> tuple[int, int]:
+    [(added,)] = store.rows(
+        f"INSERT INTO {table.name} BY NAME SELECT {_names(table.names)}, "
+        f"{_added(table, 'changed')} FROM changed WHERE held_row IS NULL",
+        [now, now, run_id],
+    )
+    assignments = ", ".join(
+        f'"{name}" = changed."{name}"' for name in table.names if name not in table.key
+    )
+    store.rows(
+        f"UPDATE {table.name} SET {assignments}, text_bytes = {table.text_bytes('changed')}, "
+        "last_seen_at = NULL, deleted_at = NULL, "
+        f"changed_at = CASE WHEN differs THEN ? ELSE {table.name}.changed_at END, "
+        f"changed_in_run = CASE WHEN differs THEN ? ELSE {table.name}.changed_in_run END "
+        f"FROM changed WHERE {table.name}.rowid = changed.held_row",
+        [now, run_id],
+    )
+    [(updated,)] = store.rows("SELECT count(*) FROM changed WHERE held_row IS NOT NULL AND differs")
+    _note_unpublished(store, table, "changed")
+    return added, updated
+
+
+def note_rejected(store: Store, table: Table, now: datetime, run_id: int) -> int:
+    """Records the rejects in ``staged`` with an id as seen; returns how many rows reappeared.
+
+    The stored row of such a record keeps its fields and counts as present: it loses the mark if
+    it was marked as deleted. Runs inside the caller's transaction.
+    """
+    key = ", ".join(table.key)
+    rejected = f"SELECT {key} FROM staged WHERE resource = '{table.name}' AND id IS NOT NULL"
+    store.rows(f"INSERT INTO seen_{table.name} BY NAME {rejected}")
+    # Rows marked as deleted have last_seen_at too.
+    missed = f"last_seen_at IS NOT NULL AND ({key}) IN ({rejected})"
+    back = update_where(
+        store,
+        table,
+        f"deleted_at IS NOT NULL AND {missed}",
+        f"last_seen_at = NULL, deleted_at = NULL, {CHANGED}",
+        [now, run_id],
+    )
+    update_where(store, table, missed, "last_seen_at = NULL")
+    return back
+
+
+def update_where(
+    store: Store,
+    table: Table,
+    condition: str,
+    assignments: str,
+    values: list[Any] | None = None,
+) -> int:
+    """Updates the rows that match, records them as unpublished, and returns their number.
+
+    ``values`` fill the parameters of the assignments.
+    """
+    [(count,)] = store.rows(
+        f"CREATE OR REPLACE TEMP TABLE touched AS "
+        f"SELECT rowid AS held_row, {', '.join(table.key)} FROM {table.name} WHERE {condition}",
+    )
+    if count:
+        _note_unpublished(store, table, "touched")
+        store.rows(
+            f"UPDATE {table.name} SET {assignments} FROM touched "
+            f"WHERE {table.name}.rowid = touched.held_row",
+            values,
+        )
+    return int(count)
+
+
+def _note_unpublished(store: Store, table: Table, source: str) -> None:
+    store.rows(
+        f"INSERT INTO {table.unpublished} BY NAME SELECT {', '.join(table.key)} FROM {source}",
+    )
+
+
+def _added(table: Table, source: str) -> str:
+    """What an insertion adds to the rows of the source."""
+    return (
+        f"{table.text_bytes(source)} AS text_bytes, "
+        "? AS first_seen_at, ? AS changed_at, ? AS changed_in_run"
+    )
+
+
+def _names(columns: tuple[str, ...]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+def _differs(name: str) -> str:
+    return f'held."{name}" IS DISTINCT FROM staged."{name}"'

@@ -1,0 +1,198 @@
+"""The writer's database: the rows and the state of the run, in the same transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from backread._interruptible import run_interruptibly
+from backread.mirror.store.database import make_log
+from backread.mirror.store.engine import from_microseconds, rows_of, timestamp, transaction
+from backread.mirror.store.schema import PRIVACY, SECRET_MARK
+from backread.mirror.store.service import Service
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["ArrowTable", "Store"]
+
+GENERATION = "generation"
+"""The key in ``meta`` that counts the states which are to be published."""
+
+
+class ArrowTable(Protocol):
+    """Rows that can be scanned repeatedly: each call returns a new Arrow stream."""
+
+    @property
+    def num_rows(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+def _literal(value: float | datetime) -> str:
+    return timestamp(value) if isinstance(value, datetime) else repr(value)
+
+
+class _Registered:
+    """An object registered once whose rows are replaced, since registering costs a statement.
+
+    The attribute is the method of the current rows.
+    """
+
+    __slots__ = ("__arrow_c_stream__",)
+
+    def __init__(self, rows: ArrowTable) -> None:
+        self.hold(rows)
+
+    def hold(self, rows: ArrowTable) -> None:
+        self.__arrow_c_stream__ = rows.__arrow_c_stream__
+
+
+class Store:
+    """The tables, opened for writing."""
+
+    def __init__(self, folder: Path, connection: DuckDBPyConnection) -> None:
+        self.folder = folder
+        self.privacy: str | None = None
+        """What this sync stores of its `Choice` with the first rows."""
+        self.connection = connection
+        self._stored_service: Service | None = None
+        self._registered: dict[str, _Registered] = {}
+        self._prepared: dict[str, str] = {}
+        self._newest_commit: datetime | None = None
+        self._meta: dict[str, str] | None = None
+        self._one_thread = False
+
+    def now(self) -> datetime:
+        """The time of a new commit, later than all earlier ones even if the clock was set back."""
+        if self._newest_commit is None:
+            [(newest,)] = self.rows(
+                "SELECT epoch_us(max(moment)) FROM "
+                "(SELECT unnest([ended_at, committed_at]) AS moment FROM runs "
+                "UNION ALL SELECT forgotten_at FROM forgotten)"
+            )
+            self._newest_commit = from_microseconds(newest or 0)
+        later = self._newest_commit + timedelta(microseconds=1)
+        self._newest_commit = max(datetime.now(UTC), later)
+        return self._newest_commit
+
+    def rows(
+        self, statement: str, values: list[Any] | dict[str, Any] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Runs one statement and returns its rows."""
+        return rows_of(self.connection, statement, values)
+
+    def execute_prepared(self, statement: str, *values: float | datetime) -> list[tuple[Any, ...]]:
+        """Runs a statement that is repeated with each commit, and is planned only once."""
+        name = self._prepared.get(statement)
+        if name is None:
+            name = f"prepared_{len(self._prepared)}"
+            self.rows(f"PREPARE {name} AS {statement}")
+            self._prepared[statement] = name
+        # EXECUTE accepts no parameters in DuckDB.
+        literals = ", ".join(map(_literal, values))
+        return self.rows(f"EXECUTE {name}({literals})" if values else f"EXECUTE {name}")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Runs the block as a transaction; rolls back on any exception, including Ctrl-C."""
+        make_log(self.folder)
+        try:
+            with transaction(self.connection):
+                yield
+        except BaseException:
+            # What the block set is not stored.
+            self._meta = None
+            raise
+
+    @contextmanager
+    def registered(self, name: str, rows: ArrowTable) -> Iterator[str]:
+        """Makes the Arrow rows readable as a table in the block; yields its name in SQL.
+
+        ``name`` identifies their columns, which must be the same each time.
+        """
+        table = f"registered_{name}"
+        registered = self._registered.get(name)
+        if registered is None:
+            registered = _Registered(rows)
+            run_interruptibly(
+                lambda: self.connection.register(table, registered), self.connection.interrupt
+            )
+            self._registered[name] = registered
+        registered.hold(rows)
+        yield table
+
+    def use_one_thread(self) -> None:
+        """Runs statements in the caller's thread only, which is faster for small ones."""
+        if not self._one_thread:
+            self.rows("SET GLOBAL threads = 1")
+            self._one_thread = True
+
+    def use_all_threads(self) -> None:
+        """Runs statements on all cores."""
+        if self._one_thread:
+            self.rows("RESET GLOBAL threads")
+            self._one_thread = False
+
+    @contextmanager
+    def in_one_thread(self) -> Iterator[None]:
+        """Runs the block's statements in the caller's thread only."""
+        self.use_one_thread()
+        try:
+            yield
+        finally:
+            self.use_all_threads()
+
+    def meta(self, key: str) -> str | None:
+        """A value of the table ``meta``, which is read once."""
+        return self._all_meta().get(key)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Sets a value in the table ``meta``."""
+        if self.meta(key) != value:
+            self.drop_meta(key)
+            self.rows("INSERT INTO meta VALUES (?, ?)", [key, value])
+            self._all_meta()[key] = value
+
+    def drop_meta(self, key: str) -> None:
+        """Removes a value from the table ``meta``, if it is there."""
+        self.rows("DELETE FROM meta WHERE key = ?", [key])
+        self._all_meta().pop(key, None)
+
+    def _all_meta(self) -> dict[str, str]:
+        if self._meta is None:
+            self._meta = dict(self.rows("SELECT key, value FROM meta"))
+        return self._meta
+
+    @property
+    def generation(self) -> int:
+        """The number of states that were to be published."""
+        return int(self.meta(GENERATION) or 0)
+
+    def count_change(self) -> None:
+        """Counts a state that is to be published, inside the caller's transaction."""
+        self.set_meta(GENERATION, str(1 + self.generation))
+
+    def never_finished(self) -> bool:
+        """True if no run was ever published, to its end or in part."""
+        return not self.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1")
+
+    def service(self) -> Service | None:
+        """The mirror's service, None until rows from one were committed."""
+        base_url, vendor = self.meta("base_url"), self.meta("vendor")
+        mark = self.meta(SECRET_MARK)
+        if base_url is None or vendor is None or mark is None:
+            return None
+        return Service(base_url, vendor, mark)
+
+    def set_service(self, service: Service) -> None:
+        """Stores which service the mirror holds, and how its rows are made private."""
+        if self._stored_service != service:
+            self.set_meta("base_url", service.base_url)
+            self.set_meta("vendor", service.vendor)
+            self.set_meta(SECRET_MARK, service.secret_mark)
+            if self.privacy is not None:
+                self.set_meta(PRIVACY, self.privacy)
+            self._stored_service = service

@@ -1,0 +1,1 @@
+"""One run: what is read is committed in batches, the run is closed, and published."""

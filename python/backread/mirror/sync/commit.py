@@ -1,0 +1,213 @@
+"""Commits one batch of rows together with the resulting state of the run."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from backread.mirror.rights.rejects import RejectsOf
+from backread.mirror.store.engine import quoted
+from backread.mirror.store.merge import add_rows, merge_rows, note_rejected, stage
+from backread.mirror.store.schema import (
+    CONTENT_TABLES,
+    CURSOR_NAMES,
+    LIST_NAMES,
+    MESSAGES,
+    REJECT_KEY,
+    REJECT_NAMES,
+    USERS,
+    Table,
+)
+from backread.mirror.sync.deletions import mark_answered, mark_messages_of_deleted
+
+if TYPE_CHECKING:
+    from backread.mirror.store.service import Service
+    from backread.mirror.store.store import ArrowTable, Store
+    from backread.mirror.sync.runs import Run, Spent
+    from backread.mirror.sync.source import Batch
+
+__all__ = ["commit"]
+
+PLACE = r"^\$\.\w+\[\d+\]"
+"""The JSON path of a record in its page, at the beginning of the core's reasons."""
+
+
+def commit(
+    store: Store,
+    run: Run,
+    batch: Batch,
+    service: Service,
+    *,
+    asked: bool,
+    spent: Spent,
+) -> None:
+    """Commits a batch: rows, finished and half-read lists, rejects, and the run's counters.
+
+    ``service`` is its origin, ``spent`` the cost since the last commit. ``asked``: its rows were
+    fetched by id.
+    """
+    now = store.now()
+    names = ("users_added", "users_updated", "messages_added", "messages_updated")
+    counts: dict[str, int] = dict.fromkeys(names, 0)
+    read = {"users": 0, "messages": 0}
+    with store.transaction():
+        # Stored only with the first rows from the service, so a mistyped address is not stored.
+        store.set_service(service)
+        for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
+            if rows is not None and rows.num_rows:
+                read[table.name] = rows.num_rows
+                added, updated = _put_rows(store, run, table, rows, now)
+                counts[f"{table.name}_added"] = added
+                counts[f"{table.name}_updated"] = updated
+        if run.has_digests and batch.messages is not None:
+            _drop_digests(store, batch.messages, batch.lists)
+        _put_lists(store, run, batch)
+        if batch.rejects is not None and batch.rejects.num_rows:
+            for table, back in _merge_rejects(store, run, batch.rejects, now):
+                counts[f"{table.name}_updated"] += back
+        counts["rows_asked"] = sum(read.values()) if asked else 0
+        if batch.gone is not None and batch.gone.num_rows and (run.given or run.mode == "full"):
+            counts["deleted"] = mark_answered(store, batch.gone, now, run.run_id)
+            if run.given:
+                unknown = store.rows("SELECT id FROM staged WHERE resource = 'users'")
+                run.unknown_users.update(user_id for (user_id,) in unknown)
+                # Such a run may end early, and no later one would do it.
+                counts["deleted"] += mark_messages_of_deleted(store, run, now)
+            counts["rows_asked"] += batch.gone.num_rows if asked else 0
+        if batch.users_report is not None:
+            store.rows(
+                "UPDATE runs SET certificate = ?, certificate_reason = ?, users_swept_at = ?, "
+                "sweeps = sweeps + 1, sweep_requests = sweep_requests + ? WHERE run_id = ?",
+                [
+                    batch.users_report.certificate,
+                    batch.users_report.reason,
+                    now,
+                    batch.users_report.requests,
+                    run.run_id,
+                ],
+            )
+            store.rows("DELETE FROM cursors WHERE user_id IS NULL")
+        read["messages"] += batch.rows_skipped
+        increments: dict[str, float] = {
+            **counts,
+            **read,
+            "requests": spent.requests,
+            "seconds": spent.seconds,
+            "outage_seconds": spent.outage_seconds,
+        }
+        # Most are 0, and DuckDB takes its time for each column.
+        increments = {name: by for name, by in increments.items() if by}
+        store.execute_prepared(
+            f"UPDATE runs SET {''.join(f'{name} = {name} + ?, ' for name in increments)}"
+            "committed_at = ? WHERE run_id = ?",
+            *increments.values(),
+            now,
+            run.run_id,
+        )
+    run.users += read["users"]
+    run.messages += read["messages"]
+    run.requests += spent.requests
+    run.seconds += spent.seconds
+
+
+def _put_rows(
+    store: Store, run: Run, table: Table, rows: ArrowTable, now: datetime
+) -> tuple[int, int]:
+    # Such a run has seen all stored rows, and the first publication writes all of them.
+    if run.alone and add_rows(store, table, rows, now, run.run_id):
+        return rows.num_rows, 0
+    return merge_rows(store, table, rows, now, run.run_id)
+
+
+def _put_lists(store: Store, run: Run, batch: Batch) -> None:
+    """Stores the finished lists, and the positions in unfinished ones."""
+    # The list of users has null, which is a separate group.
+    outdated = "rowid NOT IN (SELECT max(rowid) FROM cursors GROUP BY user_id)"
+    if run.given:
+        # No later run continues such a run. A run over all users that is to be resumed reads its
+        # lists from their start, for rows may have been deleted before its position.
+        if batch.messages is not None:
+            with store.registered("messages", batch.messages) as source:
+                store.execute_prepared(
+                    f"DELETE FROM cursors WHERE user_id IN (SELECT user_id FROM {source})"
+                )
+    elif batch.cursors is not None and batch.cursors.num_rows:
+        names = ", ".join(CURSOR_NAMES)
+        with store.registered("cursors", batch.cursors) as source:
+            store.execute_prepared(f"INSERT INTO cursors BY NAME SELECT {names} FROM {source}")
+        run.may_have_cursors = True
+    if batch.lists is None or not batch.lists.num_rows:
+        if run.may_have_cursors:
+            store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
+        return
+    names = ", ".join(f'"{name}"' for name in LIST_NAMES)
+    # A run over given users records no row as missed. A later run must do so, and a list that is
+    # as its digest says has none, nor does one of which only the end is read.
+    given = (
+        "REPLACE (CASE WHEN unchanged THEN digest END AS digest, "
+        "CASE WHEN unchanged OR kind = 'end' THEN grows END AS grows)"
+        if run.given
+        else ""
+    )
+    with store.registered("lists", batch.lists) as source:
+        store.execute_prepared(
+            f"INSERT INTO lists BY NAME SELECT * {given}, ? AS run_id "
+            f"FROM (SELECT {names} FROM {source})",
+            run.run_id,
+        )
+        # A finished list needs no cursor; one that could not be read continues from its cursor if
+        # the run is resumed.
+        read = "kind <> 'unread'"
+        ended = f"user_id IN (SELECT user_id FROM {source} WHERE {read})"
+        # Most commits of a run find none, and looking for them by user costs more than the lists.
+        if run.may_have_cursors:
+            run.may_have_cursors = bool(store.rows("SELECT 1 FROM cursors LIMIT 1"))
+        if run.may_have_cursors:
+            store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
+
+
+def _drop_digests(store: Store, messages: ArrowTable, lists: ArrowTable | None) -> None:
+    """Drops the digests of lists whose stored messages are newer now.
+
+    If a run is killed before such a list ends, the next one must not take the older rows for those
+    that are stored. A list that ends in the same commit has a newer digest.
+    """
+    with ExitStack() as held:
+        source = held.enter_context(store.registered("messages", messages))
+        ended = ""
+        if lists is not None:
+            name = held.enter_context(store.registered("lists", lists))
+            ended = f"WHERE user_id NOT IN (SELECT user_id FROM {name})"
+        store.execute_prepared(
+            "UPDATE lists SET digest = NULL WHERE digest IS NOT NULL "
+            f"AND user_id IN (SELECT user_id FROM {source} {ended})"
+        )
+
+
+def _merge_rejects(
+    store: Store, run: Run, rows: ArrowTable, now: datetime
+) -> list[tuple[Table, int]]:
+    """Stores the rejects; returns how many rows of each table reappeared as rejects."""
+    stage(store, "rejects", rows, REJECT_NAMES)
+    # `$` is the record then, not its page, in which it moves with every new row.
+    store.rows(f"UPDATE staged SET reason = regexp_replace(reason, {quoted(PLACE)}, '$')")
+    # The core drops the rows of forgotten users, but an id of another type is no id to it.
+    forgotten = [user_id for (user_id,) in store.rows("SELECT user_id FROM forgotten")]
+    RejectsOf(store, "staged", forgotten).remove()
+    key = ", ".join(REJECT_KEY)
+    # Null ids count as equal.
+    same = " AND ".join(f"held.{name} IS NOT DISTINCT FROM seen.{name}" for name in REJECT_KEY)
+    store.rows(
+        f"""
+        MERGE INTO rejects AS held USING (
+            SELECT {key}, min(seen_at) AS first, max(seen_at) AS last FROM staged GROUP BY ALL
+        ) AS seen ON {same}
+        WHEN MATCHED THEN UPDATE SET run_id = ?, last_seen_at = seen.last
+        WHEN NOT MATCHED THEN INSERT ({key}, run_id, first_seen_at, last_seen_at)
+            VALUES ({", ".join(f"seen.{name}" for name in REJECT_KEY)}, ?,
+                    seen.first, seen.last)
+        """,
+        [run.run_id, run.run_id],
+    )
+    return [(table, note_rejected(store, table, now, run.run_id)) for table in CONTENT_TABLES]

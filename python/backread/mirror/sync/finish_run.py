@@ -1,0 +1,217 @@
+"""Ends a run in one transaction: as finished, or as partial; and its report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any
+
+from backread.mirror.published.odd_values import count_odd_values
+from backread.mirror.store.engine import from_microseconds
+from backread.mirror.store.schema import ALL_USERS
+from backread.mirror.store.store import Store
+from backread.mirror.sync.deletions import mark_gone, mark_messages_of_deleted, note_missed
+from backread.mirror.sync.report import SyncFigures, SyncReport
+from backread.mirror.sync.runs import Run, Spent, clear, keep_newest_lists
+
+__all__ = ["end_partial", "figures_before", "finish", "of_this_sync", "report_of"]
+
+# The fields of a report that are not columns of `runs`, or have another form there.
+DERIVED = {
+    "run",
+    "resumed",
+    "published",
+    "unknown_users",
+    "has_other_secret",
+    "retention_problem",
+    "lists_by_certificate",
+    "lists_by_kind",
+    "uncertified_users",
+    "unread_users",
+    "users_without_id",
+    "odd_values",
+    "repaired_text",
+    *(TIMES := ("started_at", "ended_at", "users_swept_at", "oldest_list_at")),
+}
+
+FIGURES = tuple(each.name for each in fields(SyncFigures) if each.name != "started_at")
+
+
+def figures_before(store: Store, run: Run) -> dict[str, Any]:
+    """The figures of the run as a sync begins, without the lists that it will read again."""
+    columns = dict(zip(FIGURES, FIGURES, strict=True)) | {
+        "rejects": _rejects(run),
+        "lists_by_certificate": _counted(run, "certificate", "kind <> 'unread'"),
+        "lists_by_kind": _counted(run, "kind", "kind <> 'unread'"),
+    }
+    [values] = store.rows(
+        f"SELECT {', '.join(columns.values())} FROM runs WHERE run_id = ?", [run.run_id]
+    )
+    return dict(zip(columns, values, strict=True))
+
+
+def of_this_sync(report: SyncReport, before: Mapping[str, Any], started_at: datetime) -> SyncReport:
+    """The report of a sync that began when its run had the figures ``before``."""
+
+    def rest(now: Any, then: Any) -> Any:
+        return dict(Counter(now) - Counter(then)) if isinstance(now, dict) else now - then
+
+    figures = {name: rest(getattr(report.run, name), before[name]) for name in FIGURES}
+    return replace(report, **figures, started_at=started_at)
+
+
+def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
+    """Closes the run; ``spent`` is the cost since its last commit."""
+    now = store.now()
+    deleted = 0
+    with store.transaction():
+        keep_newest_lists(store)
+        if run.given:
+            deleted = mark_messages_of_deleted(store, run, now)
+        else:
+            if not run.alone:
+                note_missed(store, run)
+            if run.mode == "full":
+                deleted = mark_gone(store, run, now)
+        if not run.given or not _has_unfinished(store):
+            clear(store)
+        _close(
+            store,
+            run,
+            spent,
+            "state = 'finished', deleted = deleted + ?, lists_done = NULL, lists_left = NULL, "
+            "lists_never_read = NULL, oldest_list_at = NULL",
+            [deleted],
+        )
+    run.requests += spent.requests
+    return report_of(store, run.run_id)
+
+
+def end_partial(
+    store: Store,
+    run: Run,
+    spent: Spent,
+    lists: tuple[int, int | None] | None = None,
+    stopped_by: str | None = None,
+) -> SyncReport:
+    """Ends a run whose budget is used up; the next sync resumes it.
+
+    Args:
+        store: The mirror's tables.
+        run: The run.
+        spent: The cost since its last commit.
+        lists: How many lists are done, and how many there are; None for what the tables tell.
+        stopped_by: What stopped the run, if it was not the budget alone.
+    """
+    done, total = lists or _lists_of(store, run)
+    deleted = 0
+    with store.transaction():
+        keep_newest_lists(store)
+        if run.mode == "full":
+            # Users are marked this early only if they were not found by id, which proves that their
+            # messages are gone, whatever is left to read.
+            deleted = mark_messages_of_deleted(store, run, store.now())
+        _close(
+            store,
+            run,
+            spent,
+            f"""
+            state = 'partial', deleted = deleted + ?, error = ?,
+            lists_done = ?, lists_left = ?,
+            lists_never_read = (
+                SELECT count(*) FROM users WHERE deleted_at IS NULL
+                AND id NOT IN (SELECT user_id FROM lists)),
+            oldest_list_at = (
+                SELECT min(ended_at) FROM lists WHERE run_id <> {run.run_id}
+                AND user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL))
+            """,
+            [deleted, stopped_by, done, None if total is None else max(total - done, 0)],
+        )
+    run.requests += spent.requests
+    return report_of(store, run.run_id)
+
+
+def _close(
+    store: Store, run: Run, spent: Spent, assignments: str, values: list[int | str | None]
+) -> None:
+    store.rows(
+        f"""
+        UPDATE runs SET ended_at = ?, requests = requests + ?,
+            seconds = seconds + ?, outage_seconds = outage_seconds + ?,
+            rejects = {_rejects(run)},
+            certificate = coalesce(certificate, 'uncertified'),
+            lists_by_certificate = {_counted(run, "certificate")},
+            lists_by_kind = {_counted(run, "kind")}, {assignments}
+        WHERE run_id = {run.run_id}
+        """,
+        [store.now(), spent.requests, spent.seconds, spent.outage_seconds, *values],
+    )
+    store.count_change()
+
+
+def _has_unfinished(store: Store) -> bool:
+    return bool(
+        store.rows(
+            f"SELECT 1 FROM runs WHERE state IN ('unfinished', 'partial') AND {ALL_USERS} LIMIT 1"
+        )
+    )
+
+
+def _lists_of(store: Store, run: Run) -> tuple[int, int | None]:
+    [(done, total)] = store.rows(
+        f"SELECT (SELECT count(DISTINCT user_id) FROM lists WHERE run_id = {run.run_id}), "
+        f"(SELECT count(*) FROM users WHERE EXISTS (SELECT 1 FROM runs "
+        f"WHERE run_id = {run.run_id} AND users_swept_at IS NOT NULL))"
+    )
+    return int(done), int(total) or None
+
+
+def _rejects(run: Run) -> str:
+    return f"(SELECT count(*) FROM rejects WHERE run_id = {run.run_id})"
+
+
+def _counted(run: Run, column: str, condition: str = "true") -> str:
+    return (
+        f"(SELECT map_from_entries(list(({column}, rows) ORDER BY {column})) FROM "
+        f"(SELECT {column}, count(*) AS rows FROM lists WHERE run_id = {run.run_id} "
+        f"AND {column} IS NOT NULL AND {condition} GROUP BY ALL))"
+    )
+
+
+def report_of(store: Store, run_id: int) -> SyncReport:
+    """The report of a finished or a partial run, with the figures of the run."""
+    names = [each.name for each in fields(SyncReport) if each.name not in DERIVED]
+    moments = ", ".join(f"epoch_us({name})" for name in TIMES)
+    [(*values, certificates, kinds, started, ended, swept, oldest)] = store.rows(
+        f"SELECT {', '.join(names)}, lists_by_certificate, lists_by_kind, {moments} "
+        "FROM runs WHERE run_id = ?",
+        [run_id],
+    )
+    uncertified = store.rows(
+        "SELECT user_id, kind FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
+        "ORDER BY user_id",
+        [run_id],
+    )
+    [(without_id,)] = store.rows(
+        "SELECT count(*) FROM rejects WHERE run_id = ? AND resource = 'users' AND id IS NULL",
+        [run_id],
+    )
+    named = dict(zip(names, values, strict=True)) | {
+        "lists_by_certificate": certificates or {},
+        "lists_by_kind": kinds or {},
+        "started_at": from_microseconds(int(started)),
+    }
+    return SyncReport(
+        **named,
+        run=SyncFigures(**{each.name: named[each.name] for each in fields(SyncFigures)}),
+        resumed=named["resumptions"] > 0,
+        uncertified_users=tuple(user_id for user_id, _ in uncertified),
+        unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
+        users_without_id=without_id,
+        odd_values=count_odd_values(store.rows),
+        ended_at=from_microseconds(int(ended)),
+        users_swept_at=from_microseconds(swept),
+        oldest_list_at=from_microseconds(oldest),
+    )

@@ -1,0 +1,382 @@
+"""Runs of the sync in the database: beginning, resuming, and their state.
+
+A run that its budget ended is ``partial``: it is published, and the next sync resumes it like one
+that was killed. A run over given users is separate, and is never resumed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from backread._files.json import parse_json
+from backread.errors import BackreadError
+from backread.mirror.store.engine import from_microseconds, timestamp
+from backread.mirror.store.schema import (
+    ALL_USERS,
+    CONTENT_TABLES,
+    CURSOR_NAMES,
+    KNOWN_LIST_NAMES,
+    PROFILE,
+    RUNS,
+)
+from backread.mirror.store.store import Store
+from backread.mirror.sync.known import Known, StoredRows
+from backread.mirror.sync.report import Mode
+
+if TYPE_CHECKING:
+    from backread._client.privacy import LoadedPrivacy
+
+__all__ = [
+    "Run",
+    "Spent",
+    "begin_run",
+    "begin_users_run",
+    "clear",
+    "error_text",
+    "keep_newest_lists",
+    "known_to",
+    "record_error",
+]
+
+MOST_SWEEPING = 0.04
+"""The share of a run's requests that sweeps over the users may take, after the first one.
+
+All nights of a run together are to cost at most 5 % more than a run without a budget.
+"""
+
+KILLED_LONG_AGO = timedelta(hours=1)
+"""A run that was killed sweeps the users again only after this time."""
+
+QUOTE = ', near "'
+"""What precedes the part of an answer that an error quotes."""
+
+DIGEST_KEY = "list_digest_key"
+
+RESUMED = ("run_id", "mode", "seconds", "requests", "users", "messages")
+"""The fields of a `Run` that are stored, for the sync that resumes it."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One row of the table ``runs``; the counters are those of committed work."""
+
+    run_id: int
+    mode: Mode
+    resumed: bool
+    alone: bool
+    """True if this run, in this sync, read all rows of the mirror, and nothing was published.
+
+    Such a run does not record rows as seen or unpublished, since all of them are.
+    """
+    seconds: float = 0.0
+    requests: int = 0
+    users: int = 0
+    messages: int = 0
+    given: bool = False
+    """True if it reads only the users that the caller gave."""
+    has_digests: bool = False
+    """True if lists that it may read have a digest of an earlier run."""
+    may_have_cursors: bool = True
+    """False once the table of positions in unfinished lists was seen empty, until one is added."""
+    unknown_users: set[int] = field(default_factory=set)
+    """Those of the given users that the service does not know."""
+    sampled: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """Rows that would be marked as deleted and were asked for, by table: user id and id."""
+    asked_newest: bool = False
+    """True once the newest messages that lists did not show are asked for by id."""
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The cost of a part of a run; ``seconds`` by the system clock.
+
+    ``outage_seconds`` is the client's count of the time when the service was down.
+    """
+
+    requests: int
+    seconds: float
+    outage_seconds: float
+
+
+LONGEST = 100 * 365 * 86_400
+"""Seconds: within the range of `timedelta` and the database, and older than any list."""
+
+
+def begin_run(
+    store: Store, mode: Mode, max_staleness: float | None = None, *, killed: bool = False
+) -> Run:
+    """A new run, or the unfinished one, which becomes ``full`` if either mode is.
+
+    Lists that the unfinished run read only at their end are read again if they were last read in
+    full longer ago than ``max_staleness`` (seconds). ``killed`` if that run is ``partial`` only
+    because it was killed and then published.
+    """
+    now = datetime.now(UTC)
+    unfinished = store.rows(
+        f"SELECT {', '.join(RESUMED)}, epoch_us(started_at) FROM runs "
+        f"WHERE state IN ('unfinished', 'partial') AND {ALL_USERS} ORDER BY run_id DESC LIMIT 1"
+    )
+    with store.transaction():
+        if not unfinished:
+            # Clears what an abandoned run left; finished runs leave nothing.
+            clear(store)
+            # An unfinished run, of given users, may have read what this one does not find again.
+            alone = not store.rows("SELECT 1 FROM runs LIMIT 1")
+            run_id = _insert(store, _next_id(store), mode, now)
+            return Run(run_id, mode, resumed=False, alone=alone, started_at=now)
+        # What a run of given users read meanwhile is newer, and so not read by this run.
+        keep_newest_lists(store)
+        *values, started = unfinished[0]
+        run = Run(
+            **dict(zip(RESUMED, values, strict=True)),
+            resumed=True,
+            alone=False,
+            started_at=from_microseconds(int(started)),
+        )
+        if mode == "full" != run.mode:
+            run.mode = mode
+            _read_all_again(store, run.run_id)
+        if max_staleness is not None:
+            stale = timestamp(now - timedelta(seconds=min(max_staleness, LONGEST)))
+            _give_back(store, run.run_id, f"kind = 'end' AND coalesce(swept_at <= {stale}, true)")
+        _note_seen(store, run.run_id)
+        _resume(store, run, now, killed)
+    return run
+
+
+def begin_users_run(store: Store) -> Run:
+    """A run over given users. It leaves an unfinished run over all users as it is."""
+    now = datetime.now(UTC)
+    with store.transaction():
+        # Its rows and lists keep the number of one that was killed and is deleted next.
+        run_id = _next_id(store)
+        # The rows of one that was killed are committed, and no later run resumes it.
+        store.rows(f"DELETE FROM runs WHERE state = 'unfinished' AND NOT ({ALL_USERS})")
+        _insert(store, run_id, "incremental", now)
+        store.rows(
+            "UPDATE runs SET scope = 'users', certificate = 'uncertified', "
+            "certificate_reason = 'only the given users were read' WHERE run_id = ?",
+            [run_id],
+        )
+    return Run(run_id, "incremental", resumed=False, alone=False, given=True, started_at=now)
+
+
+def keep_newest_lists(store: Store) -> None:
+    """Deletes all rows of ``lists`` but the newest of each user, which was written last."""
+    store.rows(
+        "DELETE FROM lists WHERE rowid NOT IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
+    )
+
+
+def _next_id(store: Store) -> int:
+    [(run_id,)] = store.rows("SELECT coalesce(max(run_id), 0) + 1 FROM runs")
+    return int(run_id)
+
+
+def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> int:
+    counters = [
+        f"0 AS {name}" for name, kind in RUNS if kind in ("BIGINT", "DOUBLE") and name != "run_id"
+    ]
+    store.rows(
+        "INSERT INTO runs BY NAME SELECT ? AS run_id, ? AS mode, 'unfinished' AS state, "
+        f"? AS started_at, {', '.join(counters)}",
+        [run_id, mode, now],
+    )
+    return run_id
+
+
+def clear(store: Store) -> None:
+    """Deletes the state that only an unfinished run needs."""
+    for table in CONTENT_TABLES:
+        store.rows(f"DELETE FROM seen_{table.name}")
+    store.rows("DELETE FROM cursors")
+
+
+def _read_all_again(store: Store, run_id: int) -> None:
+    # For a full run, reading only a list's end is not enough.
+    _give_back(store, run_id, "kind = 'end'")
+    store.rows("DELETE FROM cursors WHERE user_id IS NOT NULL")
+
+
+def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
+    run_id = run.run_id
+    store.rows(
+        "UPDATE runs SET certificate = NULL, certificate_reason = NULL, users_swept_at = NULL "
+        "WHERE run_id = ? AND (users_swept_at IS NULL OR ?)",
+        [run_id, _may_sweep_again(store, run_id, now, killed)],
+    )
+    # If the list of users is read again from its start, none of its rows count as seen.
+    if not _swept(store, run_id) and not _has_users_cursor(store):
+        store.rows("DELETE FROM seen_users")
+    store.rows(
+        "DELETE FROM seen_messages WHERE user_id NOT IN "
+        "(SELECT user_id FROM lists WHERE run_id = ? "
+        "UNION ALL SELECT user_id FROM cursors WHERE user_id IS NOT NULL)",
+        [run_id],
+    )
+    store.rows(
+        "UPDATE runs SET state = 'unfinished', mode = ?, resumptions = resumptions + 1 "
+        "WHERE run_id = ?",
+        [run.mode, run_id],
+    )
+
+
+def _may_sweep_again(store: Store, run_id: int, now: datetime, killed: bool) -> bool:
+    """Whether the run may read the list of users again, to learn of new users and hints."""
+    [(state, requests, sweep_requests, swept_at)] = store.rows(
+        "SELECT state, requests, sweep_requests, epoch_us(users_swept_at) FROM runs "
+        "WHERE run_id = ?",
+        [run_id],
+    )
+    if swept_at is None:
+        return False
+    recent = from_microseconds(int(swept_at)) > now - KILLED_LONG_AGO
+    # The first sweep does not count; another one costs what the earlier ones did.
+    affordable = sweep_requests <= MOST_SWEEPING * requests
+    budget_ended_it = state == "partial" and not killed
+    return affordable and (budget_ended_it or not recent)
+
+
+def _note_seen(store: Store, run_id: int) -> None:
+    """Records as seen the rows that a run with `Run.alone` did not record."""
+    if store.rows("SELECT 1 FROM runs WHERE run_id < ? LIMIT 1", [run_id]):
+        return
+    if store.rows("SELECT 1 FROM runs WHERE run_id = ? AND resumptions = 0", [run_id]):
+        for table in CONTENT_TABLES:
+            key = ", ".join(table.key)
+            store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM {table.name}")
+
+
+def _give_back(store: Store, run_id: int, condition: str) -> None:
+    """Assigns lists that this run has read to the run before it, so that they are read again."""
+    store.rows(
+        f"UPDATE lists SET run_id = {_last_finished()} WHERE run_id = ? AND {condition}", [run_id]
+    )
+
+
+def _last_finished() -> str:
+    return f"(SELECT coalesce(max(run_id), 0) FROM runs WHERE state = 'finished' AND {ALL_USERS})"
+
+
+def _swept(store: Store, run_id: int) -> bool:
+    return bool(
+        store.rows("SELECT 1 FROM runs WHERE run_id = ? AND users_swept_at IS NOT NULL", [run_id])
+    )
+
+
+def _has_users_cursor(store: Store) -> bool:
+    return bool(store.rows("SELECT 1 FROM cursors WHERE user_id IS NULL"))
+
+
+def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
+    """The state that the core needs to begin or to continue; also sets `Run.has_digests`."""
+    digest_key = _digest_key(store, privacy)
+
+    def rows(query: str) -> StoredRows:
+        return StoredRows(store, query)
+
+    done = f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id} AND kind <> 'unread'"
+    # The rows of a user missing from the last finished run were recorded as missed, so only the
+    # whole list can tell whether they exist.
+    lists = (
+        f"SELECT {', '.join(KNOWN_LIST_NAMES)} FROM lists WHERE rowid IN "
+        f"(SELECT max(rowid) FROM lists GROUP BY user_id) "
+        # A resumed run skips lists it has read, and keeps those it could not read as such.
+        f"AND run_id >= {_last_finished()} AND (run_id <> {run.run_id} OR kind = 'unread') "
+        # Stop retrying the lists of deleted users.
+        "AND NOT (kind = 'unread' AND user_id IN "
+        "(SELECT id FROM users WHERE deleted_at IS NOT NULL))"
+    )
+    [(half_read,)] = store.rows("SELECT count(*) FROM cursors")
+    held = (
+        "SELECT CAST(NULL AS BIGINT) AS user_id, id FROM seen_users "
+        "WHERE EXISTS (SELECT 1 FROM cursors WHERE user_id IS NULL) "
+        "UNION ALL SELECT user_id, id FROM seen_messages WHERE user_id IN "
+        "(SELECT user_id FROM cursors WHERE user_id IS NOT NULL)"
+    )
+    # A sweep that is not proved may have missed some that are known. Outer join, because messages
+    # are also read for users whose record was rejected.
+    missed = (
+        "SELECT id FROM users WHERE deleted_at IS NULL "
+        "AND id NOT IN (SELECT user_id FROM lists WHERE kind = 'gone') AND EXISTS "
+        f"(SELECT 1 FROM runs WHERE run_id = {run.run_id} AND certificate = 'uncertified')"
+    )
+    users = (
+        "SELECT id, any_value(updated_at) AS updated_at, any_value(online_at) AS online_at "
+        f"FROM (SELECT id FROM seen_users UNION ALL {missed}) LEFT JOIN users USING (id) "
+        "GROUP BY id"
+    )
+    forgotten = store.rows("SELECT 1 FROM forgotten LIMIT 1")
+    run.has_digests = bool(
+        store.rows(
+            "SELECT 1 FROM lists WHERE digest IS NOT NULL AND run_id <> ? LIMIT 1", [run.run_id]
+        )
+    )
+    known = Known(
+        lists=rows(lists),
+        profile=_profile(store),
+        forgotten=rows("SELECT user_id FROM forgotten") if forgotten else None,
+        digest_key=digest_key,
+    )
+    if run.given:
+        return known
+    return replace(
+        known,
+        done=rows(done) if run.resumed else None,
+        cursors=rows(f"SELECT {', '.join(CURSOR_NAMES)} FROM cursors") if half_read else None,
+        held=rows(held) if half_read else None,
+        users=rows(users) if _swept(store, run.run_id) else None,
+    )
+
+
+def _digest_key(store: Store, privacy: LoadedPrivacy | None) -> bytes | None:
+    """The key of the digests of lists; None for a mirror that is to have none.
+
+    The database has the digests and the stored part of their key. Of rows that are stored as sent
+    they tell nothing; of others they would let its reader test guesses of what is not stored.
+    """
+    secret = None if privacy is None else privacy.digest_secret
+    if privacy is not None and secret is None:
+        return None
+    text = store.meta(DIGEST_KEY)
+    if text is None:
+        text = os.urandom(16).hex()
+        with store.transaction():
+            store.set_meta(DIGEST_KEY, text)
+    key = bytes.fromhex(text)
+    return key if secret is None else hmac.digest(secret, key, "sha256")[:16]
+
+
+def _profile(store: Store) -> dict[str, Any] | None:
+    try:
+        profile = parse_json(store.meta(PROFILE) or "")
+    except ValueError:
+        return None
+    return profile if isinstance(profile, dict) else None
+
+
+def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:
+    """Records in the run what stopped it, and the cost since the last commit."""
+    with store.transaction():
+        store.rows(
+            "UPDATE runs SET error = ?, requests = requests + ?, seconds = seconds + ?, "
+            "outage_seconds = outage_seconds + ? WHERE run_id = ?",
+            [error_text(error), spent.requests, spent.seconds, spent.outage_seconds, run.run_id],
+        )
+    run.requests += spent.requests
+    run.seconds += spent.seconds
+
+
+def error_text(error: BaseException) -> str:
+    """What the mirror keeps of an error."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # Of an answer that is quoted, only the request is kept: the mirror may hold no names.
+    if isinstance(error, BackreadError) and QUOTE in text:
+        request = str(error).partition(": ")[0]
+        text = f"{type(error).__name__}: {request}: the answer does not have the documented shape"
+    return text

@@ -1,0 +1,416 @@
+"""One sync: commits batches from the client, finishes the run, publishes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from backread._files.access import RefusedFileError, make_folder
+from backread._files.paths import shown
+from backread._interruptible import run_interruptibly
+from backread.errors import DeadlineExceededError, MirrorError
+from backread.mirror.published.publish import publish, published_behind
+from backread.mirror.rights.forgotten import forget_again
+from backread.mirror.rights.pending_removal import removal_is_pending
+from backread.mirror.rights.purge import open_store, remove_expired
+from backread.mirror.store.engine import check_path, load_duckdb, named_errors
+from backread.mirror.store.folder import refuse_demo, refuse_foreign
+from backread.mirror.store.lock import writer_lock
+from backread.mirror.store.schema import MESSAGES, PRIVACY, PROFILE, USERS, Table
+from backread.mirror.store.service import (
+    Service,
+    refuse_other_privacy,
+    refuse_other_service,
+    refuse_other_world,
+)
+from backread.mirror.store.store import Store
+from backread.mirror.sync.commit import commit
+from backread.mirror.sync.deletions import rows_to_ask
+from backread.mirror.sync.finish_run import end_partial, figures_before, finish, of_this_sync
+from backread.mirror.sync.known import given_users
+from backread.mirror.sync.progress import Meter
+from backread.mirror.sync.report import Mode, Phase, SyncProgress, SyncReport
+from backread.mirror.sync.runs import (
+    Run,
+    Spent,
+    begin_run,
+    begin_users_run,
+    error_text,
+    known_to,
+    record_error,
+)
+from backread.mirror.sync.source import Batch, Reading, ReadingProgress, Source
+from backread.mirror.sync.unfinished_run import (
+    UnfinishedRun,
+    forget_unfinished_run,
+    write_unfinished_run,
+)
+
+if TYPE_CHECKING:
+    from backread._backread import NativePrivacy
+    from backread._client.privacy import LoadedPrivacy
+
+__all__ = ["OnProgress", "Options", "synchronize"]
+
+# DuckDB treats a backslash as a slash; only on Windows it really is a separator.
+UNUSABLE = "?" if os.name == "nt" else "?\\"
+
+SECONDS_BETWEEN_FILES = 2.0
+"""How often other processes are told how far the run has come."""
+
+FEW_USERS = 5_000
+"""A batch with at most this many users, and no messages, is merged in one thread."""
+
+OnProgress = Callable[[SyncProgress], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to sync, see `Mirror.sync`.
+
+    Times are in seconds, ``memory_limit`` is in bytes, ``profile`` is JSON.
+    """
+
+    mode: Mode = "incremental"
+    max_staleness: float | None = None
+    on_progress: OnProgress | None = None
+    moved: bool = False
+    profile: str | None = None
+    max_requests: int | None = None
+    max_seconds: float | None = None
+    users: Sequence[int] | None = None
+    publish: bool = True
+    memory_limit: int | None = None
+    retention: float | None = None
+    privacy: LoadedPrivacy | None = None
+    demo: bool = False
+    """Only `backread demo` syncs into the folder that it marked."""
+
+    @property
+    def native_privacy(self) -> NativePrivacy | None:
+        """The privacy for the core."""
+        return None if self.privacy is None else self.privacy.native
+
+
+def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
+    """Resumes or starts a run, reads it to its end, publishes; see `Mirror.sync`."""
+    load_duckdb()
+    if not options.demo:
+        refuse_demo(folder)
+    _make_folder(folder)
+    with ExitStack() as held:
+        with named_errors(folder):
+            refuse_foreign(folder)
+            held.enter_context(writer_lock(folder))
+        report = _sync(folder, source, options)
+        if removal_is_pending(folder):
+            with named_errors(folder), open_store(folder, options.memory_limit):
+                report = replace(report, published=True)
+        return report
+
+
+def _sync(folder: Path, source: Source, options: Options) -> SyncReport:
+    with ExitStack() as held:
+        with named_errors(folder):
+            choice = None if options.privacy is None else options.privacy.choice
+
+            def prepare(store: Store) -> None:
+                service = _service_of(source, store)
+                refuse_other_service(folder, store.service(), service, options.moved)
+                # Before the first rows, nothing is stored that another choice would have changed.
+                if store.service() is not None:
+                    refuse_other_privacy(folder, store.meta(PRIVACY), choice)
+                forget_again(store)
+
+            store = held.enter_context(open_store(folder, options.memory_limit, prepare))
+            store.privacy = None if choice is None else choice.to_json()
+            killed = options.publish and _publish_earlier(store)
+            if options.profile is not None:
+                with store.transaction():
+                    store.set_meta(PROFILE, options.profile)
+            if options.users is not None:
+                run = begin_users_run(store)
+            else:
+                run = begin_run(store, options.mode, options.max_staleness, killed=killed)
+        sync = _Sync(store, run, options)
+        report = sync.run(source)
+        if options.retention is None:
+            return report
+        with named_errors(folder):
+            problem = remove_expired(store, options.retention, sync.service_date)
+        return replace(report, retention_problem=problem)
+
+
+def _service_of(source: Source, store: Store) -> Service:
+    """The service that a client reads, as this mirror stores it."""
+    mirror_id = store.meta("mirror_id") or ""
+    key = hashlib.blake2s(mirror_id.encode(), digest_size=16).digest()
+    return Service(source.base_url, source.vendor, source._secret_mark(key))
+
+
+def _publish_earlier(store: Store) -> bool:
+    """Publishes what an earlier sync ended or, in its first run, committed, and was killed.
+
+    Returns whether it was a first run that was killed.
+    """
+    killed = store.never_finished()
+    if killed:
+        first = store.rows(
+            "SELECT run_id, mode, error FROM runs WHERE committed_at IS NOT NULL LIMIT 1"
+        )
+        if not first:
+            return False
+        [(run_id, mode, error)] = first
+        run = Run(run_id, mode, resumed=True, alone=False)
+        end_partial(store, run, Spent(0, 0.0, 0.0), stopped_by=error)
+    if published_behind(store):
+        publish(store)
+    return killed
+
+
+def _make_folder(folder: Path) -> None:
+    check_path(folder, UNUSABLE)
+    try:
+        make_folder(folder)
+    except RefusedFileError as error:
+        raise MirrorError(f"the mirror in {folder}: {error}") from None
+    except OSError as error:
+        if folder.is_symlink() and not folder.exists():
+            raise MirrorError(
+                f"{folder} is a symbolic link to a folder that does not exist ("
+                f"{shown(folder.readlink())}); create that, or choose another path"
+            ) from None
+        if folder.exists() and not folder.is_dir():
+            raise MirrorError(
+                f"{folder} is a file, but a mirror is a folder; choose another path"
+            ) from None
+        raise MirrorError(
+            f"cannot create the folder {folder}: {error}; choose another or change permissions"
+        ) from error
+
+
+def _merges_many(batch: Batch) -> bool:
+    """Whether merging a batch takes long enough for more threads to help."""
+    users = 0 if batch.users is None else batch.users.num_rows
+    return batch.messages is not None or users > FEW_USERS
+
+
+class _Sync:
+    """One run in one call; a full run has a second phase, which fetches missing rows by id."""
+
+    def __init__(self, store: Store, run: Run, options: Options) -> None:
+        self._store = store
+        self._run = run
+        self._options = options
+        with named_errors(store.folder):
+            self._before = figures_before(store, run)
+        self._started_at = datetime.now(UTC) if run.resumed else run.started_at
+        self._meter = Meter()
+        # The reading progress of each phase.
+        self._progress: dict[Phase, ReadingProgress] = {}
+        # The tables whose first rows are not yet compared with those of the mirror.
+        self._uncompared: set[Table] = set()
+        if store.service() is not None and not options.moved:
+            self._uncompared = {USERS, MESSAGES}
+        self._phase: Phase = "reading"
+        self._stopped_by: BaseException | None = None
+        self.service_date: datetime | None = None
+        self._requests = 0
+        self._outage_seconds = 0.0
+        self._repaired_text = 0
+        self._began = self._since = monotonic()
+        self._told = self._began
+
+    def run(self, source: Source) -> SyncReport:
+        service = _service_of(source, self._store)
+        has_other_secret = service.has_other_secret(self._store.service())
+        try:
+            ended_early = self._read(self._reading(source), service, "reading")
+            if self._run.mode == "full" and not ended_early:
+                ended_early = self._ask(source, service)
+            self._tell("finishing")
+            report = self._end(ended_early)
+        except BaseException as error:
+            # The run stays as committed; a failure to record the error must not replace it.
+            with suppress(Exception):
+                spent = self._spent()
+                record_error(self._store, self._run, error, spent)
+                self._count(spent)
+            self._tell_others(self._progress_of(self._phase), error_text(error))
+            if isinstance(error, DeadlineExceededError):
+                self._stopped_by = error
+                with suppress(MirrorError):
+                    self._end(True)
+                    self._publish()
+            raise
+        try:
+            self._publish()
+        except BaseException as error:
+            self._tell_others(self._progress_of(self._phase), error_text(error))
+            raise
+        self._tell("finished")
+        return replace(
+            of_this_sync(report, self._before, self._started_at),
+            published=self._options.publish,
+            unknown_users=tuple(sorted(self._run.unknown_users)),
+            has_other_secret=has_other_secret,
+            repaired_text=self._repaired_text,
+        )
+
+    def _end(self, ended_early: bool) -> SyncReport:
+        with named_errors(self._store.folder):
+            self._store.use_all_threads()
+            if not ended_early:
+                return finish(self._store, self._run, self._spent())
+            reading = self._progress.get("reading")
+            lists = (reading.lists_done, reading.lists_total) if reading else None
+            stopped_by = None if self._stopped_by is None else error_text(self._stopped_by)
+            return end_partial(self._store, self._run, self._spent(), lists, stopped_by)
+
+    def _publish(self) -> None:
+        """Publishes an ended run if that is wanted, and no longer says that it is unfinished."""
+        if self._options.publish:
+            self._tell("publishing")
+            with named_errors(self._store.folder):
+                publish(self._store)
+        # A run of given users may come between the parts of another one, which stays unfinished.
+        if not self._run.given:
+            forget_unfinished_run(self._store.folder)
+
+    def _reading(self, source: Source) -> Reading:
+        with named_errors(self._store.folder):
+            known = known_to(self._store, self._run, self._options.privacy)
+            users = None
+            if self._options.users is not None:
+                users = given_users(self._store, self._options.users)
+            # Until there are many rows to merge, all statements are small.
+            self._store.use_one_thread()
+        return source._sync_run(
+            known,
+            mode=self._run.mode,
+            max_staleness=self._options.max_staleness,
+            max_requests=self._options.max_requests,
+            max_seconds=self._options.max_seconds,
+            users=users,
+            privacy=self._options.native_privacy,
+        )
+
+    def _ask(self, source: Source, service: Service) -> bool:
+        with named_errors(self._store.folder):
+            self._store.use_all_threads()
+            candidates = rows_to_ask(self._store, self._run)
+        if candidates is None:
+            return False
+        requests, seconds = self._options.max_requests, self._options.max_seconds
+        reading = source._ask_rows(
+            candidates,
+            # A limit may be passed: by retries, or while the last rows are committed.
+            max_requests=None if requests is None else max(0, requests - self._sent()),
+            max_seconds=None if seconds is None else max(0.0, seconds - monotonic() + self._began),
+            privacy=self._options.native_privacy,
+        )
+        return self._read(reading, service, "checking")
+
+    def _read(self, reading: Reading, service: Service, phase: Phase) -> bool:
+        """Commits what it reads; returns whether the budget ended it."""
+        try:
+            self._progress[phase] = reading.progress()
+            self._tell(phase)
+            while (batch := reading.next_batch()) is not None:
+                self._progress[phase] = reading.progress()
+                # In one go: changing threads for each statement took 4 % of an unchanged run's CPU.
+                work = partial(self._commit, batch, service, asked=phase == "checking")
+                run_interruptibly(work, self._store.connection.interrupt)
+                self._tell(phase)
+            # Of a source that is no client, this is not asked for.
+            self._stopped_by = getattr(reading, "stopped_by", None)
+            self.service_date = getattr(reading, "service_date", None)
+            return reading.ended_early
+        finally:
+            self._progress[phase] = reading.progress()
+            self._repaired_text += getattr(reading, "repaired_text", 0)
+            reading.stop()
+
+    def _commit(self, batch: Batch, service: Service, *, asked: bool) -> None:
+        spent = self._spent()
+        with named_errors(self._store.folder):
+            if service.is_mock and self._uncompared:
+                self._refuse_other_world(batch)
+            if not self._run.alone and _merges_many(batch):
+                self._store.use_all_threads()
+            commit(self._store, self._run, batch, service, asked=asked, spent=spent)
+        self._count(spent)
+
+    def _refuse_other_world(self, batch: Batch) -> None:
+        for table, given in ((USERS, batch.users), (MESSAGES, batch.messages)):
+            if table in self._uncompared and given is not None and given.num_rows:
+                refuse_other_world(self._store, table, given)
+                self._uncompared.remove(table)
+
+    def _spent(self) -> Spent:
+        """The cost since the last commit, which the next one adds to the run."""
+        outage_seconds = sum(each.outage_seconds for each in self._progress.values())
+        return Spent(
+            self._sent() - self._requests,
+            monotonic() - self._since,
+            outage_seconds - self._outage_seconds,
+        )
+
+    def _count(self, spent: Spent) -> None:
+        """Counts a cost that the run in the database has now."""
+        self._requests += spent.requests
+        self._outage_seconds += spent.outage_seconds
+        self._since += spent.seconds
+
+    def _sent(self) -> int:
+        return sum(each.requests for each in self._progress.values())
+
+    def _tell(self, phase: Phase) -> None:
+        self._phase = phase
+        now = self._progress_of(phase)
+        reading = phase in ("reading", "checking")
+        if reading and monotonic() - self._told >= SECONDS_BETWEEN_FILES:
+            self._told = monotonic()
+            self._tell_others(now)
+        if self._options.on_progress is not None:
+            counted = ("users", "messages", "requests", "seconds")
+            here = {name: getattr(now, name) - self._before[name] for name in counted}
+            self._options.on_progress(replace(now, **here))
+
+    def _tell_others(self, now: SyncProgress, error: str | None = None) -> None:
+        run = self._run
+        # No later sync continues a run of given users.
+        if run.given:
+            return
+        updated_at = datetime.now(UTC)
+        unfinished = UnfinishedRun(run.run_id, run.mode, run.started_at, updated_at, now, error)
+        write_unfinished_run(self._store.folder, unfinished)
+
+    def _progress_of(self, phase: Phase) -> SyncProgress:
+        run, reading = self._run, self._progress.get("reading")
+        lists, lists_total = (reading.lists_done, reading.lists_total) if reading else (0, None)
+        rows = run.users + run.messages - self._before["users"] - self._before["messages"]
+        speed = self._meter.observe(rows, lists, lists_total)
+        busy = self._progress.get(phase)
+        return SyncProgress(
+            users=run.users,
+            users_total=reading.users_total if reading else None,
+            messages=run.messages,
+            requests=run.requests,
+            seconds=run.seconds + monotonic() - self._since,
+            phase=phase,
+            lists=lists,
+            lists_total=lists_total,
+            rate=speed.rate if busy else 0.0,
+            pace=busy.pace if busy else 0.0,
+            seconds_left=speed.seconds_left if phase == "reading" else None,
+            run_requests=run.requests,
+        )
