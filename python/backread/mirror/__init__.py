@@ -17,7 +17,8 @@ from backread.mirror.published.changes import Changes
 from backread.mirror.published.conversation import Conversation
 from backread.mirror.published.search import SearchHit, SearchResults
 from backread.mirror.published.table import MirrorTable, MirrorTables
-from backread.mirror.sync.report import ForgetReport, SyncFigures, SyncProgress, SyncReport
+from backread.mirror.rights.forget import ForgetReport
+from backread.mirror.sync.report import SyncFigures, SyncProgress, SyncReport
 from backread.mirror.sync.unfinished_run import UnfinishedRun
 
 __all__ = [

@@ -26,9 +26,10 @@ from backread.mirror.published.conversation import Conversation, Printer, read_c
 from backread.mirror.published.queries import check_reads_only, named_restriction
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.published.table import MirrorTable, MirrorTables, TableName
+from backread.mirror.rights.forget import ForgetReport
 from backread.mirror.store.memory import read_memory_limit
 from backread.mirror.summary import mirror_title, summarize
-from backread.mirror.sync.report import ForgetReport, Mode, SyncProgress, SyncReport
+from backread.mirror.sync.report import Mode, SyncProgress, SyncReport
 from backread.mirror.sync.unfinished_run import UnfinishedRun, read_unfinished_run
 
 if TYPE_CHECKING:

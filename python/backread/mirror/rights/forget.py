@@ -6,10 +6,12 @@ import os
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from backread._files.dataclass_json import to_json_value
 from backread.errors import MirrorError
 from backread.landing.removal import UsersFound, find_users
 from backread.landing.storage import Folder
@@ -20,9 +22,8 @@ from backread.mirror.store.engine import load_duckdb, named_errors
 from backread.mirror.store.folder import require_database
 from backread.mirror.store.lock import writer_lock
 from backread.mirror.store.store import Store
-from backread.mirror.sync.report import ForgetReport
 
-__all__ = ["forget"]
+__all__ = ["ForgetReport", "forget"]
 
 HELD = """
 SELECT id AS user_id FROM users UNION ALL SELECT user_id FROM messages
@@ -43,6 +44,38 @@ UNCOMPLETED = (
     "the users are removed from the tables, but their texts may be left in files until the next "
     "forget or sync of this mirror completes the removal"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What `Mirror.forget` removed. All numbers are counts.
+
+    - ``forgotten``: the ids that are forgotten now; ``earlier``: those that already were.
+      ``forgotten_at`` is when (UTC), null if there was nothing to remove from the mirror.
+    - ``users``, ``messages``, ``rejects``: rows removed from the mirror's tables. A reject of
+      someone else that named the user counts, too; only its text was removed.
+    - ``landing_rows``: rows removed from the landing folders, ``landing_files``: the files that
+      were written again without them.
+    - ``bytes_freed``: by how much the mirror's folder shrank.
+    - ``messages_elsewhere``: messages that the users sent in other users' lists, as after two
+      visitors were merged. They stay.
+    """
+
+    forgotten: tuple[int, ...] = ()
+    earlier: tuple[int, ...] = ()
+    users: int = 0
+    messages: int = 0
+    rejects: int = 0
+    landing_rows: int = 0
+    landing_files: int = 0
+    bytes_freed: int = 0
+    forgotten_at: datetime | None = None
+    messages_elsewhere: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as a dict of JSON values, times in ISO 8601."""
+        document: dict[str, Any] = to_json_value(self)
+        return document
 
 
 def forget(

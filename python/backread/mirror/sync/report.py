@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 
-__all__ = ["ForgetReport", "Mode", "Phase", "RunState", "SyncFigures", "SyncProgress", "SyncReport"]
+__all__ = ["Mode", "Phase", "RunState", "SyncFigures", "SyncProgress", "SyncReport"]
 
 Mode: TypeAlias = Literal["incremental", "full"]
 """How a sync reads, see `Mirror.sync`."""
@@ -178,35 +178,3 @@ class SyncReport(SyncFigures):
         from backread._display.reports import sync_report_html
 
         return sync_report_html(self)
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetReport:
-    """What `Mirror.forget` removed. All numbers are counts.
-
-    - ``forgotten``: the ids that are forgotten now; ``earlier``: those that already were.
-      ``forgotten_at`` is when (UTC), null if there was nothing to remove from the mirror.
-    - ``users``, ``messages``, ``rejects``: rows removed from the mirror's tables. A reject of
-      someone else that named the user counts, too; only its text was removed.
-    - ``landing_rows``: rows removed from the landing folders, ``landing_files``: the files that
-      were written again without them.
-    - ``bytes_freed``: by how much the mirror's folder shrank.
-    - ``messages_elsewhere``: messages that the users sent in other users' lists, as after two
-      visitors were merged. They stay.
-    """
-
-    forgotten: tuple[int, ...] = ()
-    earlier: tuple[int, ...] = ()
-    users: int = 0
-    messages: int = 0
-    rejects: int = 0
-    landing_rows: int = 0
-    landing_files: int = 0
-    bytes_freed: int = 0
-    forgotten_at: datetime | None = None
-    messages_elsewhere: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as a dict of JSON values, times in ISO 8601."""
-        document: dict[str, Any] = to_json_value(self)
-        return document
