@@ -209,27 +209,23 @@ class ArrowStream(Protocol):
 class SyncKnown(Protocol):
     """What a mirror already holds, as tables.
 
-    Columns: ``lists`` those of a batch's lists except requests, reason and unchanged; ``done``
-    user_id; ``cursors`` user_id and checkpoint; ``held`` user_id and id, of partly read lists
-    (user_id is null for users); ``users`` id, updated_at and online_at, once the run has swept the
-    users; ``forgotten`` user_id, of users of whom nothing is read. ``digest_key`` is of 16 bytes.
-    ``profile`` is the dict of a `ServiceProfile`.
+    Columns: ``lists`` user_id, kind, state and of_this_run (read by the run that goes on);
+    ``held`` user_id and id, of partly read lists (user_id is null for users); ``users`` id,
+    updated_at and online_at, once the run has swept the users; ``forgotten`` user_id, of users of
+    whom nothing is read. ``users_state`` is where to continue the list of users. ``profile`` is the
+    dict of a `ServiceProfile`.
     """
 
     @property
     def lists(self) -> ArrowStream | None: ...
     @property
-    def done(self) -> ArrowStream | None: ...
-    @property
-    def cursors(self) -> ArrowStream | None: ...
+    def users_state(self) -> str | None: ...
     @property
     def held(self) -> ArrowStream | None: ...
     @property
     def users(self) -> ArrowStream | None: ...
     @property
     def forgotten(self) -> ArrowStream | None: ...
-    @property
-    def digest_key(self) -> bytes | None: ...
     @property
     def profile(self) -> dict[str, Any] | None: ...
 
@@ -267,16 +263,16 @@ class SyncRun:
 class SyncBatch:
     """Several thousand rows, or those of two seconds; None for a table without rows.
 
-    Of ``rows_skipped`` rows a digest said that they are as they were, so they are not given.
+    ``lists`` are those that end in it or go on, ``users_state`` is where to continue the list of
+    users.
     """
 
     users: ArrowTable | None
     messages: ArrowTable | None
     lists: ArrowTable | None
     rejects: ArrowTable | None
-    cursors: ArrowTable | None
     gone: ArrowTable | None
-    rows_skipped: int
+    users_state: str | None
     users_report: WalkReport | None
 
 @final
@@ -306,7 +302,7 @@ def messages_table(items: tuple[Any, ...]) -> ArrowTable:
     """Messages as columns. Raises TypeError for an item that is not a `Message`."""
 
 def empty_table(
-    resource: Literal["users", "messages", "lists", "rejects", "cursors", "gone"],
+    resource: Literal["users", "messages", "lists", "rejects", "gone"],
 ) -> ArrowTable: ...
 def one_shot_stream(capsule: object) -> object:
     """Wraps an Arrow stream so that reading it a second time is an error."""

@@ -4,7 +4,7 @@
 //! 1. `schema`, `timestamp`, `process`: the fields of the service's objects, values and per-process
 //!    state;
 //! 2. `api`, `report`, `error`, `decode`: the four requests, what was proved, errors, decoding;
-//! 3. `page_digest`, `list_state`, `probe_request`, `config`, `budget`, `retry`, `pace`, `outage`, `observer`,
+//! 3. `list_state`, `probe_request`, `config`, `budget`, `retry`, `pace`, `outage`, `observer`,
 //!    `redact`: what is remembered of a list, and how a request is sent;
 //! 4. `wire`: the only place that names reqwest;
 //! 5. `client`: one request with its attempts;
@@ -20,7 +20,6 @@ pub mod decode;
 pub mod error;
 pub mod list_state;
 pub mod observer;
-pub mod page_digest;
 pub mod prefetch;
 pub mod privacy;
 pub mod probe;

@@ -1,8 +1,7 @@
 //! What the mirror remembers about a user's message list from one run to the next.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::page_digest::Digest;
 use super::report::{Certificate, WalkReport};
 use super::timestamp::Timestamp;
 use crate::api::Natural;
@@ -12,9 +11,10 @@ use crate::decode::page::Row;
 pub const ENDS: usize = 4;
 
 /// The kind of a list's last read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kind {
     /// The whole list was swept.
+    #[default]
     Whole,
     /// Only its growing end was read.
     End,
@@ -22,6 +22,8 @@ pub enum Kind {
     Gone,
     /// It could not be read.
     Unread,
+    /// It is being read, or its run was stopped.
+    Partial,
 }
 
 impl Kind {
@@ -31,18 +33,26 @@ impl Kind {
             Self::End => "end",
             Self::Gone => "gone",
             Self::Unread => "unread",
+            Self::Partial => "partial",
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Whole, Self::End, Self::Gone, Self::Unread]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        [
+            Self::Whole,
+            Self::End,
+            Self::Gone,
+            Self::Unread,
+            Self::Partial,
+        ]
+        .into_iter()
+        .find(|kind| kind.name() == name)
     }
 }
 
 /// Where a list shows new rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Grows {
     /// At its end: the oldest come first.
     End,
@@ -50,23 +60,8 @@ pub enum Grows {
     Start,
 }
 
-impl Grows {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::End => "end",
-            Self::Start => "start",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::End, Self::Start]
-            .into_iter()
-            .find(|grows| grows.name() == name)
-    }
-}
-
 /// The fields of a user that hint at new messages (interface 2.1).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
     pub updated_at: Option<Timestamp>,
     pub online_at: Option<Timestamp>,
@@ -103,65 +98,72 @@ pub fn requestable_id(row: &Row) -> Option<Natural> {
     Natural::new("id", row.id?).ok()
 }
 
-/// A message list as the last read left it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A message list as its last reading left it, stored as JSON; its kind has a column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ListState {
+    #[serde(skip)]
+    pub kind: Kind,
     /// Distinct messages held.
     pub rows: u64,
-    pub total: Option<i64>,
     pub certificate: Certificate,
-    pub started_at: Option<Timestamp>,
-    pub ended_at: Option<Timestamp>,
-    pub kind: Kind,
+    /// When the last reading began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked_at: Option<Timestamp>,
     /// When the last sweep of the whole list ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub swept_at: Option<Timestamp>,
-    /// `None` if the rows read were not in order of age.
-    pub grows: Option<Grows>,
+    /// The user's hints when the list was read.
+    pub hints: Hints,
+    /// What a later run may read the growing end by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Ends>,
+}
+
+/// The ends of a list whose rows were in order of age.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    pub grows: Grows,
     /// The ids at the start of the list, in the order served; up to `ENDS`.
     pub first_ids: Vec<i64>,
     /// The ids at its end, in the order served; up to `ENDS`.
     pub last_ids: Vec<i64>,
     /// The oldest message that was unread by someone, as a position counted from the old end.
     pub unread_from: Option<u64>,
-    /// The user's hints when the list was read.
-    pub hints: Hints,
-    /// Of the one response that held the whole list or, if its certificate is `counted`, of the rows
-    /// that a read of its growing end shows again; `None` if they must be passed on anyway.
-    pub digest: Option<Digest>,
 }
 
 impl ListState {
     /// The state of a list that follows from a walk's report alone.
     pub fn of(report: &WalkReport, kind: Kind, hints: Hints) -> Self {
         Self {
-            rows: report.distinct,
-            total: report.total_last,
-            certificate: report.certificate,
-            started_at: report.started_at,
-            ended_at: report.ended_at,
             kind,
+            rows: report.distinct,
+            certificate: report.certificate,
+            checked_at: report.started_at,
             swept_at: report.ended_at.filter(|_| kind == Kind::Whole),
-            grows: None,
-            first_ids: Vec::new(),
-            last_ids: Vec::new(),
-            unread_from: None,
             hints,
-            digest: None,
+            ends: None,
         }
     }
 }
 
-/// A list that was read to its end in this run.
+/// A list as a run leaves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListRow {
     pub user_id: i64,
-    pub state: ListState,
-    /// The response was the same as the one before, so it was not decoded, and has no rows here.
-    pub unchanged: bool,
-    /// Rows that were shown but not passed on, because a digest said that they are as they were.
-    pub rows_skipped: u64,
-    /// Requests sent for it in this run.
-    pub requests: u64,
+    pub total: Option<i64>,
     /// Why it is uncertified, in words.
     pub reason: Option<String>,
+    pub state: ListState,
+}
+
+impl ListRow {
+    pub fn of(user_id: i64, report: &WalkReport, state: ListState) -> Self {
+        Self {
+            user_id,
+            total: report.total_last,
+            reason: report.reason.clone(),
+            state,
+        }
+    }
 }

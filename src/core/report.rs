@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::timestamp::Timestamp;
 
 /// What is proved about a list that was read, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Certificate {
     /// Nothing is proved; the report's reason says why.
+    #[default]
     Uncertified,
     /// Each page shares rows with the next: no row that stayed in its place was lost.
     Linked,
@@ -29,18 +32,6 @@ impl Certificate {
             Self::Counted => "counted",
             Self::Snapshot => "snapshot",
         }
-    }
-
-    /// The certificate of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        [
-            Self::Uncertified,
-            Self::Linked,
-            Self::Counted,
-            Self::Snapshot,
-        ]
-        .into_iter()
-        .find(|certificate| certificate.name() == name)
     }
 }
 

@@ -16,7 +16,7 @@ use super::runtime::block_for_columns;
 use super::telemetry::CallObserver;
 use backread_core::api::Resource;
 use backread_core::arrow::batches::{batches, schema};
-use backread_core::arrow::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
+use backread_core::arrow::columns::{GONE, LISTS, MESSAGES, REJECTS, USERS};
 use backread_core::prefetch::Prefetch;
 use backread_core::privacy::Privacy;
 use backread_core::walk::{SharedReport, Walk};
@@ -28,7 +28,7 @@ const ALREADY_READ: &str = "this Arrow stream was already read, and can be read 
 
 /// Makes what streams need; see `super::prepare`.
 pub fn prepare() {
-    for schema in [&USERS, &MESSAGES, &LISTS, &REJECTS, &CURSORS, &GONE] {
+    for schema in [&USERS, &MESSAGES, &LISTS, &REJECTS, &&GONE] {
         LazyLock::force(schema);
     }
 }
@@ -253,11 +253,10 @@ pub fn empty_table(resource: &str) -> PyResult<ArrowTable> {
         "messages" => &MESSAGES,
         "lists" => &LISTS,
         "rejects" => &REJECTS,
-        "cursors" => &CURSORS,
         "gone" => &GONE,
         other => {
             return Err(PyValueError::new_err(format!(
-                "no such table: {other:?}; there are users, messages, lists, rejects, cursors and gone"
+                "no such table: {other:?}; there are users, messages, lists, rejects and gone"
             )));
         }
     };

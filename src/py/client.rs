@@ -19,7 +19,6 @@ use crate::py::testing::clock::Clock;
 use backread_core::api::{List, Natural, Resource};
 use backread_core::client::Client;
 use backread_core::config::Settings;
-use backread_core::page_digest::DigestKey;
 use backread_core::probe::ProbeSettings;
 use backread_core::walk::all_messages::all_messages;
 use backread_core::walk::crawl::Users;
@@ -94,7 +93,7 @@ impl NativeClient {
 
     /// The mark of the secret for a mirror with this key.
     fn secret_mark(&self, key: [u8; 16]) -> String {
-        self.client.origin().secret_mark(DigestKey::new(key))
+        self.client.origin().secret_mark(key)
     }
 
     fn user(

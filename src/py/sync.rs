@@ -19,7 +19,6 @@ use super::telemetry::CallObserver;
 use backread_core::api::Natural;
 use backread_core::arrow::columns::Rows;
 use backread_core::client::Client;
-use backread_core::page_digest::DigestKey;
 use backread_core::privacy::Privacy;
 use backread_core::report::WalkReport;
 use backread_core::sync::{
@@ -154,42 +153,27 @@ fn misfit(error: ArrowError) -> PyErr {
 fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
     let mut known = Known::default();
     for batch in batches(&given.getattr("lists")?)? {
-        known.lists.extend(Rows(&batch).lists().map_err(misfit)?);
+        let lists = Rows(&batch).lists().map_err(misfit)?;
+        lists.into_iter().for_each(|list| known.take(list));
     }
-    known
-        .done
-        .extend(read_ids(&given.getattr("done")?, "user_id")?);
-    // A mirror without forgotten users may leave it out.
-    if let Some(forgotten) = given.getattr_opt("forgotten")? {
-        known.forgotten.extend(read_ids(&forgotten, "user_id")?);
+    if let Some(state) = given.getattr("users_state")?.extract()? {
+        known.users_half_read = Some(HalfRead {
+            state: Some(state),
+            held: RoaringTreemap::new(),
+        });
     }
-    for batch in batches(&given.getattr("cursors")?)? {
-        for (user_id, cursor) in Rows(&batch).cursors().map_err(misfit)? {
-            let half_read = HalfRead {
-                cursor,
-                held: RoaringTreemap::new(),
-            };
-            match user_id {
-                None => known.users_half_read = Some(half_read),
-                Some(user_id) => {
-                    known.half_read.insert(user_id, half_read);
-                }
-            }
-        }
-    }
+    let forgotten = given.getattr("forgotten")?;
+    known.forgotten.extend(read_ids(&forgotten, "user_id")?);
     for batch in batches(&given.getattr("held")?)? {
-        let (user_ids, ids) = (Rows(&batch).ids("user_id"), Rows(&batch).ids("id"));
+        let rows = Rows(&batch);
+        let (user_ids, ids) = (rows.ids("user_id"), rows.ids("id"));
         for (user_id, id) in user_ids
             .map_err(misfit)?
             .into_iter()
             .zip(ids.map_err(misfit)?)
         {
-            let half_read = match user_id {
-                None => known.users_half_read.as_mut(),
-                Some(user_id) => known.half_read.get_mut(&user_id),
-            };
-            if let (Some(half_read), Some(id)) = (half_read, id) {
-                half_read.held.insert(id.cast_unsigned());
+            if let Some(id) = id {
+                known.hold(user_id, id);
             }
         }
     }
@@ -200,10 +184,6 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
             listed.extend(Rows(&batch).users().map_err(misfit)?);
         }
         known.users = Some(listed);
-    }
-    let key = given.getattr_opt("digest_key")?;
-    if let Some(key) = key.and_then(|key| key.extract::<Option<[u8; 16]>>().transpose()) {
-        known.digest_key = Some(DigestKey::new(key?));
     }
     // A profile that another version wrote may not fit, and is then not used.
     known.largest_page = depythonize::<MeasuredPages>(&given.getattr("profile")?)
@@ -319,11 +299,9 @@ pub struct SyncBatch {
     #[pyo3(get)]
     rejects: Option<Py<ArrowTable>>,
     #[pyo3(get)]
-    cursors: Option<Py<ArrowTable>>,
-    #[pyo3(get)]
     gone: Option<Py<ArrowTable>>,
     #[pyo3(get)]
-    rows_skipped: u64,
+    users_state: Option<String>,
     users_report: Option<Box<WalkReport>>,
 }
 
@@ -335,9 +313,8 @@ impl SyncBatch {
             messages: table(batch.messages).transpose()?,
             lists: table(batch.lists).transpose()?,
             rejects: table(batch.rejects).transpose()?,
-            cursors: table(batch.cursors).transpose()?,
             gone: table(batch.gone).transpose()?,
-            rows_skipped: batch.rows_skipped,
+            users_state: batch.users_state,
             users_report: batch.users_report,
         })
     }

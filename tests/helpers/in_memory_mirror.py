@@ -15,9 +15,17 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 Row = dict[str, Any]
-Table = Literal["users", "messages", "lists", "rejects", "cursors", "gone"]
+Table = Literal["users", "messages", "lists", "rejects", "gone"]
 
 HELD = pa.schema([("user_id", pa.int64()), ("id", pa.int64())])
+LISTS = pa.schema(
+    [
+        ("user_id", pa.int64()),
+        ("kind", pa.string()),
+        ("state", pa.string()),
+        ("of_this_run", pa.bool_()),
+    ]
+)
 USERS = ["id", "updated_at", "online_at"]
 
 
@@ -44,35 +52,47 @@ class InMemoryMirror:
         self.lists: dict[int, Row] = {}
         self.gone: list[Row] = []
         self.forgotten: set[int] = set()
-        self.digest_key: bytes | None = None
         self.requests = 0
         self.batches = 0
         self.begin()
 
     def begin(self) -> None:
         """A run begins: what the one before had half read is forgotten."""
-        self.cursors: dict[int | None, Row] = {}
+        self.half_read: set[int] = set()
+        self.users_state: str | None = None
         self.done: set[int] = set()
         self.seen: set[tuple[int | None, int]] = set()
         self.swept: Any = None
         self.before = dict(self.lists)
+        self.read_lists: dict[int, Row] = {}
 
     def known(self) -> Any:
         half_read = [
             {"user_id": user_id, "id": row_id}
             for user_id, row_id in sorted(self.seen, key=str)
-            if user_id in self.cursors
+            if user_id in self.half_read or (user_id is None and self.users_state is not None)
         ]
         listed = [{name: row[name] for name in USERS} for row in self.users.values()]
         listed = [row for row in listed if (None, row["id"]) in self.seen]
+        lists = [
+            {
+                "user_id": user_id,
+                "kind": row["kind"],
+                "state": row["state"],
+                "of_this_run": user_id in self.done or user_id in self.half_read,
+            }
+            for user_id, row in {**self.before, **self.read_lists}.items()
+        ]
+        lists += [
+            {"user_id": user_id, "kind": "whole", "state": None, "of_this_run": True}
+            for user_id in sorted(self.done - self.read_lists.keys())
+        ]
         return SimpleNamespace(
-            lists=as_table("lists", list(self.before.values())),
-            done=ids(sorted(self.done)),
-            cursors=as_table("cursors", list(self.cursors.values())),
+            lists=pa.Table.from_pylist(lists, schema=LISTS),
+            users_state=self.users_state,
             held=pa.Table.from_pylist(half_read, schema=HELD),
             users=as_table("users", listed) if self.swept else None,
             forgotten=ids(sorted(self.forgotten)),
-            digest_key=self.digest_key,
             profile=None,
         )
 
@@ -85,23 +105,19 @@ class InMemoryMirror:
         for row in rows_of(batch.messages):
             self.messages[row["user_id"], row["id"]] = row
             self.seen.add((row["user_id"], row["id"]))
-            # It is newer than what the digest of its list is of, unless that ends here.
-            for held in (self.lists, self.before):
-                if row["user_id"] in held:
-                    held[row["user_id"]] = {**held[row["user_id"]], "digest": None}
-        for row in rows_of(batch.cursors):
-            self.cursors[row["user_id"]] = row
         for row in rows_of(batch.lists):
-            assert row["user_id"] not in self.done, "a list was read twice in one run"
-            self.lists[row["user_id"]] = row
-            if row["kind"] == "unread":
-                self.before[row["user_id"]] = row
-                continue
-            self.done.add(row["user_id"])
-            self.cursors.pop(row["user_id"], None)
+            user_id = row["user_id"]
+            assert user_id not in self.done, "a list was read twice in one run"
+            self.lists[user_id] = self.read_lists[user_id] = row
+            if row["kind"] in ("partial", "unread"):
+                self.half_read.add(user_id)
+            else:
+                self.half_read.discard(user_id)
+                self.done.add(user_id)
+        self.users_state = batch.users_state or self.users_state
         if batch.users_report is not None:
             self.swept = batch.users_report
-            self.cursors.pop(None, None)
+            self.users_state = None
         self.gone += rows_of(batch.gone)
 
     def read(

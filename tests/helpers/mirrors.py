@@ -30,7 +30,7 @@ import pyarrow as pa
 
 Row = dict[str, Any]
 Certificate = Literal["snapshot", "counted", "linked", "uncertified"]
-TableName = Literal["users", "messages", "lists", "rejects", "cursors", "gone"]
+TableName = Literal["users", "messages", "lists", "rejects", "gone"]
 
 
 def sync(mirror: Mirror, server: MockServer | ScriptedServer, **options: Any) -> SyncReport:
@@ -116,10 +116,9 @@ class Batch:
     messages: pa.Table | None = None
     lists: pa.Table | None = None
     rejects: pa.Table | None = None
-    cursors: pa.Table | None = None
     gone: pa.Table | None = None
     users_report: Report | None = None
-    rows_skipped: int = 0
+    users_state: str | None = None
 
 
 @dataclass
@@ -142,22 +141,21 @@ def table(name: TableName, given: Sequence[Row]) -> pa.Table:
 
 def ended(user_id: int, certificate: Certificate = "snapshot", **fields: Any) -> Row:
     """The row of a list that was swept whole and has ended now."""
-    now = datetime.now(UTC)
     return {
         "user_id": user_id,
         "rows": 0,
-        "requests": 1,
         "certificate": certificate,
         "kind": "whole",
-        "started_at": now,
-        "ended_at": now,
+        "checked_at": datetime.now(UTC),
+        "state": "{}",
     } | fields
 
 
-def cursor(user_id: int | None, checkpoint: str, started_at: datetime | None = None) -> Row:
-    """Where a list that was begun now goes on; ``None`` is the list of users."""
-    begun = started_at or datetime.now(UTC)
-    return {"user_id": user_id, "checkpoint": checkpoint, "started_at": begun}
+def cursor(user_id: int | None, state: str, checked_at: datetime | None = None) -> Row:
+    """A list that goes on at this state; ``None`` is the list of users."""
+    begun = checked_at or datetime.now(UTC)
+    row = ended(user_id or 0, "uncertified", kind="partial", checked_at=begun, state=state)
+    return row | {"user_id": user_id}
 
 
 def batch(
@@ -169,25 +167,28 @@ def batch(
     lists: dict[int, Certificate] | Sequence[Row] = (),
     cursors: Sequence[Row] = (),
     gone: Sequence[Row] = (),
-    ended_at: datetime | None = None,
+    checked_at: datetime | None = None,
 ) -> Batch:
     """A batch; ``swept`` ends the users with this certificate, ``lists`` those users' lists.
 
-    ``ended_at`` is when the lists ended: now, if it is not given.
+    ``checked_at`` is when the lists were read: now, if it is not given.
     """
     now = datetime.now(UTC)
     if isinstance(lists, dict):
-        times = {"started_at": ended_at, "ended_at": ended_at} if ended_at else {}
+        times = {"checked_at": checked_at} if checked_at else {}
         lists = [ended(*each, **times) for each in lists.items()]
+    half_read = [each for each in cursors if each["user_id"] is not None]
+    lists = [*half_read, *lists]
+    users_states = [each["state"] for each in cursors if each["user_id"] is None]
     rejected = [{"json": "{}", "reason": "does not fit", "seen_at": now} | each for each in rejects]
     return Batch(
         table("users", users) if users else None,
         table("messages", messages) if messages else None,
         table("lists", lists) if lists else None,
         table("rejects", rejected) if rejected else None,
-        table("cursors", cursors) if cursors else None,
         table("gone", gone) if gone else None,
         Report(swept) if swept else None,
+        users_states[0] if users_states else None,
     )
 
 
@@ -271,10 +272,17 @@ class BatchSource:
     ) -> BatchReading:
         self.budgets.append((max_requests, max_seconds))
         self.users = [each["user_id"] for each in arrow_rows(users)]
+        lists = arrow_rows(known.lists)
+        read = [each for each in lists if each.pop("of_this_run")]
         self.known = {
-            name: arrow_rows(getattr(known, name))
-            for name in ("lists", "done", "cursors", "held", "users")
+            "lists": [each for each in lists if each not in read or each["kind"] == "unread"],
+            "done": [each for each in read if each["kind"] not in ("unread", "partial")],
+            "cursors": [each for each in read if each["kind"] == "partial"],
+            "held": arrow_rows(known.held),
+            "users": arrow_rows(known.users),
         }
+        if known.users_state is not None:
+            self.known["cursors"].insert(0, {"user_id": None, "state": known.users_state})
         self.profile, self.mode, self.max_staleness = known.profile, mode, max_staleness
         return BatchReading(self._batches, ended_early=self._ended_early)
 

@@ -13,7 +13,7 @@ import hmac
 import json
 import os
 import string
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backread._files.access import RefusedFileError
@@ -38,7 +38,6 @@ LEAST_DISTINCT = 16
 """32 random bytes have fewer distinct values once in 10**13 times."""
 
 FINGERPRINT = b"backread: fingerprint of a key for pseudonyms"
-DIGESTS = b"backread: digests of rows before they became private"
 
 HOW_TO_MAKE_ONE = "make one with: (umask 077; openssl rand -base64 32 > FILE)"
 
@@ -92,8 +91,6 @@ class LoadedPrivacy:
 
     native: NativePrivacy
     choice: Choice
-    digest_secret: bytes | None = field(default=None, repr=False)
-    """For digests of rows as sent; None without a key."""
 
     def __reduce__(self) -> Any:
         raise TypeError("a key does not travel; pickle the Privacy, which has the path of its file")
@@ -147,13 +144,12 @@ class Privacy:
         key = _read_key(self.pseudonymise)
         try:
             fingerprint = hmac.digest(key, FINGERPRINT, "sha256").hex()[:16]
-            digest_secret = hmac.digest(key, DIGESTS, "sha256")
             native = NativePrivacy(key, self.drop_bodies, self.redact)
         finally:
             # Traceback tools print local variables.
             del key
         choice = Choice(fingerprint, self.drop_bodies, self.redact)
-        return LoadedPrivacy(native, choice, digest_secret)
+        return LoadedPrivacy(native, choice)
 
 
 def loaded(privacy: Privacy | None) -> LoadedPrivacy | None:

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use self::gate::{Gate, Waker};
 pub use self::options::{CallOptions, Counts};
-pub use self::reads::{FirstPage, Read, Sent};
+pub use self::reads::{Read, Sent};
 use super::budget::Budget;
 use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin, Settings};
 use super::error::Error;

@@ -12,7 +12,6 @@ use crate::budget::Budget;
 use crate::decode::json::{self, Fault, Text};
 use crate::decode::page::{Page, Row};
 use crate::error::{Attempt, Error};
-use crate::page_digest::{Digest, DigestKey};
 use crate::probe_request::ProbeRequest;
 use crate::redact::Redactor;
 use crate::retry;
@@ -55,14 +54,6 @@ impl Sent {
         Error::new(decode_failure(self.redactor.redact_fault(fault)))
             .during(self.redactor.url(&self.endpoint), self.attempts.clone())
     }
-}
-
-/// The first page of a list of which a digest may be known.
-#[derive(Debug)]
-pub enum FirstPage {
-    /// It is the same as when the digest was made.
-    Unchanged,
-    Changed(Page, Digest),
 }
 
 impl Answer {
@@ -172,33 +163,6 @@ impl Client {
     ) -> Result<Read<Row>, Error> {
         self.read(endpoint, budget, |text| Row::alone(text.json, resource))
             .await
-    }
-
-    /// The first page of a list; not decoded if its digest is the `known` one.
-    pub async fn first_page(
-        &self,
-        list: List,
-        limit: Limit,
-        key: DigestKey,
-        known: Option<Digest>,
-        budget: &Budget,
-    ) -> Result<Read<FirstPage>, Error> {
-        let endpoint = list.page(0, limit);
-        let mut read = self
-            .read_body(endpoint, budget, |body, content_type| {
-                let digest = key.digest(&body);
-                if known == Some(digest) {
-                    return Ok(FirstPage::Unchanged);
-                }
-                let page = Page::of_body(body, content_type, list.resource())?;
-                Ok(FirstPage::Changed(page, digest))
-            })
-            .await?;
-        if let FirstPage::Changed(page, _) = &mut read.value {
-            page.stored_at = read.sent.stored_at;
-            self.note_repaired(page.text.repaired);
-        }
-        Ok(read)
     }
 
     /// Sends one request of the probe. For requests outside the interface, any status is an answer.

@@ -15,6 +15,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+use highway::{HighwayHash, HighwayHasher, Key};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -22,7 +23,6 @@ use url::{Host, ParseError, Url};
 
 pub use self::options::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options};
 use super::error::Error;
-use super::page_digest::DigestKey;
 
 const MOCK_SECRET_PREFIX: &str = "mock_";
 
@@ -153,12 +153,15 @@ impl Origin {
 
     /// Four hexadecimal digits by which a mirror with this key knows whether the secret is another;
     /// too few to guess it by. Mocks draw a new secret each time, and have `mock`.
-    pub fn secret_mark(&self, key: DigestKey) -> String {
+    pub fn secret_mark(&self, key: [u8; 16]) -> String {
         if self.is_mock() {
             return "mock".to_owned();
         }
-        let [first, second, ..] = key.row(self.api_secret.expose_secret()).0;
-        format!("{first:02x}{second:02x}")
+        let key = u128::from_le_bytes(key);
+        let [low, high] = [key as u64, (key >> 64) as u64];
+        let hash = HighwayHasher::new(Key([low, high, !low, !high]))
+            .hash64(self.api_secret.expose_secret().as_bytes());
+        format!("{:04x}", hash as u16)
     }
 
     /// Host and port, for messages.

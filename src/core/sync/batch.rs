@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-use super::events::{Event, Rows};
+use super::events::{Event, Held, Rows};
+use super::known::Cursor;
 use super::progress::ProgressCounters;
 use crate::api::Resource;
 use crate::arrow::columns::{
-    CursorColumns, GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns,
-    columns_failure,
+    GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns, columns_failure,
 };
 use crate::client::Client;
 use crate::decode::json::Fault;
@@ -21,7 +21,6 @@ use crate::list_state::{Hints, Kind, ListRow, ListState, requestable_id};
 use crate::prefetch::Gather;
 use crate::privacy::Privacy;
 use crate::report::WalkReport;
-use crate::timestamp::Timestamp;
 
 /// A batch is emitted at this many responses, so that a killed run has little to request again,
 const LEAST_RESPONSES: u64 = 12;
@@ -41,22 +40,20 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// database; of 5,000,000 it saves more, because most batches are large.
 const GROUP: u64 = 16_384;
 
-/// The content of one transaction: rows, the lists that they complete, and resume points for the
-/// others.
+/// The content of one transaction: rows, and their lists as far as they are read.
 #[derive(Debug)]
 pub struct Batch {
     pub users: Option<RecordBatch>,
     pub messages: Option<RecordBatch>,
     pub lists: Option<RecordBatch>,
     pub rejects: Option<RecordBatch>,
-    pub cursors: Option<RecordBatch>,
     pub gone: Option<RecordBatch>,
+    /// Where to resume the list of users, if it is being read.
+    pub users_state: Option<String>,
     /// Set on the batch that ends the sweep of users.
     pub users_report: Option<Box<WalkReport>>,
     /// The number of lists that end in this batch.
     pub lists_ended: u64,
-    /// Rows of these lists that are as they were, so that they are not in the batch.
-    pub rows_skipped: u64,
 }
 
 /// Collects what a run finds into batches.
@@ -129,10 +126,30 @@ impl Gather<Event> for Batches {
         self.emitted_responses += pending.responses;
         let (rows, _) = self.shares();
         self.pending.groups = (rows >= GROUP / 2).then(|| (rows / GROUP).max(1));
+        let users_state = pending.append_half_read(self.privacy.as_deref());
+        self.pending.half_read = std::mem::take(&mut pending.half_read);
         if let Some(rest) = pending.rest.take() {
             self.pending.take_messages(rest, self.privacy.as_deref());
         }
-        pending.finish().map_err(columns_failure)
+        pending.finish(users_state).map_err(columns_failure)
+    }
+}
+
+/// Where to resume a list that is being read.
+struct HalfRead {
+    cursor: Box<Cursor>,
+    held: Held,
+    /// It is in a batch already.
+    emitted: bool,
+}
+
+impl HalfRead {
+    /// As the mirror stores it. No hash is stored of a text that is not.
+    fn state(&mut self, privacy: Option<&Privacy>) -> Option<String> {
+        if privacy.is_some() {
+            self.cursor.walk.without_hashes();
+        }
+        serde_json::to_string(&self.cursor).ok()
     }
 }
 
@@ -143,7 +160,6 @@ struct Pending {
     responses: u64,
     bytes: usize,
     lists_ended: u64,
-    rows_skipped: u64,
     /// Messages among the columns, and how many times `GROUP` of them make a large batch.
     stored_messages: u64,
     groups: Option<u64>,
@@ -154,7 +170,8 @@ struct Pending {
     lists: ListColumns,
     rejects: RejectColumns,
     gone: GoneColumns,
-    cursors: BTreeMap<Option<i64>, (String, Option<Timestamp>)>,
+    /// The lists that are being read, by user; `None` for the list of users.
+    half_read: BTreeMap<Option<i64>, HalfRead>,
     users_report: Option<Box<WalkReport>>,
 }
 
@@ -169,18 +186,18 @@ impl Pending {
             }
             Event::Messages(page) => self.take_messages(page, privacy),
             Event::UsersEnded(report) => {
-                self.cursors.remove(&None);
+                self.half_read.remove(&None);
                 self.users_report = Some(report);
             }
             Event::ListEnded(row) => {
                 // A response without rows was not counted before.
-                self.responses += u64::from(row.state.rows == 0 || row.rows_skipped > 0);
-                self.rows_skipped += row.rows_skipped;
-                // A run that ends with an error resumes within a list that was given up.
-                if row.state.kind != Kind::Unread {
-                    self.cursors.remove(&Some(row.user_id));
+                self.responses += u64::from(row.state.rows == 0);
+                let half_read = self.half_read.remove(&Some(row.user_id));
+                match half_read.filter(|_| row.state.kind == Kind::Unread) {
+                    // A run that ends with an error resumes within a list that was given up.
+                    Some(mut read) => self.lists.append(&row, read.state(privacy).as_deref()),
+                    None => self.list(&row),
                 }
-                self.lists.append(&row);
                 self.lists_ended += 1;
                 self.rows += 1;
             }
@@ -244,14 +261,8 @@ impl Pending {
         if let (Some(user_id), None) = (row.id, requestable_id(row)) {
             let mut report = WalkReport::not_read_yet();
             report.doubt("a negative user id cannot be requested".to_owned());
-            self.lists.append(&ListRow {
-                user_id,
-                state: ListState::of(&report, Kind::Whole, Hints::default()),
-                unchanged: false,
-                rows_skipped: 0,
-                requests: 0,
-                reason: report.reason,
-            });
+            let state = ListState::of(&report, Kind::Whole, Hints::default());
+            self.list(&ListRow::of(user_id, &report, state));
         }
         self.count(row);
         let appended = self.users.append_row(row, privacy);
@@ -269,8 +280,46 @@ impl Pending {
     fn close(&mut self, page: Rows) {
         self.responses += 1;
         if let Some(cursor) = page.cursor {
-            self.cursors.insert(page.user_id, cursor);
+            let half_read = HalfRead {
+                cursor,
+                held: page.held,
+                emitted: false,
+            };
+            self.half_read.insert(page.user_id, half_read);
         }
+    }
+
+    fn list(&mut self, list: &ListRow) {
+        let state = serde_json::to_string(&list.state).ok();
+        self.lists.append(list, state.as_deref());
+    }
+
+    /// Adds the lists that are being read; returns where to resume the list of users.
+    fn append_half_read(&mut self, privacy: Option<&Privacy>) -> Option<String> {
+        let mut users_state = None;
+        for (user_id, read) in &mut self.half_read {
+            if std::mem::replace(&mut read.emitted, true) {
+                continue;
+            }
+            let state = read.state(privacy);
+            let Some(user_id) = *user_id else {
+                users_state = state;
+                continue;
+            };
+            let list = ListRow {
+                user_id,
+                total: read.held.total,
+                reason: Some("it is not read to its end yet".to_owned()),
+                state: ListState {
+                    kind: Kind::Partial,
+                    rows: read.held.rows,
+                    checked_at: read.held.checked_at,
+                    ..ListState::default()
+                },
+            };
+            self.lists.append(&list, state.as_deref());
+        }
+        users_state
     }
 
     fn count(&mut self, row: &Row) {
@@ -301,22 +350,17 @@ impl Pending {
         }
     }
 
-    fn finish(mut self) -> Result<Batch, ArrowError> {
-        let mut cursors = CursorColumns::default();
-        for (user_id, (cursor, started_at)) in &self.cursors {
-            cursors.append(*user_id, cursor, *started_at);
-        }
+    fn finish(mut self, users_state: Option<String>) -> Result<Batch, ArrowError> {
         let filled = |batch: RecordBatch| (batch.num_rows() > 0).then_some(batch);
         Ok(Batch {
             users: filled(self.users.finish()?),
             messages: filled(self.messages.finish()?),
             lists: filled(self.lists.finish()?),
             rejects: filled(self.rejects.finish()?),
-            cursors: filled(cursors.finish()?),
             gone: filled(self.gone.finish()?),
+            users_state,
             users_report: self.users_report,
             lists_ended: self.lists_ended,
-            rows_skipped: self.rows_skipped,
         })
     }
 }

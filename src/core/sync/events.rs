@@ -1,5 +1,6 @@
 //! What a run of the mirror's reading finds.
 
+use super::known::Cursor;
 use crate::api::Resource;
 use crate::decode::page::Row;
 use crate::list_state::ListRow;
@@ -28,8 +29,28 @@ pub struct Rows {
     /// The user whose messages these are; `None` for users.
     pub user_id: Option<i64>,
     pub rows: Vec<Row>,
-    /// Where to resume the list after these rows, and when its reading began.
-    pub cursor: Option<(String, Option<Timestamp>)>,
+    /// Where to resume the list after these rows.
+    pub cursor: Option<Box<Cursor>>,
+    /// The list as it is held with these rows.
+    pub held: Held,
+}
+
+/// How much of a list that is being read is held.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Held {
+    pub rows: u64,
+    pub total: Option<i64>,
+    pub checked_at: Option<Timestamp>,
+}
+
+impl Held {
+    pub fn by(report: &WalkReport) -> Self {
+        Self {
+            rows: report.distinct,
+            total: report.total_last,
+            checked_at: report.started_at,
+        }
+    }
 }
 
 /// The key of a row.

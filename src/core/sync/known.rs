@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::list_shape::ListShape;
 use crate::api::{Limit, Natural};
-use crate::list_state::{Hints, ListState, ListedUser};
-use crate::page_digest::DigestKey;
-use crate::timestamp::Timestamp;
+use crate::arrow::columns::StoredList;
+use crate::list_state::{Hints, Kind, ListState, ListedUser};
 use crate::walk::{Checkpoint, Resume};
 
 /// How a run treats lists that it knows.
@@ -40,56 +39,67 @@ pub struct Known {
     pub given: Option<Vec<Natural>>,
     /// The service's largest page, if it was measured.
     pub largest_page: Option<Limit>,
-    /// The key of the digests in `lists`; without one, there are none.
-    pub digest_key: Option<DigestKey>,
+}
+
+impl Known {
+    /// Takes what the mirror stored of a list.
+    pub fn take(&mut self, list: StoredList) {
+        let StoredList {
+            user_id,
+            kind,
+            state,
+            of_this_run,
+        } = list;
+        match (of_this_run, kind) {
+            (true, Kind::Partial) => self.resume(user_id, state),
+            (true, Kind::Whole | Kind::End | Kind::Gone) => {
+                self.done.insert(user_id);
+            }
+            (_, Kind::Unread) | (false, _) => {
+                let is_cursor = |state: &String| serde_json::from_str::<Cursor>(state).is_ok();
+                if of_this_run && state.as_ref().is_some_and(is_cursor) {
+                    self.resume(user_id, state.clone());
+                }
+                let state = state.and_then(|state| serde_json::from_str(&state).ok());
+                let state = ListState {
+                    kind,
+                    ..state.unwrap_or_default()
+                };
+                self.lists.insert(user_id, state);
+            }
+        }
+    }
+
+    fn resume(&mut self, user_id: i64, state: Option<String>) {
+        let held = RoaringTreemap::new();
+        self.half_read.insert(user_id, HalfRead { state, held });
+    }
+
+    /// Takes a row that this run has committed of a partly read list; `None` is that of users.
+    pub fn hold(&mut self, user_id: Option<i64>, id: i64) {
+        let half_read = match user_id {
+            None => self.users_half_read.as_mut(),
+            Some(user_id) => self.half_read.get_mut(&user_id),
+        };
+        if let Some(half_read) = half_read {
+            half_read.held.insert(id.cast_unsigned());
+        }
+    }
 }
 
 /// A list that this run has partly read.
 #[derive(Debug, Default)]
 pub struct HalfRead {
-    pub cursor: String,
+    pub state: Option<String>,
     pub held: RoaringTreemap,
 }
 
 /// Where to resume reading a list, and what its rows have shown so far; stored as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Cursor {
-    walk: Checkpoint,
-    // The name in existing mirrors.
-    #[serde(default, rename = "outline")]
-    shape: ListShape,
-    /// The user's `updated_at` and `online_at`, in microseconds.
-    #[serde(default)]
-    hints: Option<(Option<i64>, Option<i64>)>,
-}
-
-impl Cursor {
-    pub fn new(walk: Checkpoint, shape: ListShape, hints: Option<Hints>) -> Self {
-        let microseconds = |at: Option<Timestamp>| at.map(Timestamp::microseconds);
-        Self {
-            walk,
-            shape,
-            hints: hints.map(|hints| {
-                (
-                    microseconds(hints.updated_at),
-                    microseconds(hints.online_at),
-                )
-            }),
-        }
-    }
-
-    /// As text; `None` only if JSON cannot represent it, and then the list is read from its start.
-    pub fn to_text(&self) -> Option<String> {
-        serde_json::to_string(self).ok()
-    }
-
-    fn hints(&self) -> Option<Hints> {
-        let instant = |at: Option<i64>| at.and_then(Timestamp::from_microseconds);
-        self.hints.map(|(updated_at, online_at)| Hints {
-            updated_at: instant(updated_at),
-            online_at: instant(online_at),
-        })
-    }
+    pub walk: Checkpoint,
+    pub shape: ListShape,
+    pub hints: Option<Hints>,
 }
 
 /// A list that resumes where an earlier run stopped.
@@ -101,16 +111,16 @@ pub struct GoingOn {
 }
 
 impl HalfRead {
-    /// `None` if another version wrote the cursor; then the list is read from its start.
+    /// `None` if another version wrote the state; then the list is read from its start.
     pub fn go_on(self) -> Option<GoingOn> {
-        let cursor: Cursor = serde_json::from_str(&self.cursor).ok()?;
-        let hints = cursor.hints();
+        let Cursor { walk, shape, hints } = serde_json::from_str(&self.state?).ok()?;
+        let resume = Resume {
+            checkpoint: walk,
+            held: self.held,
+        };
         Some(GoingOn {
-            resume: Resume {
-                checkpoint: cursor.walk,
-                held: self.held,
-            },
-            shape: cursor.shape,
+            resume,
+            shape,
             hints,
         })
     }

@@ -3,19 +3,16 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::context::{Context, Next, RESUMABLE, note_page_rows};
-use super::end_rows::{EndRows, is_plain};
-use super::events::{Event, RowKey, Rows};
-use super::growing_end::{GrowingEnd, Grown, Step, end_digest};
+use super::events::{Event, Held, RowKey, Rows};
+use super::growing_end::{GrowingEnd, Grown, Step, one_page};
 use super::known::Cursor;
 use super::list_shape::ListShape;
 use super::plan::{Approach, Plan};
 use super::row_fetches::fetch_row;
 use crate::api::{List, Resource};
-use crate::client::{FirstPage, Read};
 use crate::decode::page::Row;
 use crate::error::Error;
 use crate::list_state::{Hints, Kind, ListRow, ListState, ListedUser};
-use crate::page_digest::DigestKey;
 use crate::prefetch::{Mapped, Sink};
 use crate::report::{Certificate, WalkReport};
 use crate::timestamp::Timestamp;
@@ -31,9 +28,7 @@ pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error
         user: next.user,
         hints: next.user.hints.unwrap_or_default(),
         report: SharedReport::new(WalkReport::not_read_yet()),
-        end_requests: 0,
         began: None,
-        plain: true,
     };
     match reading.read_to_its_end(next.fetched_first).await {
         Err(error) if error.is_budget_spent() => {
@@ -50,11 +45,8 @@ struct ListReading<'a> {
     user: ListedUser,
     hints: Hints,
     report: SharedReport,
-    /// Requests sent at the growing end, and below, when the first was sent.
-    end_requests: u64,
+    /// When the first request at the growing end was sent.
     began: Option<Timestamp>,
-    /// Whether all rows were plain, see `is_plain`.
-    plain: bool,
 }
 
 impl ListReading<'_> {
@@ -115,14 +107,14 @@ impl ListReading<'_> {
         let (context, user_id) = (self.context, self.user.id());
         let page_rows = context.counters.page_rows();
         match context.plan(|plan| plan.approach(user_id, page_rows)) {
-            Approach::Whole(held) => self.whole(held).await,
+            Approach::Whole => self.whole().await,
             Approach::GoOn(going_on) => {
                 self.hints = self.user.hints.or(going_on.hints).unwrap_or_default();
                 let from = Start::from(Some(going_on.resume));
                 self.sweep(from, going_on.shape).await
             }
             Approach::GrowingEnd(end) => match self.grow(*end).await {
-                Ok(None) => self.whole(None).await,
+                Ok(None) => self.whole().await,
                 other => other,
             },
         }
@@ -140,7 +132,6 @@ impl ListReading<'_> {
             let read = match read.await {
                 Ok(read) => read,
                 Err(error) => {
-                    self.end_requests += error.attempts.len() as u64;
                     // A sweep will tell: the list may have ended before the offset, and a sweep
                     // reads around rows that cannot be read.
                     let swept = (offset > 0 && says_past_end(&error)) || error.is_too_large();
@@ -150,7 +141,6 @@ impl ListReading<'_> {
                     return Err(error);
                 }
             };
-            self.end_requests += read.sent.attempts.len() as u64;
             if read.sent.is_older_than(began) {
                 return Ok(None);
             }
@@ -158,34 +148,20 @@ impl ListReading<'_> {
             note_page_rows(&context.counters, &read.sent, read.value.limit, received);
             let repeated = end.repeated();
             let step = end.take(&read.value);
-            // Rows of a list that is not finished like this must be committed as seen.
-            let unchanged = match step {
-                Step::Fits(_) => end.unchanged_rows(),
-                Step::Request | Step::Misfit(_) => 0,
-            };
-            let rows: Vec<Row> = read
-                .value
-                .rows
-                .into_iter()
-                .skip(repeated.max(unchanged))
-                .collect();
+            let rows: Vec<Row> = read.value.rows.into_iter().skip(repeated).collect();
             if !rows.is_empty() {
                 let rows = Rows {
                     user_id: Some(self.user.id()),
                     rows,
                     cursor: None,
+                    held: Held::default(),
                 };
                 context.outlet.put(Event::Messages(rows)).await;
             }
             match step {
                 Step::Request => {}
                 Step::Misfit(_) => return Ok(None),
-                Step::Fits(grown) => {
-                    let mut row = self.grown(end.held(), *grown, began);
-                    row.state.digest = end.digest_for(&row.state);
-                    row.rows_skipped = unchanged as u64;
-                    return Ok(Some(row));
-                }
+                Step::Fits(grown) => return Ok(Some(self.grown(end.held(), *grown, began))),
             }
         }
     }
@@ -197,104 +173,28 @@ impl ListReading<'_> {
         }
         let Context { client, budget, .. } = self.context;
         let mut request = PageRequest::new(client, self.list(), budget);
-        let read = is_any_read(&mut request).await;
-        self.end_requests += request.attempts.len() as u64;
-        read
+        is_any_read(&mut request).await
     }
 
     fn grown(&self, held: &ListState, grown: Grown, began: Timestamp) -> ListRow {
         ListRow {
             user_id: self.user.id(),
+            total: i64::try_from(grown.rows).ok(),
+            reason: None,
             state: ListState {
-                rows: grown.rows,
-                total: i64::try_from(grown.rows).ok(),
-                certificate: Certificate::Counted,
-                started_at: Some(began),
-                ended_at: Some(self.context.now()),
                 kind: Kind::End,
+                rows: grown.rows,
+                certificate: Certificate::Counted,
+                checked_at: Some(began),
                 swept_at: held.swept_at,
-                grows: held.grows,
-                first_ids: grown.first_ids,
-                last_ids: grown.last_ids,
-                unread_from: grown.unread_from,
                 hints: self.user.hints.unwrap_or(held.hints),
-                digest: None,
+                ends: Some(grown.ends),
             },
-            unchanged: false,
-            rows_skipped: 0,
-            requests: self.end_requests,
-            reason: None,
         }
     }
 
-    /// Reads the whole list, unless its one page is the same as when it was `held`.
-    async fn whole(&mut self, held: Option<Box<ListState>>) -> Result<Option<ListRow>, Error> {
-        let context = self.context;
-        let shape = ListShape::default();
-        let Some(key) = self.digest_key() else {
-            return self.sweep(Start::Beginning, shape).await;
-        };
-        let (list, limit) = (self.list(), RESUMABLE.page_size);
-        let known = held.as_ref().and_then(|held| held.digest);
-        let began = context.now();
-        let budget = &context.budget;
-        let read = context.client.first_page(list, limit, key, known, budget);
-        let (value, sent) = match read.await {
-            Ok(Read { value, sent }) => (value, sent),
-            Err(error) => return self.sweep(Start::FirstPage(began, Err(error)), shape).await,
-        };
-        match (value, held) {
-            (FirstPage::Unchanged, _) if sent.is_older_than(began) => {
-                self.end_requests += sent.attempts.len() as u64;
-                self.sweep(Start::Beginning, shape).await
-            }
-            (FirstPage::Unchanged, held) => {
-                let requests = self.end_requests + sent.attempts.len() as u64;
-                Ok(held.map(|held| self.unchanged(*held, began, requests)))
-            }
-            (FirstPage::Changed(value, digest), _) => {
-                let may_be_skipped = value.text.repaired == 0;
-                let first = Start::FirstPage(began, Ok(Read { value, sent }));
-                let mut row = self.sweep(first, shape).await?;
-                if may_be_skipped
-                    && self.holds_all(&self.report.get())
-                    && let Some(row) = row.as_mut()
-                {
-                    row.state.digest = Some(digest);
-                }
-                Ok(row)
-            }
-        }
-    }
-
-    /// Whether one page held the whole list, and nothing that each run must report.
-    fn holds_all(&self, report: &WalkReport) -> bool {
-        report.certificate == Certificate::Snapshot
-            && report.pages == 1
-            && (report.repaired_text, report.repeats) == (0, 0)
-            && self.plain
-    }
-
-    fn unchanged(&self, held: ListState, began: Timestamp, requests: u64) -> ListRow {
-        let now = self.context.now();
-        ListRow {
-            user_id: self.user.id(),
-            rows_skipped: held.rows,
-            state: ListState {
-                started_at: Some(self.began.unwrap_or(began)),
-                ended_at: Some(now),
-                swept_at: Some(now),
-                hints: self.user.hints.unwrap_or(held.hints),
-                ..held
-            },
-            unchanged: true,
-            requests,
-            reason: None,
-        }
-    }
-
-    fn digest_key(&self) -> Option<DigestKey> {
-        self.context.plan(|plan| plan.digest_key())
+    async fn whole(&self) -> Result<Option<ListRow>, Error> {
+        self.sweep(Start::Beginning, ListShape::default()).await
     }
 
     fn list(&self) -> List {
@@ -304,27 +204,28 @@ impl ListReading<'_> {
     }
 
     /// Reads the list to its end; `None` if there is no reader any more.
-    async fn sweep(&mut self, from: Start, shape: ListShape) -> Result<Option<ListRow>, Error> {
+    async fn sweep(&self, from: Start, shape: ListShape) -> Result<Option<ListRow>, Error> {
         let context = self.context;
-        let most = usize::from(RESUMABLE.page_size.get());
-        let shown = Mutex::new(Shown {
-            shape,
-            end_rows: self.digest_key().map(|key| EndRows::new(key, most)),
-            plain: true,
-        });
-        let (user_id, report, hints) = (self.user.id(), self.report.clone(), self.hints);
+        let shape = Mutex::new(shape);
+        let (user_id, report, hints) = (self.user.id(), &self.report, self.hints);
         let convert = |page: WalkedPage| {
             note_page_rows(&context.counters, &page.sent, page.limit, page.rows.len());
-            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-            shown.take(&page);
-            let cursor = page
-                .checkpoint
-                .and_then(|walk| Cursor::new(*walk, shown.shape.clone(), Some(hints)).to_text())
-                .map(|cursor| (cursor, report.get().started_at));
+            let mut shape = shape.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(offset) = page.offset.and_then(|offset| u64::try_from(offset).ok()) {
+                shape.take(offset, &page.rows);
+            }
+            let cursor = page.checkpoint.map(|walk| {
+                Box::new(Cursor {
+                    walk: *walk,
+                    shape: shape.clone(),
+                    hints: Some(hints),
+                })
+            });
             Event::Messages(Rows {
                 user_id: Some(user_id),
                 rows: page.rows,
                 cursor,
+                held: Held::by(&report.get()),
             })
         };
         let (client, budget) = (&context.client, &context.budget);
@@ -332,23 +233,16 @@ impl ListReading<'_> {
             sink: &context.outlet,
             convert,
         };
-        let (list, report) = (self.list(), &self.report);
-        sweep_from(client, list, RESUMABLE, from, budget, report, &sink).await?;
-        let shown = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (shape, end_rows) = (shown.shape, shown.end_rows);
-        self.plain = shown.plain;
+        sweep_from(client, self.list(), RESUMABLE, from, budget, report, &sink).await?;
         let report = self.report.get();
         if report.ended_at.is_none() {
             return Ok(None);
         }
         let mut row = self.row(&report, Kind::Whole);
-        row.state.grows = shape.grows();
-        row.state.first_ids = shape.first_ids();
-        row.state.last_ids = shape.last_ids();
-        row.state.unread_from = shape.unread_from(report.distinct, row.state.grows);
-        if let Some(end_rows) = end_rows.filter(|_| report.certificate == Certificate::Counted) {
-            let page_rows = context.counters.page_rows();
-            row.state.digest = end_digest(&end_rows, &row.state, page_rows);
+        let is_long = row.state.rows > one_page(context.counters.page_rows());
+        if is_long {
+            let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
+            row.state.ends = shape.ends(row.state.rows);
         }
         Ok(Some(row))
     }
@@ -389,36 +283,7 @@ impl ListReading<'_> {
 
     fn row(&self, report: &WalkReport, kind: Kind) -> ListRow {
         let mut state = ListState::of(report, kind, self.hints);
-        state.started_at = self.began.or(state.started_at);
-        ListRow {
-            user_id: self.user.id(),
-            state,
-            unchanged: false,
-            rows_skipped: 0,
-            requests: self.end_requests + report.requests,
-            reason: report.reason.clone(),
-        }
-    }
-}
-
-/// What the pages of a sweep showed.
-struct Shown {
-    shape: ListShape,
-    /// `None` without a key.
-    end_rows: Option<EndRows>,
-    plain: bool,
-}
-
-impl Shown {
-    fn take(&mut self, page: &WalkedPage) {
-        self.plain &= page.rows.iter().all(is_plain);
-        let natural = |number: Option<i64>| u64::try_from(number?).ok();
-        let Some(offset) = natural(page.offset) else {
-            return;
-        };
-        self.shape.take(offset, &page.rows);
-        if let (Some(end_rows), Some(total)) = (self.end_rows.as_mut(), natural(page.total)) {
-            end_rows.take(offset, &page.rows, total);
-        }
+        state.checked_at = self.began.or(state.checked_at);
+        ListRow::of(self.user.id(), report, state)
     }
 }

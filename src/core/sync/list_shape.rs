@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decode::page::Row;
-use crate::list_state::{ENDS, Grows};
+use crate::list_state::{ENDS, Ends, Grows};
 use crate::timestamp::Timestamp;
 
 /// The message fields that a list shape needs.
@@ -125,8 +125,15 @@ impl ListShape {
         }
     }
 
-    pub fn first_ids(&self) -> Vec<i64> {
-        self.first.clone()
+    /// The ends of a list of `rows` rows; `None` if its rows were not in order of age.
+    pub fn ends(&self, rows: u64) -> Option<Ends> {
+        let grows = self.grows()?;
+        Some(Ends {
+            grows,
+            first_ids: self.first.clone(),
+            last_ids: self.last_ids(),
+            unread_from: self.unread_from(rows, grows),
+        })
     }
 
     pub fn last_ids(&self) -> Vec<i64> {
@@ -134,11 +141,11 @@ impl ListShape {
     }
 
     /// The oldest unread message, as a position counted from the old end of a list of `rows` rows.
-    pub fn unread_from(&self, rows: u64, grows: Option<Grows>) -> Option<u64> {
+    pub fn unread_from(&self, rows: u64, grows: Grows) -> Option<u64> {
         let (lowest, highest) = self.unread?;
         match grows {
-            Some(Grows::Start) => Some(rows.saturating_sub(1).saturating_sub(highest)),
-            Some(Grows::End) | None => Some(lowest),
+            Grows::Start => Some(rows.saturating_sub(1).saturating_sub(highest)),
+            Grows::End => Some(lowest),
         }
     }
 }

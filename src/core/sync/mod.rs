@@ -3,12 +3,11 @@
 //!
 //! `known` is what the mirror passes in, `plan` decides what to read next, `reading` reads users and
 //! lists, `list_reading` one list, `growing_end` a long list's new rows with one request,
-//! `list_shape` and `end_rows` are what its pages showed, `row_fetches` fetches single rows, `context`
-//! is what they share, `events` is what they find, `batch` collects it, `progress` tracks progress.
+//! `list_shape` is what its pages showed, `row_fetches` fetches single rows, `context` is what they
+//! share, `events` is what they find, `batch` collects it, `progress` tracks progress.
 
 mod batch;
 mod context;
-mod end_rows;
 mod events;
 mod growing_end;
 mod known;

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
 use super::context::{Context, Next, RESUMABLE, note_page_rows};
-use super::events::{Event, Rows};
+use super::events::{Event, Held, Rows};
 use super::known::{Cursor, HalfRead};
 use super::list_reading::read_list;
 use super::list_shape::ListShape;
@@ -148,14 +148,18 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
                 });
             }
         }
-        let cursor = page
-            .checkpoint
-            .and_then(|walk| Cursor::new(*walk, ListShape::default(), None).to_text())
-            .map(|cursor| (cursor, report.get().started_at));
+        let cursor = page.checkpoint.map(|walk| {
+            Box::new(Cursor {
+                walk: *walk,
+                shape: ListShape::default(),
+                hints: None,
+            })
+        });
         Event::Users(Rows {
             user_id: None,
             rows: page.rows,
             cursor,
+            held: Held::by(&report.get()),
         })
     };
     let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);

@@ -9,6 +9,7 @@ use jiff::civil::{DateTime, Time};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
 
 use backread_clock::Clock;
 
@@ -120,6 +121,13 @@ fn digits(text: [u8; 8], shape: [u8; 8]) -> Option<[u8; 8]> {
     let found = u64::from_le_bytes(text) ^ u64::from_le_bytes(shape);
     let sums = found.wrapping_add(u64::from_le_bytes(largest));
     ((found | sums) & HIGHS == 0).then(|| (found * 10 + (found >> 8)).to_le_bytes())
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let instant = jiff::Timestamp::from_microsecond(self.0).unwrap_or_default();
+        serializer.collect_str(&instant)
+    }
 }
 
 impl<'de> Deserialize<'de> for Timestamp {

@@ -25,14 +25,14 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::budget::Budget;
-use super::client::{Client, Read, Sent};
+use super::client::{Client, Sent};
 use super::error::{Error, ErrorKind};
 use super::prefetch::{Outlet, Prefetch, Sink};
 use super::process;
 use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
 use crate::api::{Limit, List, Natural};
-use crate::decode::page::{Page, Row};
+use crate::decode::page::Row;
 use failing_row::fails_for_its_rows;
 use room::Held;
 use smaller_pages::SmallerPages;
@@ -174,9 +174,6 @@ pub enum Start {
     Beginning,
     /// Where an earlier walk ended.
     Resumed(Box<Resume>),
-    /// With the response to its first request, whether it succeeded or not, which was sent at that
-    /// time.
-    FirstPage(Timestamp, Result<Read<Page>, Error>),
 }
 
 impl From<Option<Resume>> for Start {
@@ -208,10 +205,6 @@ pub async fn sweep_from(
     let mut sweep = match from {
         Start::Beginning => Sweep::new(list, settings, now()),
         Start::Resumed(resume) => Sweep::resumed(list, settings, *resume, now()),
-        Start::FirstPage(sent_at, response) => {
-            pages.put_first(response);
-            Sweep::new(list, settings, sent_at)
-        }
     };
     let sender = Sender {
         client,

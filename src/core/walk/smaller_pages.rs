@@ -35,8 +35,6 @@ pub(super) struct SmallerPages {
     state: Mutex<State>,
 }
 
-type Response = Result<Read<Page>, Error>;
-
 #[derive(Debug, Default)]
 struct State {
     /// How many rows were not too large, and a little more each time.
@@ -56,8 +54,6 @@ struct State {
     left_out: u32,
     /// At least one page was read.
     any_read: bool,
-    /// The response to the first request, if it was sent before the walk began.
-    first: Option<Response>,
     uncounted: u64,
 }
 
@@ -80,11 +76,6 @@ impl SmallerPages {
             searches_first,
             state: Mutex::default(),
         }
-    }
-
-    /// Takes the response to the first request, which is then not sent again.
-    pub fn put_first(&self, response: Response) {
-        self.state().first = Some(response);
     }
 
     /// The error of the page that was searched last for rows that fail it, if a walk that ended here
@@ -153,12 +144,7 @@ impl SmallerPages {
             return Ok(read);
         }
         loop {
-            let first = self.state().first.take();
-            let response = match first {
-                Some(first) => request.note(first),
-                None => request.send(offset, limit).await,
-            };
-            let error = match response {
+            let error = match request.send(offset, limit).await {
                 Ok(page) => {
                     self.note_fitting(offset, limit, requested);
                     return Ok((self.note_read(page), limit));

@@ -1,7 +1,8 @@
 """A run with a budget ends cleanly, and the next one goes on; users can be chosen or forgotten."""
 
+import json
 import random
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -53,9 +54,9 @@ def test_retries_count_and_one_without_budget_leaves_its_list_half_read():
             mirror = InMemoryMirror()
             assert not mirror.read(client, max_requests=4)
             assert mirror.requests == sum(server.counts().values()) == 4
-            assert list(mirror.cursors) == [user_id]
+            assert mirror.half_read == {user_id}
             assert len(mirror.messages) == 99
-            assert mirror.lists == {}
+            assert mirror.done == set()
 
 
 @pytest.mark.parametrize("fault", [Fault.status(429, retry_after=3600), Fault.stall()])
@@ -128,7 +129,8 @@ def test_chosen_users_alone_are_read(scripted):
     assert sorted(mirror.users) == [1, 2]
     assert sorted(mirror.messages) == [(1, 10), (2, 20)]
     assert sorted(mirror.lists) == [1, 2]
-    assert mirror.lists[1]["user_updated_at"] == mirror.users[1]["updated_at"]
+    hints = json.loads(mirror.lists[1]["state"])["hints"]
+    assert datetime.fromisoformat(hints["updated_at"]) == mirror.users[1]["updated_at"]
     assert mirror.gone == [{"resource": "users", "user_id": 3, "id": 3}]
     assert len(server.requests) == 5
 
@@ -144,8 +146,9 @@ def test_of_forgotten_users_nothing_is_read():
         again.forgotten = forgotten
         # What an interrupted run left of them is not read either.
         again.lists = again.before = dict(mirror.lists)
-        again.cursors = {
-            each: {"user_id": each, "checkpoint": "{}", "started_at": None}
+        again.half_read = set(sorted(forgotten)[:3])
+        again.read_lists = {
+            each: {"user_id": each, "kind": "partial", "state": "{}"}
             for each in sorted(forgotten)[:3]
         }
         run = run_of(client, again)

@@ -81,7 +81,7 @@ def test_list_goes_on_at_its_newest_cursor_alone(mirror):
     following = BatchSource(batch(lists={1: "snapshot"}))
     following.sync_into(mirror.folder)
     assert following.known is not None
-    read = [(each["user_id"], each["checkpoint"]) for each in following.known["cursors"]]
+    read = [(each["user_id"], each["state"]) for each in following.known["cursors"]]
     assert sorted(read, key=str) == [(1, "the next"), (None, "more users")]
 
 

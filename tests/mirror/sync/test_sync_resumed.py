@@ -38,8 +38,8 @@ def test_lists_that_the_run_has_read_are_not_read_again_however_long_ago(mirror)
         mirror,
         BatchSource(
             batch([{"id": 1}, {"id": 2}]),
-            batch(lists={1: "snapshot"}, ended_at=now - timedelta(days=25)),
-            batch(lists={2: "snapshot"}, ended_at=now - timedelta(hours=23)),
+            batch(lists={1: "snapshot"}, checked_at=now - timedelta(days=25)),
+            batch(lists={2: "snapshot"}, checked_at=now - timedelta(hours=23)),
             BROKEN,
         ),
     )
@@ -157,7 +157,7 @@ def test_half_read_lists_go_on_at_their_cursor(mirror):
     second.sync_into(mirror.folder)
     assert second.known is not None
     assert second.done == [2]
-    read = {each["user_id"]: each["checkpoint"] for each in second.known["cursors"]}
+    read = {each["user_id"]: each["state"] for each in second.known["cursors"]}
     assert read == {None: "second page of users", 1: "second page"}
     held = [(each["user_id"], each["id"]) for each in second.known["held"]]
     assert sorted(held, key=str) == [(1, 11), (1, 12), (None, 1), (None, 2)]

@@ -27,8 +27,7 @@ __all__ = ["ForgetReport", "forget"]
 
 HELD = """
 SELECT id AS user_id FROM users UNION ALL SELECT user_id FROM messages
-UNION ALL SELECT user_id FROM lists UNION ALL SELECT user_id FROM cursors
-UNION ALL SELECT user_id FROM rejects
+UNION ALL SELECT user_id FROM lists UNION ALL SELECT user_id FROM rejects
 """
 
 ELSEWHERE = """

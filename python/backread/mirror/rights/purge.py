@@ -68,7 +68,7 @@ CASE resource
         WHERE {ALL_USERS} AND users_swept_at IS NOT NULL AND certificate <> 'uncertified')
     ELSE EXISTS (
         SELECT 1 FROM lists WHERE lists.user_id = rejects.user_id AND kind = 'whole'
-        AND certificate <> 'uncertified' AND started_at > last_seen_at)
+        AND certificate <> 'uncertified' AND checked_at > last_seen_at)
 END
 """
 
@@ -143,8 +143,8 @@ def delete_users(store: Store, source: str) -> dict[str, int]:
     store.rows(f"DELETE FROM seen_users WHERE id IN ({leaving})")
     for name in ("seen_messages", "lists"):
         store.rows(f"DELETE FROM {name} WHERE user_id IN ({leaving})")
-    # The position in the list of users has hashes of its rows. Without it the list is read again.
-    store.rows(f"DELETE FROM cursors WHERE user_id IS NULL OR user_id IN ({leaving})")
+    # It has hashes of their rows. Without it, the list of users is read again.
+    store.rows("UPDATE runs SET users_state = NULL WHERE users_state IS NOT NULL")
     [(deleted["rejects"],)] = store.rows(f"DELETE FROM rejects WHERE user_id IN ({leaving})")
     return deleted
 

@@ -13,12 +13,9 @@ __all__ = [
     "ALL_USERS",
     "CHANGED",
     "CONTENT_TABLES",
-    "CURSORS",
-    "CURSOR_NAMES",
     "FORGOTTEN",
     "FORMAT",
     "GONE_NAMES",
-    "KNOWN_LIST_NAMES",
     "LISTS",
     "LIST_NAMES",
     "MESSAGES",
@@ -30,6 +27,7 @@ __all__ = [
     "RUNS",
     "SECRET_MARK",
     "SIDE_TABLES",
+    "STATES",
     "TECHNICAL",
     "USERS",
     "Column",
@@ -39,7 +37,7 @@ __all__ = [
     "tables",
 ]
 
-FORMAT = 5
+FORMAT = 6
 """Incremented whenever the tables or the manifest change; mirrors of another format are refused."""
 
 Column = tuple[str, str]
@@ -130,45 +128,24 @@ WIDE = " USING COMPRESSION zstd"
 
 LISTS: tuple[Column, ...] = (
     ("user_id", "BIGINT"),
+    # The run that read it last; the newest row of a user counts.
     ("run_id", "BIGINT"),
     ("rows", "BIGINT"),
     ("total", "BIGINT"),
-    ("requests", "BIGINT"),
     ("certificate", "VARCHAR"),
-    ("reason", "VARCHAR"),
-    ("started_at", "TIMESTAMPTZ"),
-    ("ended_at", "TIMESTAMPTZ"),
     ("kind", "VARCHAR"),
-    ("swept_at", "TIMESTAMPTZ"),
-    ("grows", "VARCHAR"),
-    ("first_ids", "BIGINT[]"),
-    ("last_ids", "BIGINT[]"),
-    ("unread_from", "BIGINT"),
-    ("user_updated_at", "TIMESTAMPTZ"),
-    ("user_online_at", "TIMESTAMPTZ"),
-    # Of the only page or of the rows at the growing end, keyed by the mirror; and whether the only
-    # page was as the digest said.
-    ("digest", "BLOB"),
-    ("unchanged", "BOOLEAN"),
+    ("reason", "VARCHAR"),
+    # When its last reading began.
+    ("checked_at", "TIMESTAMPTZ"),
+    # What the core needs to know next time, as JSON; null if the whole list is to be read.
+    ("state", "VARCHAR"),
 )
 
 LIST_NAMES = tuple(name for name, _ in LISTS if name != "run_id")
 """The columns of `LISTS` that the core fills."""
 
-KNOWN_LIST_NAMES = tuple(
-    name for name in LIST_NAMES if name not in ("requests", "reason", "unchanged")
-)
-"""The ones that a later run passes back to the core."""
-
-CURSORS: tuple[Column, ...] = (
-    # Null for the list of users.
-    ("user_id", "BIGINT"),
-    ("checkpoint", "VARCHAR"),
-    ("started_at", "TIMESTAMPTZ"),
-)
-"""Where to continue a list after a kill; empty unless a run is unfinished."""
-
-CURSOR_NAMES = tuple(name for name, _ in CURSORS)
+STATES = (("lists", "state"), ("runs", "users_state"))
+"""What only the core reads, and is not published: by table and column."""
 
 GONE_NAMES = ("resource", "user_id", "id")
 """The key of a row that was fetched by id; for a user both ids are the user's."""
@@ -229,6 +206,8 @@ RUNS: tuple[Column, ...] = (
     ("oldest_list_at", "TIMESTAMPTZ"),
     # The newest commit of the run.
     ("committed_at", "TIMESTAMPTZ"),
+    # Where to resume the list of users, as JSON; null unless it is half-read.
+    ("users_state", "VARCHAR"),
 )
 
 ALL_USERS = "scope IS NULL"
@@ -262,7 +241,7 @@ SECRET_MARK = "secret_mark"
 
 def tables() -> dict[str, tuple[Column, ...]]:
     """The columns of each table of the database. No keys or indexes: MERGE prevents duplicates."""
-    found = {"meta": META, "cursors": CURSORS, **SIDE_TABLES}
+    found = {"meta": META, **SIDE_TABLES}
     for table in CONTENT_TABLES:
         key = tuple(column for column in table.columns if column[0] in table.key)
         found |= {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from backread._interruptible import run_interruptibly
 from backread.mirror.store.database import make_log
-from backread.mirror.store.engine import from_microseconds, rows_of, timestamp, transaction
+from backread.mirror.store.engine import from_microseconds, quoted, rows_of, timestamp, transaction
 from backread.mirror.store.schema import PRIVACY, SECRET_MARK
 from backread.mirror.store.service import Service
 
@@ -31,7 +31,9 @@ class ArrowTable(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-def _literal(value: float | datetime) -> str:
+def _literal(value: float | datetime | str) -> str:
+    if isinstance(value, str):
+        return quoted(value)
     return timestamp(value) if isinstance(value, datetime) else repr(value)
 
 
@@ -84,7 +86,9 @@ class Store:
         """Runs one statement and returns its rows."""
         return rows_of(self.connection, statement, values)
 
-    def execute_prepared(self, statement: str, *values: float | datetime) -> list[tuple[Any, ...]]:
+    def execute_prepared(
+        self, statement: str, *values: float | datetime | str
+    ) -> list[tuple[Any, ...]]:
         """Runs a statement that is repeated with each commit, and is planned only once."""
         name = self._prepared.get(statement)
         if name is None:

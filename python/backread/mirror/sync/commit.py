@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ from backread.mirror.store.engine import quoted
 from backread.mirror.store.merge import add_rows, merge_rows, note_rejected, stage
 from backread.mirror.store.schema import (
     CONTENT_TABLES,
-    CURSOR_NAMES,
     LIST_NAMES,
     MESSAGES,
     REJECT_KEY,
@@ -60,9 +58,8 @@ def commit(
                 added, updated = _put_rows(store, run, table, rows, now)
                 counts[f"{table.name}_added"] = added
                 counts[f"{table.name}_updated"] = updated
-        if run.has_digests and batch.messages is not None:
-            _drop_digests(store, batch.messages, batch.lists)
-        _put_lists(store, run, batch)
+        if batch.lists is not None and batch.lists.num_rows:
+            _put_lists(store, run, batch.lists)
         if batch.rejects is not None and batch.rejects.num_rows:
             for table, back in _merge_rejects(store, run, batch.rejects, now):
                 counts[f"{table.name}_updated"] += back
@@ -78,7 +75,8 @@ def commit(
         if batch.users_report is not None:
             store.rows(
                 "UPDATE runs SET certificate = ?, certificate_reason = ?, users_swept_at = ?, "
-                "sweeps = sweeps + 1, sweep_requests = sweep_requests + ? WHERE run_id = ?",
+                "users_state = NULL, sweeps = sweeps + 1, sweep_requests = sweep_requests + ? "
+                "WHERE run_id = ?",
                 [
                     batch.users_report.certificate,
                     batch.users_report.reason,
@@ -87,8 +85,6 @@ def commit(
                     run.run_id,
                 ],
             )
-            store.rows("DELETE FROM cursors WHERE user_id IS NULL")
-        read["messages"] += batch.rows_skipped
         increments: dict[str, float] = {
             **counts,
             **read,
@@ -98,10 +94,12 @@ def commit(
         }
         # Most are 0, and DuckDB takes its time for each column.
         increments = {name: by for name, by in increments.items() if by}
+        users_state = () if batch.users_state is None else (batch.users_state,)
         store.execute_prepared(
             f"UPDATE runs SET {''.join(f'{name} = {name} + ?, ' for name in increments)}"
-            "committed_at = ? WHERE run_id = ?",
+            f"{'users_state = ?, ' if users_state else ''}committed_at = ? WHERE run_id = ?",
             *increments.values(),
+            *users_state,
             now,
             run.run_id,
         )
@@ -120,68 +118,17 @@ def _put_rows(
     return merge_rows(store, table, rows, now, run.run_id)
 
 
-def _put_lists(store: Store, run: Run, batch: Batch) -> None:
-    """Stores the finished lists, and the positions in unfinished ones."""
-    # The list of users has null, which is a separate group.
-    outdated = "rowid NOT IN (SELECT max(rowid) FROM cursors GROUP BY user_id)"
-    if run.given:
-        # No later run continues such a run. A run over all users that is to be resumed reads its
-        # lists from their start, for rows may have been deleted before its position.
-        if batch.messages is not None:
-            with store.registered("messages", batch.messages) as source:
-                store.execute_prepared(
-                    f"DELETE FROM cursors WHERE user_id IN (SELECT user_id FROM {source})"
-                )
-    elif batch.cursors is not None and batch.cursors.num_rows:
-        names = ", ".join(CURSOR_NAMES)
-        with store.registered("cursors", batch.cursors) as source:
-            store.execute_prepared(f"INSERT INTO cursors BY NAME SELECT {names} FROM {source}")
-        run.may_have_cursors = True
-    if batch.lists is None or not batch.lists.num_rows:
-        if run.may_have_cursors:
-            store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
-        return
+def _put_lists(store: Store, run: Run, lists: ArrowTable) -> None:
+    """Stores the lists that the batch ends, and those that it reads on."""
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
-    # A run over given users records no row as missed. A later run must do so, and a list that is
-    # as its digest says has none, nor does one of which only the end is read.
-    given = (
-        "REPLACE (CASE WHEN unchanged THEN digest END AS digest, "
-        "CASE WHEN unchanged OR kind = 'end' THEN grows END AS grows)"
-        if run.given
-        else ""
-    )
-    with store.registered("lists", batch.lists) as source:
+    # A run over given users records no row as missed. A later run must do so, unless only the end
+    # of the list is read.
+    known = "REPLACE (CASE WHEN kind = 'end' THEN state END AS state)" if run.given else ""
+    with store.registered("lists", lists) as source:
         store.execute_prepared(
-            f"INSERT INTO lists BY NAME SELECT * {given}, ? AS run_id "
+            f"INSERT INTO lists BY NAME SELECT * {known}, ? AS run_id "
             f"FROM (SELECT {names} FROM {source})",
             run.run_id,
-        )
-        # A finished list needs no cursor; one that could not be read continues from its cursor if
-        # the run is resumed.
-        read = "kind <> 'unread'"
-        ended = f"user_id IN (SELECT user_id FROM {source} WHERE {read})"
-        # Most commits of a run find none, and looking for them by user costs more than the lists.
-        if run.may_have_cursors:
-            run.may_have_cursors = bool(store.rows("SELECT 1 FROM cursors LIMIT 1"))
-        if run.may_have_cursors:
-            store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
-
-
-def _drop_digests(store: Store, messages: ArrowTable, lists: ArrowTable | None) -> None:
-    """Drops the digests of lists whose stored messages are newer now.
-
-    If a run is killed before such a list ends, the next one must not take the older rows for those
-    that are stored. A list that ends in the same commit has a newer digest.
-    """
-    with ExitStack() as held:
-        source = held.enter_context(store.registered("messages", messages))
-        ended = ""
-        if lists is not None:
-            name = held.enter_context(store.registered("lists", lists))
-            ended = f"WHERE user_id NOT IN (SELECT user_id FROM {name})"
-        store.execute_prepared(
-            "UPDATE lists SET digest = NULL WHERE digest IS NOT NULL "
-            f"AND user_id IN (SELECT user_id FROM {source} {ended})"
         )
 
 

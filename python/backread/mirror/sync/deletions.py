@@ -49,12 +49,11 @@ def note_missed(store: Store, run: Run) -> None:
             store, table, _newly_missed(run, table), f"last_seen_at = {SEEN_BEFORE}"
         )
         if missed and table is MESSAGES:
-            # What another run knew of these lists, one over given users, would say that nothing
-            # changed, or only at the end: the rows would stay missed, and count as deleted.
+            # Only the whole list can tell whether they exist: by what another run knew of it, one
+            # over given users, only its end would be read.
             store.rows(
-                "UPDATE lists SET digest = NULL, grows = NULL "
-                f"WHERE run_id <> {run.run_id} AND (digest IS NOT NULL OR grows IS NOT NULL) "
-                "AND user_id IN (SELECT user_id FROM touched)"
+                f"UPDATE lists SET state = NULL WHERE run_id <> {run.run_id} "
+                "AND state IS NOT NULL AND user_id IN (SELECT user_id FROM touched)"
             )
 
 
@@ -82,10 +81,9 @@ def mark_gone(store: Store, run: Run, now: datetime) -> int:
 
 def mark_messages_of_deleted(store: Store, run: Run, now: datetime) -> int:
     """Marks the messages of deleted users as deleted; returns how many."""
-    # They would say that the messages of a user who comes back did not change, or only at the end.
+    # If the user comes back, the whole list is read.
     store.rows(
-        "UPDATE lists SET digest = NULL, grows = NULL "
-        "WHERE (digest IS NOT NULL OR grows IS NOT NULL) "
+        "UPDATE lists SET state = NULL WHERE state IS NOT NULL "
         "AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
     )
     theirs = "deleted_at IS NULL AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
@@ -146,11 +144,7 @@ def _missing(store: Store, run: Run) -> dict[Table, str]:
     if _users_have(store, run, "snapshot"):
         missing[USERS] = _unseen(USERS)
     proved = f"{_proved(run)} EXCEPT {_nameless(run, MESSAGES)}"
-    # A list that did not change lacks what an earlier run missed, and was not sent on.
-    missing[MESSAGES] = (
-        f"{_unseen(MESSAGES)} AND user_id IN ({proved}) "
-        f"AND (last_seen_at IS NOT NULL OR user_id NOT IN ({_vouched(run)}))"
-    )
+    missing[MESSAGES] = f"{_unseen(MESSAGES)} AND user_id IN ({proved})"
     return missing
 
 
@@ -243,7 +237,7 @@ def _distrust_contradicted(store: Store, run: Run) -> None:
             )
         else:
             store.rows(
-                "UPDATE lists SET certificate = 'uncertified', reason = ? "
+                "UPDATE lists SET certificate = 'uncertified', reason = ?, state = NULL "
                 f"WHERE user_id IN ({_proved(run)}) AND run_id = {run.run_id}",
                 [reason],
             )
@@ -270,8 +264,9 @@ def mark_answered(store: Store, rows: ArrowTable, now: datetime, run_id: int) ->
 
 
 def _newly_missed(run: Run, table: Table) -> str:
-    # The rows of a list certified by its growing end, or that did not change, were not sent on.
-    shown_elsewhere = f" AND user_id NOT IN ({_vouched(run)})" if table is MESSAGES else ""
+    # The older rows of a list certified by its growing end were not sent.
+    vouched = _lists(run, "kind = 'end' AND certificate <> 'uncertified'")
+    shown_elsewhere = f" AND user_id NOT IN ({vouched})" if table is MESSAGES else ""
     return f"last_seen_at IS NULL AND {_unseen(table)}{shown_elsewhere}"
 
 
@@ -282,10 +277,6 @@ def _unseen(table: Table) -> str:
 
 def _lists(run: Run, condition: str) -> str:
     return f"SELECT user_id FROM lists WHERE run_id = {run.run_id} AND {condition}"
-
-
-def _vouched(run: Run) -> str:
-    return _lists(run, "(kind = 'end' AND certificate <> 'uncertified' OR unchanged)")
 
 
 def _proved(run: Run) -> str:

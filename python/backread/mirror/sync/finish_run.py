@@ -43,8 +43,8 @@ def figures_before(store: Store, run: Run) -> dict[str, Any]:
     """The figures of the run as a sync begins, without the lists that it will read again."""
     columns = dict(zip(FIGURES, FIGURES, strict=True)) | {
         "rejects": _rejects(run),
-        "lists_by_certificate": _counted(run, "certificate", "kind <> 'unread'"),
-        "lists_by_kind": _counted(run, "kind", "kind <> 'unread'"),
+        "lists_by_certificate": _counted(run, "certificate", "kind NOT IN ('unread', 'partial')"),
+        "lists_by_kind": _counted(run, "kind", "kind NOT IN ('unread', 'partial')"),
     }
     [values] = store.rows(
         f"SELECT {', '.join(columns.values())} FROM runs WHERE run_id = ?", [run.run_id]
@@ -124,7 +124,7 @@ def end_partial(
                 SELECT count(*) FROM users WHERE deleted_at IS NULL
                 AND id NOT IN (SELECT user_id FROM lists)),
             oldest_list_at = (
-                SELECT min(ended_at) FROM lists WHERE run_id <> {run.run_id}
+                SELECT min(checked_at) FROM lists WHERE run_id <> {run.run_id}
                 AND user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL))
             """,
             [deleted, stopped_by, done, None if total is None else max(total - done, 0)],
@@ -161,7 +161,8 @@ def _has_unfinished(store: Store) -> bool:
 
 def _lists_of(store: Store, run: Run) -> tuple[int, int | None]:
     [(done, total)] = store.rows(
-        f"SELECT (SELECT count(DISTINCT user_id) FROM lists WHERE run_id = {run.run_id}), "
+        f"SELECT (SELECT count(DISTINCT user_id) FROM lists WHERE run_id = {run.run_id} "
+        "AND kind <> 'partial'), "
         f"(SELECT count(*) FROM users WHERE EXISTS (SELECT 1 FROM runs "
         f"WHERE run_id = {run.run_id} AND users_swept_at IS NOT NULL))"
     )
@@ -172,7 +173,7 @@ def _rejects(run: Run) -> str:
     return f"(SELECT count(*) FROM rejects WHERE run_id = {run.run_id})"
 
 
-def _counted(run: Run, column: str, condition: str = "true") -> str:
+def _counted(run: Run, column: str, condition: str = "kind <> 'partial'") -> str:
     return (
         f"(SELECT map_from_entries(list(({column}, rows) ORDER BY {column})) FROM "
         f"(SELECT {column}, count(*) AS rows FROM lists WHERE run_id = {run.run_id} "
@@ -191,7 +192,7 @@ def report_of(store: Store, run_id: int) -> SyncReport:
     )
     uncertified = store.rows(
         "SELECT user_id, kind FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
-        "ORDER BY user_id",
+        "AND kind <> 'partial' ORDER BY user_id",
         [run_id],
     )
     [(without_id,)] = store.rows(

@@ -38,27 +38,23 @@ class StoredRows:
 class Known:
     """The state of the mirror that the core needs; None for what is empty.
 
-    - ``lists``: the newest row of `schema.LISTS` of each user whose list this run has yet to read.
-    - ``done``: the users (``user_id``) whose list this run has read to its end.
-    - ``cursors``: where to continue half-read lists; ``held``: the ids in them that this run has
-      committed (``user_id``, null for users, and ``id``).
+    - ``lists``: the newest row of `schema.LISTS` of each user that this run or the one before it
+      has read: ``user_id``, ``kind``, ``state`` and ``of_this_run``.
+    - ``users_state``: where to continue the list of users, if it is half-read.
+    - ``held``: the ids in half-read lists that this run has committed (``user_id``, null for
+      users, and ``id``).
     - ``users``: the users read by this run, with ``updated_at`` and ``online_at``, if the sweep
       over them is finished.
     - ``profile``: the stored service profile; of a newer backread it may hold other keys.
     - ``forgotten``: the users (``user_id``) whose rows must not come back.
-    - ``digest_key``: the mirror's 16 random bytes, with which the core hashes the one page of a
-      short list, or the rows at the growing end of a longer one. It does not give the rows that an
-      equal ``digest`` in ``lists`` shows to be unchanged.
     """
 
     lists: StoredRows | None = None
-    done: StoredRows | None = None
-    cursors: StoredRows | None = None
+    users_state: str | None = None
     held: StoredRows | None = None
     users: StoredRows | None = None
     profile: dict[str, Any] | None = None
     forgotten: StoredRows | None = None
-    digest_key: bytes | None = None
 
 
 def given_users(store: Store, user_ids: Sequence[int]) -> StoredRows:

@@ -6,29 +6,22 @@ that was killed. A run over given users is separate, and is never resumed.
 
 from __future__ import annotations
 
-import hmac
-import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backread._files.json import parse_json
 from backread.errors import BackreadError
-from backread.mirror.store.engine import from_microseconds, timestamp
+from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import (
     ALL_USERS,
     CONTENT_TABLES,
-    CURSOR_NAMES,
-    KNOWN_LIST_NAMES,
     PROFILE,
     RUNS,
 )
 from backread.mirror.store.store import Store
 from backread.mirror.sync.known import Known, StoredRows
 from backread.mirror.sync.report import Mode
-
-if TYPE_CHECKING:
-    from backread._client.privacy import LoadedPrivacy
 
 __all__ = [
     "Run",
@@ -54,8 +47,6 @@ KILLED_LONG_AGO = timedelta(hours=1)
 QUOTE = ', near "'
 """What precedes the part of an answer that an error quotes."""
 
-DIGEST_KEY = "list_digest_key"
-
 RESUMED = ("run_id", "mode", "seconds", "requests", "users", "messages")
 """The fields of a `Run` that are stored, for the sync that resumes it."""
 
@@ -78,10 +69,6 @@ class Run:
     messages: int = 0
     given: bool = False
     """True if it reads only the users that the caller gave."""
-    has_digests: bool = False
-    """True if lists that it may read have a digest of an earlier run."""
-    may_have_cursors: bool = True
-    """False once the table of positions in unfinished lists was seen empty, until one is added."""
     unknown_users: set[int] = field(default_factory=set)
     """Those of the given users that the service does not know."""
     sampled: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -103,18 +90,10 @@ class Spent:
     outage_seconds: float
 
 
-LONGEST = 100 * 365 * 86_400
-"""Seconds: within the range of `timedelta` and the database, and older than any list."""
-
-
-def begin_run(
-    store: Store, mode: Mode, max_staleness: float | None = None, *, killed: bool = False
-) -> Run:
+def begin_run(store: Store, mode: Mode, *, killed: bool = False) -> Run:
     """A new run, or the unfinished one, which becomes ``full`` if either mode is.
 
-    Lists that the unfinished run read only at their end are read again if they were last read in
-    full longer ago than ``max_staleness`` (seconds). ``killed`` if that run is ``partial`` only
-    because it was killed and then published.
+    ``killed`` if that run is ``partial`` only because it was killed and then published.
     """
     now = datetime.now(UTC)
     unfinished = store.rows(
@@ -141,9 +120,6 @@ def begin_run(
         if mode == "full" != run.mode:
             run.mode = mode
             _read_all_again(store, run.run_id)
-        if max_staleness is not None:
-            stale = timestamp(now - timedelta(seconds=min(max_staleness, LONGEST)))
-            _give_back(store, run.run_id, f"kind = 'end' AND coalesce(swept_at <= {stale}, true)")
         _note_seen(store, run.run_id)
         _resume(store, run, now, killed)
     return run
@@ -194,13 +170,12 @@ def clear(store: Store) -> None:
     """Deletes the state that only an unfinished run needs."""
     for table in CONTENT_TABLES:
         store.rows(f"DELETE FROM seen_{table.name}")
-    store.rows("DELETE FROM cursors")
 
 
 def _read_all_again(store: Store, run_id: int) -> None:
     # For a full run, reading only a list's end is not enough.
     _give_back(store, run_id, "kind = 'end'")
-    store.rows("DELETE FROM cursors WHERE user_id IS NOT NULL")
+    store.rows("DELETE FROM lists WHERE run_id = ? AND kind = 'partial'", [run_id])
 
 
 def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
@@ -211,12 +186,14 @@ def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
         [run_id, _may_sweep_again(store, run_id, now, killed)],
     )
     # If the list of users is read again from its start, none of its rows count as seen.
-    if not _swept(store, run_id) and not _has_users_cursor(store):
+    if store.rows(
+        "SELECT 1 FROM runs WHERE run_id = ? AND users_swept_at IS NULL AND users_state IS NULL",
+        [run_id],
+    ):
         store.rows("DELETE FROM seen_users")
     store.rows(
         "DELETE FROM seen_messages WHERE user_id NOT IN "
-        "(SELECT user_id FROM lists WHERE run_id = ? "
-        "UNION ALL SELECT user_id FROM cursors WHERE user_id IS NOT NULL)",
+        "(SELECT user_id FROM lists WHERE run_id = ?)",
         [run_id],
     )
     store.rows(
@@ -263,41 +240,40 @@ def _last_finished() -> str:
     return f"(SELECT coalesce(max(run_id), 0) FROM runs WHERE state = 'finished' AND {ALL_USERS})"
 
 
-def _swept(store: Store, run_id: int) -> bool:
-    return bool(
-        store.rows("SELECT 1 FROM runs WHERE run_id = ? AND users_swept_at IS NOT NULL", [run_id])
-    )
-
-
-def _has_users_cursor(store: Store) -> bool:
-    return bool(store.rows("SELECT 1 FROM cursors WHERE user_id IS NULL"))
-
-
-def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
-    """The state that the core needs to begin or to continue; also sets `Run.has_digests`."""
-    digest_key = _digest_key(store, privacy)
+def known_to(store: Store, run: Run) -> Known:
+    """The state that the core needs to begin or to continue."""
 
     def rows(query: str) -> StoredRows:
         return StoredRows(store, query)
 
-    done = f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id} AND kind <> 'unread'"
+    of_this_run = "false" if run.given else f"run_id = {run.run_id}"
     # The rows of a user missing from the last finished run were recorded as missed, so only the
     # whole list can tell whether they exist.
     lists = (
-        f"SELECT {', '.join(KNOWN_LIST_NAMES)} FROM lists WHERE rowid IN "
-        f"(SELECT max(rowid) FROM lists GROUP BY user_id) "
-        # A resumed run skips lists it has read, and keeps those it could not read as such.
-        f"AND run_id >= {_last_finished()} AND (run_id <> {run.run_id} OR kind = 'unread') "
+        f"SELECT user_id, kind, state, {of_this_run} AS of_this_run FROM lists WHERE rowid IN "
+        f"(SELECT max(rowid) FROM lists GROUP BY user_id) AND run_id >= {_last_finished()} "
         # Stop retrying the lists of deleted users.
         "AND NOT (kind = 'unread' AND user_id IN "
         "(SELECT id FROM users WHERE deleted_at IS NOT NULL))"
     )
-    [(half_read,)] = store.rows("SELECT count(*) FROM cursors")
+    forgotten = store.rows("SELECT 1 FROM forgotten LIMIT 1")
+    known = Known(
+        lists=rows(lists),
+        profile=_profile(store),
+        forgotten=rows("SELECT user_id FROM forgotten") if forgotten else None,
+    )
+    if run.given:
+        return known
+    [(users_state, swept)] = store.rows(
+        "SELECT users_state, users_swept_at IS NOT NULL FROM runs WHERE run_id = ?", [run.run_id]
+    )
+    half_read = (
+        f"SELECT user_id FROM lists WHERE run_id = {run.run_id} AND kind IN ('partial', 'unread')"
+    )
     held = (
         "SELECT CAST(NULL AS BIGINT) AS user_id, id FROM seen_users "
-        "WHERE EXISTS (SELECT 1 FROM cursors WHERE user_id IS NULL) "
-        "UNION ALL SELECT user_id, id FROM seen_messages WHERE user_id IN "
-        "(SELECT user_id FROM cursors WHERE user_id IS NOT NULL)"
+        f"WHERE {users_state is not None} UNION ALL "
+        f"SELECT user_id, id FROM seen_messages WHERE user_id IN ({half_read})"
     )
     # A sweep that is not proved may have missed some that are known. Outer join, because messages
     # are also read for users whose record was rejected.
@@ -311,45 +287,12 @@ def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
         f"FROM (SELECT id FROM seen_users UNION ALL {missed}) LEFT JOIN users USING (id) "
         "GROUP BY id"
     )
-    forgotten = store.rows("SELECT 1 FROM forgotten LIMIT 1")
-    run.has_digests = bool(
-        store.rows(
-            "SELECT 1 FROM lists WHERE digest IS NOT NULL AND run_id <> ? LIMIT 1", [run.run_id]
-        )
-    )
-    known = Known(
-        lists=rows(lists),
-        profile=_profile(store),
-        forgotten=rows("SELECT user_id FROM forgotten") if forgotten else None,
-        digest_key=digest_key,
-    )
-    if run.given:
-        return known
     return replace(
         known,
-        done=rows(done) if run.resumed else None,
-        cursors=rows(f"SELECT {', '.join(CURSOR_NAMES)} FROM cursors") if half_read else None,
-        held=rows(held) if half_read else None,
-        users=rows(users) if _swept(store, run.run_id) else None,
+        users_state=users_state,
+        held=rows(held) if run.resumed else None,
+        users=rows(users) if swept else None,
     )
-
-
-def _digest_key(store: Store, privacy: LoadedPrivacy | None) -> bytes | None:
-    """The key of the digests of lists; None for a mirror that is to have none.
-
-    The database has the digests and the stored part of their key. Of rows that are stored as sent
-    they tell nothing; of others they would let its reader test guesses of what is not stored.
-    """
-    secret = None if privacy is None else privacy.digest_secret
-    if privacy is not None and secret is None:
-        return None
-    text = store.meta(DIGEST_KEY)
-    if text is None:
-        text = os.urandom(16).hex()
-        with store.transaction():
-            store.set_meta(DIGEST_KEY, text)
-    key = bytes.fromhex(text)
-    return key if secret is None else hmac.digest(secret, key, "sha256")[:16]
 
 
 def _profile(store: Store) -> dict[str, Any] | None:

@@ -139,7 +139,7 @@ def _sync(folder: Path, source: Source, options: Options) -> SyncReport:
             if options.users is not None:
                 run = begin_users_run(store)
             else:
-                run = begin_run(store, options.mode, options.max_staleness, killed=killed)
+                run = begin_run(store, options.mode, killed=killed)
         sync = _Sync(store, run, options)
         report = sync.run(source)
         if options.retention is None:
@@ -287,7 +287,7 @@ class _Sync:
 
     def _reading(self, source: Source) -> Reading:
         with named_errors(self._store.folder):
-            known = known_to(self._store, self._run, self._options.privacy)
+            known = known_to(self._store, self._run)
             users = None
             if self._options.users is not None:
                 users = given_users(self._store, self._options.users)

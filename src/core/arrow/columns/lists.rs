@@ -3,69 +3,46 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
-use arrow_array::builder::{
-    BinaryBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder,
-    TimestampMicrosecondBuilder,
-};
+use arrow_array::builder::{Int64Builder, StringBuilder, TimestampMicrosecondBuilder};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::column::{Column, append_instant};
 use super::table;
-use crate::list_state::{Grows, ListRow};
+use crate::list_state::ListRow;
 
 table! {
-    /// One row per message list that was read to its end.
+    /// One row per message list that was read, to its end or in part.
     LISTS;
-    /// Collects the ends of message lists into a batch of `LISTS`.
+    /// Collects message lists into a batch of `LISTS`.
     ListColumns {
         user_id: Int64Builder;
         rows: Int64Builder;
         total: Int64Builder, nullable;
-        requests: Int64Builder;
         certificate: StringBuilder;
-        reason: StringBuilder, nullable;
-        started_at: TimestampMicrosecondBuilder, nullable;
-        ended_at: TimestampMicrosecondBuilder, nullable;
         kind: StringBuilder;
-        swept_at: TimestampMicrosecondBuilder, nullable;
-        grows: StringBuilder, nullable;
-        first_ids: ListBuilder<Int64Builder>;
-        last_ids: ListBuilder<Int64Builder>;
-        unread_from: Int64Builder, nullable;
-        user_updated_at: TimestampMicrosecondBuilder, nullable;
-        user_online_at: TimestampMicrosecondBuilder, nullable;
-        digest: BinaryBuilder, nullable;
-        unchanged: BooleanBuilder;
+        reason: StringBuilder, nullable;
+        checked_at: TimestampMicrosecondBuilder, nullable;
+        state: StringBuilder, nullable;
     }
 }
 
 impl ListColumns {
-    pub fn append(&mut self, row: &ListRow) {
-        let state = &row.state;
-        self.user_id.append_value(row.user_id);
-        self.rows.append_value(whole(state.rows));
-        self.total.append_option(state.total);
-        self.requests.append_value(whole(row.requests));
-        self.certificate.append_value(state.certificate.name());
-        self.reason.append_option(row.reason.as_deref());
-        append_instant(&mut self.started_at, state.started_at);
-        append_instant(&mut self.ended_at, state.ended_at);
-        self.kind.append_value(state.kind.name());
-        append_instant(&mut self.swept_at, state.swept_at);
-        self.grows.append_option(state.grows.map(Grows::name));
-        self.first_ids
-            .append_value(state.first_ids.iter().copied().map(Some));
-        self.last_ids
-            .append_value(state.last_ids.iter().copied().map(Some));
-        self.unread_from.append_option(state.unread_from.map(whole));
-        append_instant(&mut self.user_updated_at, state.hints.updated_at);
-        append_instant(&mut self.user_online_at, state.hints.online_at);
-        self.digest
-            .append_option(state.digest.map(|digest| digest.0));
-        self.unchanged.append_value(row.unchanged);
+    /// `state` is what the next run needs, as JSON.
+    pub fn append(&mut self, list: &ListRow, state: Option<&str>) {
+        let ListRow {
+            user_id,
+            total,
+            reason,
+            state: known,
+        } = list;
+        self.user_id.append_value(*user_id);
+        self.rows
+            .append_value(i64::try_from(known.rows).unwrap_or(i64::MAX));
+        self.total.append_option(*total);
+        self.certificate.append_value(known.certificate.name());
+        self.kind.append_value(known.kind.name());
+        self.reason.append_option(reason.as_deref());
+        append_instant(&mut self.checked_at, known.checked_at);
+        self.state.append_option(state);
     }
-}
-
-fn whole(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

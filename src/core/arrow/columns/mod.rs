@@ -14,9 +14,9 @@ mod texts;
 use arrow_schema::ArrowError;
 
 pub use self::lists::{LISTS, ListColumns};
-pub use self::read_back::Rows;
+pub use self::read_back::{Rows, StoredList};
 pub use self::rows::{MESSAGES, MessageColumns, USERS, UserColumns};
-pub use self::state::{CURSORS, CursorColumns, GONE, GoneColumns, REJECTS, RejectColumns};
+pub use self::state::{GONE, GoneColumns, REJECTS, RejectColumns};
 use crate::error::{Error, ErrorKind};
 
 /// Converts the columns' own error, which no response can cause, to the core's.

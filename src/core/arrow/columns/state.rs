@@ -1,5 +1,5 @@
-//! What a sync stores in addition to rows and lists: records that do not fit, resume points, rows
-//! that are gone.
+//! What a sync stores in addition to rows and lists: records that do not fit, rows that
+//! are gone.
 
 use std::sync::{Arc, LazyLock};
 
@@ -37,32 +37,6 @@ impl RejectColumns {
         self.json.append_value(json);
         self.reason.append_value(reason);
         append_instant(&mut self.seen_at, Some(Timestamp::now()));
-    }
-}
-
-table! {
-    /// One row per partly read list, with its resume point; `user_id` is null for the list of
-    /// users.
-    CURSORS;
-    /// Collects the resume points of partly read lists into a batch of `CURSORS`.
-    CursorColumns {
-        user_id: Int64Builder, nullable;
-        checkpoint: StringBuilder;
-        started_at: TimestampMicrosecondBuilder, nullable;
-    }
-}
-
-impl CursorColumns {
-    /// `user_id` is `None` for the list of users.
-    pub fn append(
-        &mut self,
-        user_id: Option<i64>,
-        checkpoint: &str,
-        started_at: Option<Timestamp>,
-    ) {
-        self.user_id.append_option(user_id);
-        self.checkpoint.append_value(checkpoint);
-        append_instant(&mut self.started_at, started_at);
     }
 }
 

@@ -32,70 +32,9 @@ mod read_back {
     use std::sync::Arc;
 
     use super::super::read_back::*;
-    use crate::arrow::columns::ListColumns;
-    use crate::list_state::ListRow;
-    use crate::list_state::{Grows, Hints, Kind, ListState};
     use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMicrosecondArray};
 
-    use crate::page_digest::Digest;
-    use crate::report::Certificate;
     use crate::timestamp::Timestamp;
-
-    fn at(microseconds: i64) -> Option<Timestamp> {
-        Timestamp::from_microseconds(microseconds)
-    }
-
-    fn state() -> ListState {
-        ListState {
-            rows: 120,
-            total: Some(120),
-            certificate: Certificate::Counted,
-            started_at: at(1),
-            ended_at: at(2),
-            kind: Kind::End,
-            swept_at: at(3),
-            grows: Some(Grows::Start),
-            first_ids: vec![9, 8, 7, 6],
-            last_ids: vec![4, 3, 2, 1],
-            unread_from: Some(117),
-            hints: Hints {
-                updated_at: at(4),
-                online_at: None,
-            },
-            digest: Some(Digest([7; 16])),
-        }
-    }
-
-    #[test]
-    fn what_is_kept_of_a_list_comes_back_the_same() {
-        let bare = ListState {
-            total: None,
-            started_at: None,
-            kind: Kind::Gone,
-            swept_at: None,
-            grows: None,
-            first_ids: Vec::new(),
-            last_ids: Vec::new(),
-            unread_from: None,
-            hints: Hints::default(),
-            digest: None,
-            ..state()
-        };
-        let lists = [(1, state()), (2, bare)];
-        let mut columns = ListColumns::default();
-        for (user_id, state) in &lists {
-            columns.append(&ListRow {
-                user_id: *user_id,
-                state: state.clone(),
-                unchanged: false,
-                rows_skipped: 0,
-                requests: 1,
-                reason: None,
-            });
-        }
-        let batch = columns.finish().unwrap();
-        assert_eq!(Rows(&batch).lists().unwrap(), lists);
-    }
 
     #[test]
     fn a_column_of_another_type_is_named() {

@@ -9,12 +9,10 @@ mod tests;
 
 use std::collections::HashSet;
 
-use super::end_rows::EndRows;
 use super::list_shape::ListShape;
 use crate::api::Limit;
 use crate::decode::page::{Page, Row};
-use crate::list_state::{ENDS, Grows, ListState};
-use crate::page_digest::{Digest, DigestKey};
+use crate::list_state::{ENDS, Ends, Grows, ListState};
 
 /// The least number of known rows requested again, if the page has room.
 const KNOWN: u64 = 10;
@@ -33,33 +31,20 @@ pub fn one_page(page_rows: u64) -> u64 {
 }
 
 /// How many known rows are requested again.
-fn known_rows(list: &ListState, page_rows: u64) -> u64 {
+fn known_rows(rows: u64, ends: &Ends, page_rows: u64) -> u64 {
     let most = page_rows.saturating_sub(ROOM).max(page_rows / 2);
-    let unread = list
+    let unread = ends
         .unread_from
-        .map_or(0, |position| list.rows - position.min(list.rows));
+        .map_or(0, |position| rows - position.min(rows));
     unread.clamp(KNOWN.min(most), most)
-}
-
-/// How many rows a later read of the growing end shows again, if the list stays like this.
-fn shown_again(list: &ListState, page_rows: u64) -> Option<usize> {
-    let rows = match list.grows? {
-        Grows::Start => page_rows.min(list.rows),
-        Grows::End => known_rows(list, page_rows),
-    };
-    usize::try_from(rows).ok()
-}
-
-/// The digest of those rows; `None` unless all of them were taken.
-pub fn end_digest(end_rows: &EndRows, list: &ListState, page_rows: u64) -> Option<Digest> {
-    end_rows.digest(list.grows?, shown_again(list, page_rows)?)
 }
 
 /// A read of a list's growing end, between two responses; it neither waits nor sends.
 #[derive(Debug)]
 pub struct GrowingEnd {
-    grows: Grows,
     held: ListState,
+    /// Its ends.
+    ends: Ends,
     /// The offset of the first page.
     start: u64,
     offset: u64,
@@ -68,8 +53,6 @@ pub struct GrowingEnd {
     shown: Vec<i64>,
     distinct: HashSet<i64>,
     shape: ListShape,
-    /// `None` without a key.
-    end_rows: Option<EndRows>,
     total: Option<u64>,
     pages: u64,
     most_pages: u64,
@@ -91,59 +74,41 @@ pub enum Step {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Grown {
     pub rows: u64,
-    pub first_ids: Vec<i64>,
-    pub last_ids: Vec<i64>,
-    pub unread_from: Option<u64>,
+    pub ends: Ends,
 }
 
 impl GrowingEnd {
     /// `None` if too little is known of the end to read there; `page_rows` is the largest page.
-    pub fn new(held: ListState, page_rows: u64) -> Option<Self> {
-        let grows = held.grows?;
-        let anchors = match grows {
-            Grows::End => &held.last_ids,
-            Grows::Start => &held.first_ids,
+    /// A list that grew by more than `most_pages` is left to a sweep, which can be resumed.
+    pub fn new(held: ListState, page_rows: u64, most_pages: u64) -> Option<Self> {
+        let ends = held.ends.clone()?;
+        let anchors = match ends.grows {
+            Grows::End => &ends.last_ids,
+            Grows::Start => &ends.first_ids,
         };
         let limit = Limit::new("limit", page_rows.try_into().ok()?).ok()?;
-        let known = known_rows(&held, page_rows);
+        let known = known_rows(held.rows, &ends, page_rows);
         if anchors.len() < ANCHORS || anchors.len() as u64 > known || known > held.rows {
             return None;
         }
-        let start = match grows {
+        let start = match ends.grows {
             Grows::End => held.rows - known,
             Grows::Start => 0,
         };
         Some(Self {
-            grows,
             held,
+            ends,
             start,
             offset: start,
             limit,
             shown: Vec::new(),
             distinct: HashSet::new(),
             shape: ListShape::default(),
-            end_rows: None,
             total: None,
             pages: 0,
-            most_pages: MOST_PAGES,
+            most_pages,
             confirming: false,
         })
-    }
-
-    /// Leaves a list that grew by more pages to a sweep, which can be resumed.
-    #[must_use]
-    pub fn of_at_most(self, most_pages: u64) -> Self {
-        Self { most_pages, ..self }
-    }
-
-    /// Compares the rows shown again with their digest, and makes that of the rows now there.
-    #[must_use]
-    pub fn with_digests(self, key: Option<DigestKey>) -> Self {
-        let most = usize::from(self.limit.get());
-        Self {
-            end_rows: key.map(|key| EndRows::new(key, most)),
-            ..self
-        }
     }
 
     /// The next request: an offset and a limit.
@@ -163,28 +128,6 @@ impl GrowingEnd {
         } else {
             self.shown.len().min(OVERLAP)
         }
-    }
-
-    /// How many of the first rows of the only page are as they were when the list was held.
-    pub fn unchanged_rows(&self) -> usize {
-        let again = shown_again(&self.held, self.limit.get().into());
-        let (Some(end_rows), 1, Some(again)) = (&self.end_rows, self.pages, again) else {
-            return 0;
-        };
-        let digest = match self.grows {
-            Grows::Start => end_rows.digest(Grows::Start, again),
-            Grows::End => end_rows.digest_of_oldest(again),
-        };
-        if digest.is_some() && digest == self.held.digest {
-            again
-        } else {
-            0
-        }
-    }
-
-    /// The digest of the rows that a later read will show again if the list stays like this.
-    pub fn digest_for(&self, list: &ListState) -> Option<Digest> {
-        end_digest(self.end_rows.as_ref()?, list, self.limit.get().into())
     }
 
     /// Takes the response to the last request.
@@ -234,7 +177,7 @@ impl GrowingEnd {
             };
         }
         let fresh = self.join(&ids, &page.rows)?;
-        match self.grows {
+        match self.ends.grows {
             Grows::End => self.judge_end(total, fresh, full),
             Grows::Start => self.judge_start(total, fresh),
         }
@@ -253,9 +196,6 @@ impl GrowingEnd {
             return Err("a row came twice");
         }
         self.shape.take(self.offset, rows);
-        if let (Some(end_rows), Some(total)) = (self.end_rows.as_mut(), self.total) {
-            end_rows.take(self.offset, rows, total);
-        }
         self.shown.extend_from_slice(fresh);
         Ok(fresh.len())
     }
@@ -266,7 +206,7 @@ impl GrowingEnd {
         if self.shown.len() < known {
             return self.go_on(fresh);
         }
-        let anchors = &self.held.last_ids;
+        let anchors = &self.ends.last_ids;
         let from = known.saturating_sub(anchors.len());
         if self.shown.get(from..known) != Some(anchors.as_slice()) {
             return Err("the last known rows are not where they were");
@@ -283,7 +223,7 @@ impl GrowingEnd {
     }
 
     fn judge_start(&mut self, total: u64, fresh: usize) -> Result<Step, &'static str> {
-        let anchors = &self.held.first_ids;
+        let anchors = &self.ends.first_ids;
         let found = anchors
             .first()
             .and_then(|first| self.shown.iter().position(|id| id == first));
@@ -328,29 +268,27 @@ impl GrowingEnd {
     }
 
     fn fits(&self, total: u64) -> Result<Step, &'static str> {
-        if self.shape.grows() != Some(self.grows) {
+        let grows = self.ends.grows;
+        if self.shape.grows() != Some(grows) {
             return Err("the rows are not in the order known");
         }
-        let known_before = match self.grows {
+        let known_before = match grows {
             Grows::End => self.start,
             Grows::Start => total - (self.shown.len() as u64).min(total),
         };
         let unread_before = self
-            .held
+            .ends
             .unread_from
             .filter(|position| *position < known_before);
-        let (first_ids, last_ids) = match self.grows {
-            Grows::End => (self.held.first_ids.clone(), self.shape.last_ids()),
-            Grows::Start => {
-                let first = self.shown.iter().take(ENDS).copied().collect();
-                (first, self.held.last_ids.clone())
-            }
+        let unread_from = unread_before.or_else(|| self.shape.unread_from(total, grows));
+        let mut ends = Ends {
+            unread_from,
+            ..self.ends.clone()
         };
-        Ok(Step::Fits(Box::new(Grown {
-            rows: total,
-            first_ids,
-            last_ids,
-            unread_from: unread_before.or_else(|| self.shape.unread_from(total, Some(self.grows))),
-        })))
+        match grows {
+            Grows::End => ends.last_ids = self.shape.last_ids(),
+            Grows::Start => ends.first_ids = self.shown.iter().take(ENDS).copied().collect(),
+        }
+        Ok(Step::Fits(Box::new(Grown { rows: total, ends })))
     }
 }

@@ -14,16 +14,14 @@ use super::growing_end::{GrowingEnd, one_page};
 use super::known::{GoingOn, HalfRead, Known, Mode};
 use crate::api::Natural;
 use crate::list_state::{Kind, ListState, ListedUser};
-use crate::page_digest::DigestKey;
 use crate::report::Certificate;
 use crate::timestamp::Timestamp;
 
 /// How to read one list.
 #[derive(Debug)]
 pub enum Approach {
-    /// From start to end, which takes one request for most lists; with the list's state, if the
-    /// response may be the same as the last time.
-    Whole(Option<Box<ListState>>),
+    /// From start to end, which takes one request for most lists.
+    Whole,
     /// From where this run stopped.
     GoOn(Box<GoingOn>),
     /// At its growing end; the whole list if that does not match.
@@ -99,11 +97,6 @@ impl Plan {
         self.in_order
     }
 
-    /// The key of the digests of lists, if these are kept.
-    pub fn digest_key(&self) -> Option<DigestKey> {
-        self.known.digest_key
-    }
-
     /// Whether nothing of this user may be read or stored.
     pub fn is_forgotten(&self, user_id: i64) -> bool {
         self.known.forgotten.contains(&user_id)
@@ -169,7 +162,7 @@ impl Plan {
                     user_id: Natural::new("id", *id).ok()?,
                     hints: Some(held.hints),
                 };
-                Some((held.ended_at, user))
+                Some((held.checked_at, user))
             })
             .collect();
         unread.sort_unstable_by_key(|(tried_at, user)| (*tried_at, user.user_id));
@@ -193,7 +186,8 @@ impl Plan {
         let held = self.known.lists.get(&user.id());
         let news = held.is_none_or(|held| user.hints.is_some_and(|hints| hints != held.hints));
         if !news {
-            self.later.push((held.and_then(|held| held.ended_at), user));
+            self.later
+                .push((held.and_then(|held| held.checked_at), user));
             return false;
         }
         if self.in_order {
@@ -251,20 +245,10 @@ impl Plan {
         if let Some(going_on) = going_on {
             return Approach::GoOn(Box::new(going_on));
         }
-        let Some(held) = self.known.lists.remove(&user_id) else {
-            return Approach::Whole(None);
-        };
-        if has_digest(&held) {
-            return Approach::Whole(Some(Box::new(held)));
-        }
-        Some(held)
-            .filter(|held| self.may_read_end(user_id, held, page_rows))
-            .and_then(|held| GrowingEnd::new(held, page_rows))
-            .map(|end| end.of_at_most(self.terms.most_end_pages))
-            .map(|end| end.with_digests(self.known.digest_key))
-            .map_or(Approach::Whole(None), |end| {
-                Approach::GrowingEnd(Box::new(end))
-            })
+        let held = self.known.lists.remove(&user_id);
+        held.filter(|held| self.may_read_end(user_id, held, page_rows))
+            .and_then(|held| GrowingEnd::new(held, page_rows, self.terms.most_end_pages))
+            .map_or(Approach::Whole, |end| Approach::GrowingEnd(Box::new(end)))
     }
 
     fn may_read_end(&self, user_id: i64, held: &ListState, page_rows: u64) -> bool {
@@ -294,9 +278,4 @@ impl Plan {
         // A list read in the future: the clock was set back since.
         age < 0 || age as f64 >= max_staleness.as_micros() as f64 * share
     }
-}
-
-/// Whether a response may show that the list has not changed.
-fn has_digest(held: &ListState) -> bool {
-    held.digest.is_some() && held.kind == Kind::Whole && held.certificate == Certificate::Snapshot
 }

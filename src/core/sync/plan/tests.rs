@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::list_state::{Grows, Hints};
+use crate::list_state::{Ends, Grows, Hints};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -28,19 +28,18 @@ fn terms(mode: Mode, max_staleness: Option<Duration>) -> Terms {
 /// A list of 300 messages that was proved to be complete a day ago.
 fn list() -> ListState {
     ListState {
-        rows: 300,
-        total: Some(300),
-        certificate: Certificate::Counted,
-        started_at: day(99),
-        ended_at: day(99),
         kind: Kind::Whole,
+        rows: 300,
+        certificate: Certificate::Counted,
+        checked_at: day(99),
         swept_at: day(99),
-        grows: Some(Grows::End),
-        first_ids: vec![1, 2, 3, 4],
-        last_ids: vec![297, 298, 299, 300],
-        unread_from: None,
         hints: Hints::default(),
-        digest: None,
+        ends: Some(Ends {
+            grows: Grows::End,
+            first_ids: vec![1, 2, 3, 4],
+            last_ids: vec![297, 298, 299, 300],
+            unread_from: None,
+        }),
     }
 }
 
@@ -73,7 +72,7 @@ fn a_long_list_that_was_proved_is_asked_at_its_end() {
             ..list()
         },
         ListState {
-            grows: None,
+            ends: None,
             ..list()
         },
         ListState {
@@ -126,7 +125,7 @@ fn lists_that_were_swept_together_do_not_all_fall_due_together() {
 #[test]
 fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read() {
     let half_read = HalfRead {
-        cursor: "{\"walk\": 7}".to_owned(),
+        state: Some("{\"walk\": 7}".to_owned()),
         ..HalfRead::default()
     };
     let known = Known {
@@ -141,7 +140,7 @@ fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read()
             hints: None
         }]
     );
-    assert!(matches!(plan.approach(7, 99), Approach::Whole(None)));
+    assert!(matches!(plan.approach(7, 99), Approach::Whole));
 }
 
 fn listed(id: u64, updated_at: Option<i64>, online_at: Option<i64>) -> ListedUser {
@@ -174,7 +173,7 @@ fn in_order(known: Known, users: &[ListedUser]) -> (Vec<i64>, Vec<i64>) {
 #[test]
 fn the_newest_news_come_first_and_what_failed_does_not_take_it_all() {
     let read = |age: i64, kind: Kind| ListState {
-        ended_at: day(99 - age),
+        checked_at: day(99 - age),
         kind,
         ..list()
     };
@@ -237,8 +236,8 @@ proptest! {
         half_read in prop::collection::hash_set(0_i64..40, 0..10),
     ) {
         let lists = held.iter().map(|(user_id, (hints, looked_at))| {
-            let ended_at = looked_at.and_then(day);
-            (*user_id, ListState { hints: *hints, ended_at, ..list() })
+            let checked_at = looked_at.and_then(day);
+            (*user_id, ListState { hints: *hints, checked_at, ..list() })
         });
         let known = Known {
             lists: lists.collect(),

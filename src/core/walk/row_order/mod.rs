@@ -64,6 +64,12 @@ pub struct Remembered {
     content: u64,
 }
 
+impl Remembered {
+    pub fn forget_content(&mut self) {
+        self.content = 0;
+    }
+}
+
 /// What a page shares with the chain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Shared {

@@ -93,6 +93,15 @@ pub struct Resume {
 }
 
 impl Checkpoint {
+    /// Without the hashes of texts that are not to be stored: a resumed walk compares the rows before
+    /// it by their ids, and cannot look up those that disappeared.
+    pub fn without_hashes(&mut self) {
+        self.by_id = true;
+        self.chain.iter_mut().for_each(Remembered::forget_content);
+        self.not_looked_up += self.vanished.len() as u64;
+        (self.vanished, self.vanished_contents) = (Vec::new(), Vec::new());
+    }
+
     pub(super) fn save_report(&mut self, report: &WalkReport) {
         self.requests = report.requests;
         self.sweeps = report.sweeps;

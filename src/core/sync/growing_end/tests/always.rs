@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{GrowingEnd, Step};
+use super::super::{GrowingEnd, MOST_PAGES, Step};
 use super::chat::{Chat, known, read};
 use crate::list_state::Grows;
 
@@ -45,7 +45,7 @@ fn chat() -> impl Strategy<Value = Chat> {
 /// How the page size is known, if it is.
 fn end_of(chat: &Chat, size_known: bool) -> Option<GrowingEnd> {
     let page_rows = if size_known { chat.largest_page } else { 99 };
-    GrowingEnd::new(chat.state(), page_rows as u64)
+    GrowingEnd::new(chat.state(), page_rows as u64, MOST_PAGES)
 }
 
 proptest! {
@@ -84,9 +84,9 @@ proptest! {
             if let Step::Fits(grown) = step {
                 prop_assert_eq!(grown.rows as usize, chat.rows.len());
                 prop_assert_eq!(&held | &shown, chat.ids());
-                let state = chat.state();
-                prop_assert_eq!(grown.first_ids, state.first_ids);
-                prop_assert_eq!(grown.last_ids, state.last_ids);
+                let ends = chat.ends();
+                prop_assert_eq!(grown.ends.first_ids, ends.first_ids);
+                prop_assert_eq!(grown.ends.last_ids, ends.last_ids);
             }
         }
     }

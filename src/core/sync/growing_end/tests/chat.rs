@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::super::{GrowingEnd, Grown, Step};
+use super::super::{GrowingEnd, Grown, MOST_PAGES, Step};
 use crate::api::{Limit, Resource};
 use crate::decode::json::Text;
 use crate::decode::page::Page;
-use crate::list_state::{ENDS, Grows, Hints, Kind, ListState};
+use crate::list_state::{ENDS, Ends, Grows, ListState};
 use crate::report::Certificate;
 
 /// The messages of a user as a service might serve them.
@@ -53,24 +53,24 @@ impl Chat {
         self.rows.iter().map(|(id, _)| *id).collect()
     }
 
+    pub fn ends(&self) -> Ends {
+        self.state().ends.unwrap()
+    }
+
     /// The state that a sweep of the whole list would leave.
     pub fn state(&self) -> ListState {
         let ids: Vec<i64> = self.served().iter().map(|(id, _)| *id).collect();
         let unread = self.rows.iter().position(|(_, read)| !read);
         ListState {
             rows: ids.len() as u64,
-            total: Some(ids.len() as i64),
             certificate: Certificate::Counted,
-            started_at: None,
-            ended_at: None,
-            kind: Kind::Whole,
-            swept_at: None,
-            grows: Some(self.grows),
-            first_ids: ids.iter().copied().take(ENDS).collect(),
-            last_ids: ids[ids.len().saturating_sub(ENDS)..].to_vec(),
-            unread_from: unread.map(|position| position as u64),
-            digest: None,
-            hints: Hints::default(),
+            ends: Some(Ends {
+                grows: self.grows,
+                first_ids: ids.iter().copied().take(ENDS).collect(),
+                last_ids: ids[ids.len().saturating_sub(ENDS)..].to_vec(),
+                unread_from: unread.map(|position| position as u64),
+            }),
+            ..ListState::default()
         }
     }
 
@@ -125,7 +125,7 @@ pub fn read(
 }
 
 pub fn known(chat: &Chat) -> GrowingEnd {
-    GrowingEnd::new(chat.state(), 99).unwrap()
+    GrowingEnd::new(chat.state(), 99, MOST_PAGES).unwrap()
 }
 
 pub fn grown(step: Step) -> Grown {

@@ -18,11 +18,10 @@ fn a_list_without_news_takes_one_request() {
             let end = known(&chat);
             let (_, step, requests) = read(&mut chat, end, |_| {});
             assert_eq!(requests, 1);
-            let (grown, state) = (grown(step), chat.state());
-            assert_eq!(grown.rows, state.rows);
-            assert_eq!(grown.first_ids, state.first_ids);
-            assert_eq!(grown.last_ids, state.last_ids);
-            assert_eq!(grown.unread_from, None);
+            let grown = grown(step);
+            assert_eq!(grown.rows, chat.state().rows);
+            assert_eq!(grown.ends, chat.ends());
+            assert_eq!(grown.ends.unread_from, None);
         }
     }
 }
@@ -61,7 +60,7 @@ fn recent_unread_messages_are_asked_for_again_however_old_the_oldest_is() {
         assert_eq!(end.request().0, asked, "unread at {unread}");
         let (_, step, _) = read(&mut chat, end, |_| {});
         // It is still unread, so it is remembered.
-        assert_eq!(grown(step).unread_from, Some(unread as u64));
+        assert_eq!(grown(step).ends.unread_from, Some(unread as u64));
     }
 }
 
@@ -75,7 +74,7 @@ fn what_has_been_read_meanwhile_is_no_longer_waited_for() {
         chat.append(2);
         chat.rows[301].1 = false;
         let (_, step, _) = read(&mut chat, end, |_| {});
-        assert_eq!(grown(step).unread_from, Some(301));
+        assert_eq!(grown(step).ends.unread_from, Some(301));
     }
 }
 
@@ -102,19 +101,16 @@ fn what_is_proved_of_the_end_serves_the_next_run() {
         let mut chat = Chat::new(200, grows);
         let mut held = chat.state();
         for news in [0, 3, 120, 1] {
-            let end = GrowingEnd::new(held.clone(), 99).unwrap();
+            let end = GrowingEnd::new(held.clone(), 99, MOST_PAGES).unwrap();
             chat.append(news);
             let (_, step, _) = read(&mut chat, end, |_| {});
             let grown = grown(step);
             held = ListState {
                 rows: grown.rows,
-                first_ids: grown.first_ids,
-                last_ids: grown.last_ids,
-                unread_from: grown.unread_from,
+                ends: Some(grown.ends),
                 ..held
             };
-            assert_eq!(held.first_ids, chat.state().first_ids);
-            assert_eq!(held.last_ids, chat.state().last_ids);
+            assert_eq!(held.ends, chat.state().ends);
         }
     }
 }
@@ -231,21 +227,16 @@ fn a_row_that_comes_twice_does_not_count_for_two() {
 
 #[test]
 fn too_little_known_of_an_end_is_not_asked_by_it() {
-    let state = Chat::new(300, Grows::End).state();
-    for unknown in [
-        ListState {
-            grows: None,
-            ..state.clone()
-        },
-        ListState {
-            last_ids: Vec::new(),
-            ..state.clone()
-        },
-        ListState {
-            last_ids: vec![300],
-            ..state
-        },
-    ] {
-        assert!(GrowingEnd::new(unknown, 99).is_none());
+    let chat = Chat::new(300, Grows::End);
+    let with = |last_ids: Vec<i64>| Ends {
+        last_ids,
+        ..chat.ends()
+    };
+    for ends in [None, Some(with(Vec::new())), Some(with(vec![300]))] {
+        let unknown = ListState {
+            ends,
+            ..chat.state()
+        };
+        assert!(GrowingEnd::new(unknown, 99, MOST_PAGES).is_none());
     }
 }
