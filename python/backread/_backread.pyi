@@ -277,7 +277,7 @@ class SyncBatch:
 
 @final
 class SyncPace:
-    """The progress of a sync; ``pace`` is requests per second over the last few seconds.
+    """The progress of a sync.
 
     ``lists_total`` is an estimate until the users are known, and None if there is none.
     """
@@ -286,7 +286,6 @@ class SyncPace:
     users_total: int | None
     lists_total: int | None
     lists_done: int
-    pace: float
     outage_seconds: float
 
 @final

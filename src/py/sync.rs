@@ -250,7 +250,7 @@ impl NativeSyncRun {
     }
 }
 
-/// The progress and current speed of a run.
+/// How far a run has come.
 #[pyclass(frozen, module = "backread._backread")]
 pub struct SyncPace(Progress);
 
@@ -274,11 +274,6 @@ impl SyncPace {
     #[getter]
     fn lists_done(&self) -> u64 {
         self.0.lists_done
-    }
-
-    #[getter]
-    fn pace(&self) -> f64 {
-        self.0.pace
     }
 
     #[getter]

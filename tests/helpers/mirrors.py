@@ -129,7 +129,6 @@ class Progress:
     users_total: int | None = None
     lists_total: int | None = None
     lists_done: int = 0
-    pace: float = 0.0
     outage_seconds: float = 0.0
 
 

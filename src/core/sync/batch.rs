@@ -8,12 +8,10 @@ use arrow_schema::ArrowError;
 
 use super::events::{Event, Held, Rows};
 use super::known::Cursor;
-use super::progress::ProgressCounters;
 use crate::api::Resource;
 use crate::arrow::columns::{
     GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns, columns_failure,
 };
-use crate::client::Client;
 use crate::decode::json::Fault;
 use crate::decode::page::Row;
 use crate::error::Error;
@@ -58,8 +56,6 @@ pub struct Batch {
 
 /// Collects what a run finds into batches.
 pub struct Batches {
-    client: Client,
-    counters: Arc<ProgressCounters>,
     privacy: Option<Arc<Privacy>>,
     pending: Pending,
     /// Rows and responses in the batches emitted so far.
@@ -68,14 +64,8 @@ pub struct Batches {
 }
 
 impl Batches {
-    pub fn new(
-        client: Client,
-        counters: Arc<ProgressCounters>,
-        privacy: Option<Arc<Privacy>>,
-    ) -> Self {
+    pub fn new(privacy: Option<Arc<Privacy>>) -> Self {
         Self {
-            client,
-            counters,
             privacy,
             pending: Pending::default(),
             emitted_rows: 0,
@@ -96,8 +86,6 @@ impl Gather<Event> for Batches {
     type Gathered = Batch;
 
     fn take(&mut self, event: Event) -> Result<(), Error> {
-        let (sent, now) = (self.client.sent(), self.client.clock().now());
-        self.counters.sample(sent, now);
         self.pending.take(event, self.privacy.as_deref());
         Ok(())
     }

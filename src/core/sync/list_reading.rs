@@ -17,8 +17,7 @@ use crate::prefetch::{Mapped, Sink};
 use crate::report::{Certificate, WalkReport};
 use crate::timestamp::Timestamp;
 use crate::walk::crawl::is_gone;
-use crate::walk::failing_row::{fails_for_its_rows, is_any_read};
-use crate::walk::page_request::PageRequest;
+use crate::walk::failing_row::fails_for_its_rows;
 use crate::walk::{SharedReport, Start, WalkedPage, says_past_end, sweep_from};
 
 /// Reads a list as far as the run's budget goes; what is left of it is read by a later run.
@@ -134,8 +133,10 @@ impl ListReading<'_> {
                 Err(error) => {
                     // A sweep will tell: the list may have ended before the offset, and a sweep
                     // reads around rows that cannot be read.
-                    let swept = (offset > 0 && says_past_end(&error)) || error.is_too_large();
-                    if swept || self.fails_for_some_rows(&error).await? {
+                    let swept = (offset > 0 && says_past_end(&error))
+                        || error.is_too_large()
+                        || fails_for_its_rows(&error);
+                    if swept {
                         return Ok(None);
                     }
                     return Err(error);
@@ -164,16 +165,6 @@ impl ListReading<'_> {
                 Step::Fits(grown) => return Ok(Some(self.grown(end.held(), *grown, began))),
             }
         }
-    }
-
-    /// Whether a page failed, and some other row of the list can be read.
-    async fn fails_for_some_rows(&mut self, error: &Error) -> Result<bool, Error> {
-        if !fails_for_its_rows(error) {
-            return Ok(false);
-        }
-        let Context { client, budget, .. } = self.context;
-        let mut request = PageRequest::new(client, self.list(), budget);
-        is_any_read(&mut request).await
     }
 
     fn grown(&self, held: &ListState, grown: Grown, began: Timestamp) -> ListRow {

@@ -42,13 +42,10 @@ use super::timestamp::Timestamp;
 /// A batch is emitted when its first row is this old.
 pub const BATCH_AGE: Duration = Duration::from_secs(2);
 
-/// Without a request budget, this many of the lists that failed last time come first.
-const MOST_UNREAD_FIRST: usize = 64;
-/// With one, they may take this fraction of it.
+/// With a budget, the most lists that failed last time and come first,
+const MOST_UNREAD_FIRST: u64 = 64;
+/// but, if they fail again, of at most this fraction of its requests.
 const SHARE_OF_UNREAD: u64 = 4;
-
-/// With any budget, the most pages read at a list's growing end.
-const MOST_END_PAGES: u64 = 16;
 
 /// How a run reads, and how much it may spend.
 #[derive(Debug, Clone, Copy)]
@@ -147,7 +144,7 @@ impl SyncRun {
         budget: Arc<RunBudget>,
         privacy: Option<Arc<Privacy>>,
     ) -> Self {
-        let batches = Batches::new(client.clone(), Arc::clone(&counters), privacy);
+        let batches = Batches::new(privacy);
         Self {
             batches: gathered(events, batches, Some(BATCH_AGE)),
             down_before: client.outage_time(),
@@ -193,7 +190,6 @@ impl SyncRun {
         self.counters.progress(
             self.client.sent(),
             self.client.outage_seconds_since(self.down_before),
-            self.client.clock().now(),
         )
     }
 
@@ -220,24 +216,20 @@ impl SyncRun {
     }
 }
 
-fn most_unread_first(client: &Client, budget: &RunBudget) -> usize {
+/// How many of the lists that failed last time come first.
+fn most_unread_first(client: &Client, budget: &RunBudget) -> u64 {
     if !budget.is_limited() {
-        return usize::MAX;
+        return u64::MAX;
     }
-    let Some(requests) = budget.most_requests() else {
-        return MOST_UNREAD_FIRST;
-    };
-    // If they fail again.
     let each = u64::from(client.options().max_retries).saturating_add(1);
-    let most = (requests / SHARE_OF_UNREAD / each).max(1);
-    usize::try_from(most).unwrap_or(usize::MAX)
+    let requests = budget.most_requests().unwrap_or(u64::MAX);
+    (requests / SHARE_OF_UNREAD / each).clamp(1, MOST_UNREAD_FIRST)
 }
 
+/// The most pages read at a list's growing end: with a budget few, for only a sweep can be resumed.
 fn most_end_pages(budget: &RunBudget) -> u64 {
-    let of_requests = budget.most_requests().map(|most| most / REQUESTS_A_LIST);
-    match (of_requests, budget.is_limited()) {
-        (Some(pages), _) => pages.clamp(1, MOST_END_PAGES),
-        (None, true) => MOST_END_PAGES,
-        (None, false) => growing_end::MOST_PAGES,
+    match budget.most_requests() {
+        None => growing_end::MOST_PAGES,
+        Some(most) => (most / REQUESTS_A_LIST).clamp(1, growing_end::MOST_PAGES),
     }
 }

@@ -1,18 +1,8 @@
-//! How far a run has come, and its current speed.
+//! How far a run has come.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
-use tokio::time::Instant;
 
 use crate::api::LARGEST_LIMIT;
-
-/// The window over which the speed is measured.
-const WINDOW: Duration = Duration::from_secs(5);
-/// The least time between two samples.
-const SAMPLE: Duration = Duration::from_millis(100);
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,8 +15,6 @@ pub struct Progress {
     pub lists_total: Option<u64>,
     /// Lists emitted to their end, in this run or before it was resumed.
     pub lists_done: u64,
-    /// Requests per second over the last few seconds.
-    pub pace: f64,
     /// How long the service was down during this run.
     pub outage_seconds: f64,
 }
@@ -40,7 +28,6 @@ pub struct ProgressCounters {
     lists: AtomicU64,
     lists_done: AtomicU64,
     page_rows: AtomicU64,
-    samples: Mutex<VecDeque<(Instant, u64)>>,
 }
 
 impl Default for ProgressCounters {
@@ -51,7 +38,6 @@ impl Default for ProgressCounters {
             lists: AtomicU64::new(0),
             lists_done: AtomicU64::new(0),
             page_rows: AtomicU64::new(LARGEST_LIMIT.into()),
-            samples: Mutex::default(),
         }
     }
 }
@@ -90,7 +76,7 @@ impl ProgressCounters {
         self.page_rows.fetch_min(applied.max(1), Ordering::Relaxed);
     }
 
-    pub fn progress(&self, requests: u64, outage_seconds: f64, now: Instant) -> Progress {
+    pub fn progress(&self, requests: u64, outage_seconds: f64) -> Progress {
         let lists = self.lists.load(Ordering::Relaxed);
         let users_total = self.users_total();
         let estimate = users_total.and_then(|total| u64::try_from(total).ok());
@@ -104,43 +90,8 @@ impl ProgressCounters {
             users_total,
             lists_total,
             lists_done: self.lists_done.load(Ordering::Relaxed),
-            pace: self.pace(requests, now),
             outage_seconds,
         }
-    }
-
-    /// Samples the number of requests sent.
-    pub fn sample(&self, requests: u64, now: Instant) {
-        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
-        let recent = |(at, _): &(Instant, u64)| now.saturating_duration_since(*at) < SAMPLE;
-        if samples.back().is_some_and(recent) {
-            return;
-        }
-        samples.push_back((now, requests));
-        // Keep one older sample, so that the samples cover the window.
-        while samples
-            .get(1)
-            .is_some_and(|(at, _)| now.saturating_duration_since(*at) >= WINDOW)
-        {
-            samples.pop_front();
-        }
-    }
-
-    fn pace(&self, requests: u64, now: Instant) -> f64 {
-        let oldest = {
-            let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
-            samples.front().copied()
-        };
-        let pace = oldest.map_or(0.0, |(at, before)| {
-            let seconds = now.saturating_duration_since(at).as_secs_f64();
-            if seconds > 0.0 {
-                requests.saturating_sub(before) as f64 / seconds
-            } else {
-                0.0
-            }
-        });
-        self.sample(requests, now);
-        pace
     }
 }
 
@@ -149,32 +100,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pace_is_that_of_the_last_seconds() {
-        let counters = ProgressCounters::default();
-        let start = Instant::now();
-        let at = |seconds: u64| start + Duration::from_secs(seconds);
-        assert_eq!(counters.progress(0, 0.0, start).pace, 0.0);
-        for second in 1..=20 {
-            counters.sample(second * 100, at(second));
-        }
-        assert_eq!(counters.progress(2_000, 0.0, at(20)).pace, 100.0);
-        // If nothing is sent for five seconds, the speed is zero.
-        for second in 21..=26 {
-            counters.sample(2_000, at(second));
-        }
-        assert_eq!(counters.progress(2_000, 0.0, at(26)).pace, 0.0);
-    }
-
-    #[test]
     fn the_lists_are_as_many_as_the_users_until_these_are_known() {
         let counters = ProgressCounters::default();
-        let now = Instant::now();
-        assert_eq!(counters.progress(0, 0.0, now).lists_total, None);
+        assert_eq!(counters.progress(0, 0.0).lists_total, None);
         counters.set_users_total(Some(5_000));
         counters.set_lists(99);
-        assert_eq!(counters.progress(0, 0.0, now).lists_total, Some(5_000));
+        assert_eq!(counters.progress(0, 0.0).lists_total, Some(5_000));
         counters.set_lists(4_990);
         counters.set_users_known();
-        assert_eq!(counters.progress(0, 0.0, now).lists_total, Some(4_990));
+        assert_eq!(counters.progress(0, 0.0).lists_total, Some(4_990));
     }
 }

@@ -26,7 +26,6 @@ from backread.mirror import Mirror
 from backread.mirror.store.engine import connect, named_errors, rows_of, transaction
 from backread.mirror.store.merge import merge_rows, stage
 from backread.mirror.store.schema import (
-    CURSOR_NAMES,
     GONE_NAMES,
     LIST_NAMES,
     MESSAGES,
@@ -117,7 +116,6 @@ def test_row_that_one_run_missed_is_no_change(tmp_path):
         ("messages", MESSAGES.names),
         ("lists", LIST_NAMES),
         ("rejects", REJECT_NAMES),
-        ("cursors", CURSOR_NAMES),
         ("gone", GONE_NAMES),
     ],
 )

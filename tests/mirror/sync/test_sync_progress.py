@@ -31,11 +31,11 @@ def simulated(
     clock = Clock()
     meter = Meter(clock)
     done, read = before, 0
-    said = [(0.0, meter.observe(read, done, total))]
+    said = [(0.0, meter.observe(read, 0, done, total))]
     for each in seconds:
         clock.now += each
         done, read = done + lists, read + 1000
-        said.append((clock.now - 1000.0, meter.observe(read, done, total)))
+        said.append((clock.now - 1000.0, meter.observe(read, 0, done, total)))
     return said
 
 
@@ -81,11 +81,11 @@ def test_time_left_follows_a_pace_that_changes():
 def test_time_left_grows_while_nothing_ends_and_is_never_negative():
     clock = Clock()
     meter = Meter(clock)
-    meter.observe(0, 0, 100)
+    meter.observe(0, 0, 0, 100)
     left = []
     for lists, total in [(50, 100)] + [(50, 100)] * 20 + [(99, 100), (100, 100), (100, 90)]:
         clock.now += 5
-        speed = meter.observe(0, lists, total)
+        speed = meter.observe(0, 0, lists, total)
         assert speed.seconds_left is not None
         left.append(speed.seconds_left)
     assert left[:21] == sorted(left[:21])
@@ -96,8 +96,8 @@ def test_time_left_grows_while_nothing_ends_and_is_never_negative():
 
 def test_rates_without_any_time_are_nothing():
     meter = Meter(Clock())
-    assert meter.observe(0, 0, None) == Speed(0.0, None)
-    assert meter.observe(100, 50, 60) == Speed(0.0, None)
+    assert meter.observe(0, 0, 0, None) == Speed(0.0, 0.0, None)
+    assert meter.observe(100, 3, 50, 60) == Speed(0.0, 0.0, None)
 
 
 class PacedSource(BatchSource):
@@ -105,7 +105,7 @@ class PacedSource(BatchSource):
 
     def _sync_run(self, known, **options):  # type: ignore[no-untyped-def]
         reading = super()._sync_run(known, **options)
-        reading._progress = Progress(users_total=2, lists_total=7, lists_done=3, pace=12.5)
+        reading._progress = Progress(users_total=2, lists_total=7, lists_done=3)
         return reading
 
 
@@ -124,7 +124,7 @@ def test_on_progress_is_given_what_the_reading_says(tmp_path):
     ]
     last = seen[2]
     assert (last.users, last.users_total, last.messages, last.rows) == (2, 2, 1, 3)
-    assert (last.lists, last.lists_total, last.pace, last.requests) == (3, 7, 12.5, 2)
+    assert (last.lists, last.lists_total, last.requests) == (3, 7, 2)
     assert last.rate > 0
     # What has ended has no pace.
     assert {(each.pace, each.rate, each.seconds_left) for each in seen[3:]} == {(0.0, 0.0, None)}

@@ -9,8 +9,8 @@ from time import monotonic
 
 __all__ = ["Meter", "Speed"]
 
-ROWS_OVER = 10.0
-"""Seconds over which the rate of rows is smoothed."""
+SMOOTHED_OVER = 10.0
+"""Seconds over which rows and requests a second are smoothed."""
 
 LISTS_OVER = 60.0
 """The same for lists, and so the time left; longer, because lists differ in length."""
@@ -22,9 +22,10 @@ LEAST_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Rows a second, and the seconds left; None while there is too little data."""
+    """Rows and requests a second, and the seconds left; None while there is too little data."""
 
     rate: float
+    pace: float
     seconds_left: float | None
 
 
@@ -33,16 +34,17 @@ class _Rate:
 
     def __init__(self, over: float) -> None:
         self._over = over
-        self._events = 0.0
-        self._seconds = 0.0
+        self._before: int | None = None
+        self._events = self._seconds = 0.0
 
-    def add(self, events: float, seconds: float) -> None:
-        keep = exp(-seconds / self._over)
-        self._events = self._events * keep + events
-        self._seconds = self._seconds * keep + seconds
-
-    @property
-    def value(self) -> float:
+    def observe(self, count: int, passed: float) -> float:
+        """The rate, after this time and with this many events so far."""
+        keep = exp(-passed / self._over)
+        self._events = (
+            self._events * keep + count - (count if self._before is None else self._before)
+        )
+        self._seconds = self._seconds * keep + passed
+        self._before = count
         return self._events / self._seconds if self._seconds > 0 else 0.0
 
 
@@ -52,27 +54,21 @@ class Meter:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._began = self._last = clock()
-        self._rows = 0
-        self._lists: int | None = None
-        self._first_lists = 0
-        self._row_rate = _Rate(ROWS_OVER)
-        self._list_rate = _Rate(LISTS_OVER)
+        self._rows, self._requests = _Rate(SMOOTHED_OVER), _Rate(SMOOTHED_OVER)
+        self._lists = _Rate(LISTS_OVER)
+        self._first_lists: int | None = None
 
-    def observe(self, rows: int, lists: int, lists_total: int | None) -> Speed:
-        """The current speed, from the rows read and the lists done in this sync."""
+    def observe(self, rows: int, requests: int, lists: int, lists_total: int | None) -> Speed:
+        """The current speed, from what was read and the lists done in this sync."""
         now = self._clock()
         passed, self._last = now - self._last, now
-        if self._lists is None:
+        if self._first_lists is None:
             # Lists done at the first call may be from before this sync.
-            self._lists = self._first_lists = lists
-        self._row_rate.add(rows - self._rows, passed)
-        self._list_rate.add(lists - self._lists, passed)
-        self._rows, self._lists = rows, lists
-        return Speed(self._row_rate.value, self._left(now, lists, lists_total))
-
-    def _left(self, now: float, lists: int, lists_total: int | None) -> float | None:
+            self._first_lists = lists
+        rate, pace = self._rows.observe(rows, passed), self._requests.observe(requests, passed)
+        of_lists = self._lists.observe(lists, passed)
         enough = lists - self._first_lists >= LEAST_LISTS and now - self._began >= LEAST_SECONDS
-        rate = self._list_rate.value
-        if lists_total is None or not enough or rate <= 0:
-            return None
-        return max(0.0, (lists_total - lists) / rate)
+        left = None
+        if lists_total is not None and enough and of_lists > 0:
+            left = max(0.0, (lists_total - lists) / of_lists)
+        return Speed(rate, pace, left)

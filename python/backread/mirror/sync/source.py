@@ -45,7 +45,7 @@ class Batch(Protocol):
 
 
 class ReadingProgress(Protocol):
-    """The progress of a reading; ``pace`` is the current rate of requests a second."""
+    """The progress of a reading."""
 
     @property
     def requests(self) -> int: ...
@@ -55,8 +55,6 @@ class ReadingProgress(Protocol):
     def lists_total(self) -> int | None: ...
     @property
     def lists_done(self) -> int: ...
-    @property
-    def pace(self) -> float: ...
     @property
     def outage_seconds(self) -> float: ...
 

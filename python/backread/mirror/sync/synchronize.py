@@ -398,7 +398,7 @@ class _Sync:
         run, reading = self._run, self._progress.get("reading")
         lists, lists_total = (reading.lists_done, reading.lists_total) if reading else (0, None)
         rows = run.users + run.messages - self._before["users"] - self._before["messages"]
-        speed = self._meter.observe(rows, lists, lists_total)
+        speed = self._meter.observe(rows, self._sent(), lists, lists_total)
         busy = self._progress.get(phase)
         return SyncProgress(
             users=run.users,
@@ -410,7 +410,7 @@ class _Sync:
             lists=lists,
             lists_total=lists_total,
             rate=speed.rate if busy else 0.0,
-            pace=busy.pace if busy else 0.0,
+            pace=speed.pace if busy else 0.0,
             seconds_left=speed.seconds_left if phase == "reading" else None,
             run_requests=run.requests,
         )

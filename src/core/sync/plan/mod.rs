@@ -41,7 +41,7 @@ pub struct Terms {
     pub all_users_first: bool,
     /// How many of the lists that failed last time come before users with news; the others come
     /// last, or a run with a small budget would read nothing else.
-    pub most_unread_first: usize,
+    pub most_unread_first: u64,
     /// A list that grew by more pages is swept: only a sweep goes on where a spent budget ended it.
     pub most_end_pages: u64,
 }
@@ -169,7 +169,8 @@ impl Plan {
         unread.retain(|(_, user)| self.place(*user));
         self.unread = unread.iter().map(|(_, user)| user.id()).collect();
         let mut unread: Vec<ListedUser> = unread.into_iter().map(|(_, user)| user).collect();
-        self.unread_later = unread.split_off(unread.len().min(self.terms.most_unread_first));
+        let most = usize::try_from(self.terms.most_unread_first).unwrap_or(usize::MAX);
+        self.unread_later = unread.split_off(unread.len().min(most));
         unread
     }
 

@@ -20,7 +20,7 @@ fn terms(mode: Mode, max_staleness: Option<Duration>) -> Terms {
         max_staleness,
         now: day(100).unwrap(),
         all_users_first: false,
-        most_unread_first: usize::MAX,
+        most_unread_first: u64::MAX,
         most_end_pages: u64::MAX,
     }
 }
