@@ -197,7 +197,7 @@ def _distrust_contradicted(store: Store, run: Run) -> None:
     """
     if run.asked_newest:
         store.rows(
-            "UPDATE lists SET certificate = 'uncertified', "
+            "UPDATE lists SET certificate = 'uncertified', state = NULL, "
             "reason = 'the list left out message ' || found.id || ', which was found by its id' "
             f"FROM (FROM {NEWEST} SEMI JOIN seen_messages USING (user_id, id)) AS found "
             f"WHERE lists.user_id = found.user_id AND lists.run_id = {run.run_id}"
