@@ -30,8 +30,20 @@ SHOWN_ROWS = 5
 
 AGAIN = "start again with since=None, which gives every row"
 
-CURSOR = re.compile(r"(\w+)\.([0-9a-f]{1,16})\.([0-9a-f]{8})", re.ASCII)
-"""The mirror's id, a time in microseconds, and a checksum of both."""
+CURSOR = re.compile(r"(\w+)\.([0-9a-f]{1,16})\.([0-9a-f]{1,16})\.([0-9a-f]{8})", re.ASCII)
+"""The mirror's id, the newest `ENDED` commit and the newest of all, and a checksum of these."""
+
+COMMITS = """
+SELECT epoch_us(greatest(ended_at, committed_at)) AS moment,
+    state = 'finished' OR scope IS NOT NULL AS ended
+FROM runs UNION ALL SELECT epoch_us(forgotten_at), true FROM forgotten
+"""
+"""The newest commit of each run, in microseconds, and whether it stays that: a partial run commits
+again once it is resumed. A database from a backup lacks those after it."""
+
+NEWEST = f"""
+SELECT coalesce(max(moment) FILTER (ended), 0), coalesce(max(moment), 0) FROM ({COMMITS})
+"""
 
 END_OF_RUN = """
 SELECT epoch_us(CASE WHEN resumptions > 0 THEN started_at ELSE ended_at END)
@@ -84,14 +96,14 @@ class Changes(RowStream):
         self._pid = os.getpid()
         opened = reader.snapshot()
         mirror_id, self._snapshot = opened.manifest.mirror_id, opened.cursor
-        moments = opened.manifest.moments
-        self._cursor = _cursor_of(mirror_id, moments[-1])
+        [(ended, newest)] = reader.rows(self._snapshot, NEWEST, [])
+        self._cursor = _cursor_of(mirror_id, ended, newest)
         if since is None:
             moment = None
         elif isinstance(since, int):
             moment = self._end_of(since)
         else:
-            moment = self._moment_of(since, mirror_id, moments)
+            moment = self._moment_of(since, mirror_id, newest)
         self._query = _query(moment, table)
 
     @property
@@ -123,17 +135,20 @@ class Changes(RowStream):
             )
         return from_microseconds(int(found[0][0]))
 
-    def _moment_of(self, cursor: str, mirror_id: str, moments: list[int]) -> datetime:
+    def _moment_of(self, cursor: str, mirror_id: str, newest: int) -> datetime:
         parts = CURSOR.fullmatch(cursor)
-        if parts is None or _cursor_of(parts[1], moment := int(parts[2], 16)) != cursor:
+        ended, moment = (int(parts[2], 16), int(parts[3], 16)) if parts else (0, 0)
+        if parts is None or _cursor_of(parts[1], ended, moment) != cursor:
             raise MirrorError(f"the cursor {cursor!r:.80} is damaged or none at all; {AGAIN}")
         if parts[1] != mirror_id:
             raise MirrorError(
                 f"the cursor {cursor!r} is of another mirror than the one in {self._folder}; "
                 f"{AGAIN}"
             )
-        if moment > moments[-1] or (moment > moments[0] and moment not in moments):
-            what = "newer than the snapshot" if moment > moments[-1] else "of no snapshot"
+        known = f"SELECT 1 FROM ({COMMITS}) WHERE ended AND moment = ? LIMIT 1"
+        is_known = ended == 0 or self._reader.rows(self._snapshot, known, [ended])
+        if moment > newest or not is_known:
+            what = "newer than the snapshot" if moment > newest else "of no snapshot"
             raise MirrorError(
                 f"the cursor {cursor!r} is {what} in {self._folder}, as if the mirror had been "
                 f"restored from a backup; {AGAIN}"
@@ -182,8 +197,8 @@ class Changes(RowStream):
         )
 
 
-def _cursor_of(mirror_id: str, moment: int) -> str:
-    text = f"{mirror_id}.{moment:x}"
+def _cursor_of(mirror_id: str, ended: int, newest: int) -> str:
+    text = f"{mirror_id}.{ended:x}.{newest:x}"
     return f"{text}.{zlib.crc32(text.encode()):08x}"
 
 

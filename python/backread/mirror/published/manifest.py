@@ -87,9 +87,6 @@ class Manifest:
     finished run of all users (ISO 8601, None before the first), which a row's null
     ``last_seen_at`` means. ``retired`` are earlier snapshots that a reader may still have open,
     with the time when they were replaced (ISO 8601).
-
-    ``moments`` are the newest commits in this snapshot, which is the last, and in those before it,
-    in microseconds: what their cursors of `Mirror.changes` name.
     """
 
     format: int
@@ -101,7 +98,6 @@ class Manifest:
     published_at: str
     tables: dict[str, list[DataFile]]
     retired: dict[str, str]
-    moments: list[int]
 
     @property
     def seen(self) -> datetime | None:
@@ -222,8 +218,6 @@ def _check(manifest: Manifest, name: str) -> None:
         for each in files:
             if DATA_FILE.fullmatch(each.name) is None:
                 raise ValueError(f"{each.name!r:.80} is not the name of a snapshot file")
-    if not manifest.moments:
-        raise ValueError("moments is empty")
     for moment in (manifest.seen_at, manifest.published_at, *manifest.retired.values()):
         if moment is not None and datetime.fromisoformat(moment).tzinfo is None:
             raise ValueError(f"{moment!r:.80} has no time zone")

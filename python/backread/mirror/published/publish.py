@@ -11,7 +11,6 @@ database. The next sync redoes unfinished work and removes what was left.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -69,20 +68,6 @@ PUBLISHED_SEQUENCE = "published_sequence"
 Another one is not of this database, but of a later or an earlier state of it: ``mirror.duckdb`` was
 restored from a backup.
 """
-
-MOMENTS = "published_moments"
-"""The key in ``meta`` of `Manifest.moments`; a database from a backup lacks those after it."""
-
-NEWEST_COMMIT = """
-SELECT coalesce(epoch_us(max(moment)), 0) FROM (
-    SELECT max(changed_at) AS moment FROM users
-    UNION ALL SELECT max(changed_at) FROM messages
-    UNION ALL SELECT max(greatest(ended_at, committed_at)) FROM runs
-    UNION ALL SELECT max(forgotten_at) FROM forgotten)
-"""
-
-MOST_MOMENTS = 1_000
-"""Of these snapshots a cursor is known; an older one is taken as it is."""
 
 
 def published_behind(store: Store) -> bool:
@@ -146,7 +131,6 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
         for table in CONTENT_TABLES:
             store.rows(f"DELETE FROM {table.unpublished}")
         store.set_meta(PUBLISHED_SEQUENCE, str(sequence))
-        store.set_meta(MOMENTS, json.dumps(manifest.moments))
     # First: the rows of a forgotten user must be gone even if the views cannot be written.
     _remove_retired(folder, manifest)
     write_views_database(store, manifest)
@@ -216,7 +200,6 @@ class _Snapshot:
             published_at=now.isoformat(),
             tables=tables,
             retired=_retired(self._before, now) if keep_retired else {},
-            moments=_moments(self._store),
         )
         write_manifest(self._aside, manifest, self._directory)
         return manifest
@@ -282,12 +265,6 @@ class _Snapshot:
 
 def _names(columns: Iterable[Column]) -> str:
     return ", ".join(f'"{name}"' for name, _ in columns)
-
-
-def _moments(store: Store) -> list[int]:
-    earlier = json.loads(store.meta(MOMENTS) or "[]")
-    [(newest,)] = store.rows(NEWEST_COMMIT)
-    return sorted({*earlier, newest})[-MOST_MOMENTS:]
 
 
 def _retired(before: Manifest | None, now: datetime) -> dict[str, str]:
