@@ -144,15 +144,6 @@ def at_call(planted: Planted) -> Iterator[AtCall]:
         asks.close()
 
 
-def at_time(planted: Planted, seconds: float) -> Kill:
-    def kill(folder: Path) -> None:
-        with forget(folder, planted.user_id) as process:
-            time.sleep(seconds)
-            process.kill()
-
-    return kill
-
-
 @pytest.fixture(scope="module")
 def measured(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, float]:
     """The calls of a forgetting to kill it at, and how long its process takes."""
@@ -174,10 +165,3 @@ def test_forget_killed_at_some_file_system_calls(planted, at_call, measured, tmp
 @pytest.mark.parametrize("part", range(6))
 def test_forget_killed_at_each_file_system_call(planted, at_call, measured, tmp_path, part):
     kill_each(planted, tmp_path, [at_call(number) for number in measured[0][part::6]])
-
-
-@pytest.mark.long
-def test_forget_killed_at_any_time(planted, measured, tmp_path):
-    chance = random.Random(3)
-    moments = [chance.uniform(0.3, 1.05) * measured[1] for _ in range(20)]
-    kill_each(planted, tmp_path, [at_time(planted, moment) for moment in moments])

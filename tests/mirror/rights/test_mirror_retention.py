@@ -82,14 +82,6 @@ def test_rows_gone_for_less_long_stay_and_the_database_is_not_written_anew(
     assert marked(mirror)[0] == [gone[0]]
 
 
-def test_a_mirror_with_nothing_to_remove_is_not_written_anew(mirror, server, gone):
-    keeping_none = Mirror(mirror.folder, retention=0)
-    sync(keeping_none, server)
-    before = (mirror.folder / "mirror.duckdb").stat().st_ino
-    sync(keeping_none, server)
-    assert (mirror.folder / "mirror.duckdb").stat().st_ino == before
-
-
 def test_rejected_records_gone_for_longer_are_removed_with_all_their_bytes(mirror, scripted):
     service = Rows(
         [user(1), user("2", name=MARKS[0])], {1: [message(5), message("x6", body=MARKS[1])]}
@@ -179,9 +171,3 @@ def test_mirror_retention_removes_nothing_before_the_service_answers(mirror, scr
     with pytest.raises(AuthenticationError):
         sync(Mirror(mirror.folder, retention=0), server)
     assert marked(mirror)[0] == [2]
-
-
-@pytest.mark.parametrize("retention", [-1, timedelta(days=-1), float("nan")])
-def test_a_negative_retention_is_a_value_error(tmp_path, retention):
-    with pytest.raises(ValueError, match="retention"):
-        Mirror(tmp_path, retention=retention)

@@ -49,7 +49,7 @@ def check_mirror(findings: Findings, folder: Path) -> None:
 
 def _check_folder(findings: Findings, folder: Path) -> None:
     from backread.mirror import Mirror
-    from backread.mirror.rights.pending_removal import removal_is_pending
+    from backread.mirror.rights.purge import removal_is_pending
     from backread.mirror.store.database import visible_damage
     from backread.mirror.store.engine import named_errors
     from backread.mirror.store.folder import DATABASE_NAME, LOCK_NAME

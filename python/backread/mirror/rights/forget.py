@@ -15,9 +15,8 @@ from backread._files.dataclass_json import to_json_value
 from backread.errors import MirrorError
 from backread.landing.removal import UsersFound, find_users
 from backread.landing.storage import Folder
-from backread.mirror.rights.forgotten import forget_again, forget_users
+from backread.mirror.rights.forgotten import NAMED_IDS, forget_again, forget_users
 from backread.mirror.rights.purge import check_removal, open_store
-from backread.mirror.rights.rejects import RejectsOf
 from backread.mirror.store.engine import load_duckdb, named_errors
 from backread.mirror.store.folder import require_database
 from backread.mirror.store.lock import writer_lock
@@ -25,9 +24,11 @@ from backread.mirror.store.store import Store
 
 __all__ = ["ForgetReport", "forget"]
 
-HELD = """
+HELD = f"""
 SELECT id AS user_id FROM users UNION ALL SELECT user_id FROM messages
-UNION ALL SELECT user_id FROM lists UNION ALL SELECT user_id FROM rejects
+UNION ALL SELECT user_id FROM lists
+UNION ALL SELECT user_id FROM rejects
+UNION ALL SELECT TRY_CAST(unnest({NAMED_IDS}) AS BIGINT) FROM rejects
 """
 
 ELSEWHERE = """
@@ -123,7 +124,7 @@ class _Removal:
             [list(self._wanted)],
         )
         earlier = _ids(store, "SELECT user_id FROM forgotten")
-        held = _ids(store, HELD) | RejectsOf(store, "rejects", self._wanted).user_ids
+        held = _ids(store, HELD)
         self._refuse_unknown(earlier.union(held, *(each.user_ids for each in self._found)))
         removes = bool(held) or not earlier.issuperset(self._wanted)
         if removes:
@@ -133,15 +134,17 @@ class _Removal:
         for each in self._found:
             each.remove()
         [(messages_elsewhere,)] = store.rows(ELSEWHERE)
+        now = store.now() if removes else None
+        deleted = {} if now is None else forget_users(store, self._wanted, now)
         self.report = ForgetReport(
             forgotten=tuple(each for each in self._wanted if each not in earlier),
             earlier=tuple(sorted(earlier)),
+            **deleted,
             landing_rows=sum(each.rows for each in self._found),
             landing_files=sum(each.files for each in self._found),
+            forgotten_at=now,
             messages_elsewhere=messages_elsewhere,
         )
-        if removes:
-            self._remove(store, store.now())
         forget_again(store)
 
     def _refuse_unknown(self, known: AbstractSet[int]) -> None:
@@ -155,16 +158,6 @@ class _Removal:
             f"the mirror in {self._folder}{also} nothing of user {named}{more}, so nothing "
             "was changed; check the ids, or pass missing_ok=True (on the command line: "
             "--anyway) to keep these users out of the mirror from now on"
-        )
-
-    def _remove(self, store: Store, now: datetime) -> None:
-        deleted = forget_users(store, self._wanted, now)
-        self.report = replace(
-            self.report,
-            users=deleted["users"],
-            messages=deleted["messages"],
-            rejects=deleted["rejects"],
-            forgotten_at=now,
         )
 
 

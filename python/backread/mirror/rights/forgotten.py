@@ -10,18 +10,45 @@ from backread.mirror.published.layout import current_name
 from backread.mirror.published.manifest import read_manifest
 from backread.mirror.published.publish import PUBLISHED_SEQUENCE
 from backread.mirror.rights.purge import check_removal, delete_users, removal
-from backread.mirror.rights.rejects import RejectsOf
 from backread.mirror.store.engine import DAMAGED_FILE, named_errors, scan
 from backread.mirror.store.folder import PROGRESS_NAME
 from backread.mirror.store.store import Store
 
-__all__ = ["forget_again", "forget_users"]
+__all__ = ["NAMED_IDS", "forget_again", "forget_users", "remove_rejects"]
 
 REMOVED_TEXTS = {
     "error": "the text was removed when a user was forgotten",
     "certificate_reason": "the reason was removed when a user was forgotten",
 }
 """What a run has instead of texts that may quote a user's rows."""
+
+NAMED_IDS = r"""
+regexp_extract_all(json, '(?i)id\\?"\s*:\s*(?:\\?")?\s*([0-9]+)', 1)
+"""
+"""The ids in a reject's JSON, in any field whose name ends in ``id``, such as ``visitorId``, as
+numbers or as texts."""
+
+OWN_ID = "CASE WHEN json_valid(json) THEN trim(json ->> '$.id') END"
+
+BLANKED = "its record named a user who was forgotten"
+
+
+def remove_rejects(store: Store, table: str, users: str) -> int:
+    """Removes the rejects of users from a table, inside the caller's transaction; returns how many.
+
+    ``users`` is a table with their ids in ``user_id``. Of rejects of others that name one of them,
+    only the JSON and the reason are removed: the row may be why no row of a list counts as deleted.
+    """
+    ids = f"(SELECT list(CAST(user_id AS VARCHAR)) FROM {users})"
+    [(own,)] = store.rows(
+        f"DELETE FROM {table} WHERE user_id IN (SELECT user_id FROM {users}) "
+        f"OR (resource = 'users' AND list_contains({ids}, {OWN_ID}))"
+    )
+    [(naming,)] = store.rows(
+        f"UPDATE {table} SET json = NULL, reason = ? WHERE list_has_any({NAMED_IDS}, {ids})",
+        [BLANKED],
+    )
+    return int(own + naming)
 
 
 def forget_users(store: Store, user_ids: Sequence[int], now: datetime) -> dict[str, int]:
@@ -36,8 +63,8 @@ def forget_users(store: Store, user_ids: Sequence[int], now: datetime) -> dict[s
             "CREATE OR REPLACE TEMP TABLE leaving AS SELECT unnest(CAST(? AS BIGINT[])) AS user_id",
             [list(user_ids)],
         )
-        deleted = delete_users(store, "leaving")
-        deleted["rejects"] += RejectsOf(store, "rejects", user_ids).remove()
+        rejects = remove_rejects(store, "rejects", "leaving")
+        deleted = delete_users(store, "leaving") | {"rejects": rejects}
         for name, text in REMOVED_TEXTS.items():
             store.rows(f"UPDATE runs SET {name} = ? WHERE {name} IS NOT NULL", [text])
         store.rows(

@@ -3,7 +3,8 @@
 A deletion only marks rows in DuckDB's file, and earlier snapshots keep them. So the transaction
 that deletes rows also sets a flag; as long as it is set, whoever opens the tables for writing first
 publishes without keeping earlier snapshots, and then replaces the database by a copy of its rows.
-The copy does not have the flag, so its rename ends the removal.
+The copy does not have the flag, so its rename ends the removal. The file ``removal.pending`` says
+the same to those who do not open the database.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from backread._files.unfinished import remove_leftovers
+from backread._files.unfinished import Unfinished, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.published.layout import current_name
 from backread.mirror.published.manifest import remove_unneeded
 from backread.mirror.published.publish import publish
 from backread.mirror.published.views_database import clear_views_database
-from backread.mirror.rights.pending_removal import mark_removal, unmark_removal
 from backread.mirror.store.database import database_bytes, open_database, rewrite_database
 from backread.mirror.store.engine import timestamp
-from backread.mirror.store.folder import PUBLISHED
+from backread.mirror.store.folder import PUBLISHED, REMOVAL_NAME
 from backread.mirror.store.schema import (
     ALL_USERS,
     CONTENT_TABLES,
@@ -40,8 +40,11 @@ __all__ = [
     "delete_users",
     "open_store",
     "removal",
+    "removal_is_pending",
     "remove_expired",
 ]
+
+MARK = b"A removal of rows is not complete: run `backread sync` or `backread forget` again.\n"
 
 SPARE = 16 * 2**20
 """Bytes for the log and the smaller files that a removal writes."""
@@ -92,15 +95,20 @@ def open_store(
             prepare(store)
         if store.meta(PURGE_PENDING) is None:
             # A kill may have come just before or just after the removal.
-            unmark_removal(folder)
+            (folder / REMOVAL_NAME).unlink(missing_ok=True)
             yield store
             return
         check_removal(store)
         _publish_what_remains(store)
     rewrite_database(folder, memory_limit)
-    unmark_removal(folder)
+    (folder / REMOVAL_NAME).unlink(missing_ok=True)
     with open_database(folder, memory_limit) as connection:
         yield Store(folder, connection)
+
+
+def removal_is_pending(folder: Path) -> bool:
+    """Whether files may still have removed rows; also true while a removal goes on."""
+    return (folder / REMOVAL_NAME).exists()
 
 
 def check_removal(store: Store) -> None:
@@ -118,16 +126,13 @@ def check_removal(store: Store) -> None:
 @contextmanager
 def removal(store: Store) -> Iterator[None]:
     """A transaction that removes rows; the next `open_store` completes the removal."""
-    mark_removal(store.folder)
-    try:
-        with store.transaction():
-            yield
-            store.set_meta(PURGE_PENDING, "1")
-            store.count_change()
-    except BaseException:
-        if store.meta(PURGE_PENDING) is None:
-            unmark_removal(store.folder)
-        raise
+    with Unfinished(store.folder / REMOVAL_NAME) as mark:
+        mark.file.write(MARK)
+    # It stays if the transaction fails, until the next `open_store`.
+    with store.transaction():
+        yield
+        store.set_meta(PURGE_PENDING, "1")
+        store.count_change()
 
 
 def delete_users(store: Store, source: str) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from backread.mirror.rights.rejects import RejectsOf
+from backread.mirror.rights.forgotten import remove_rejects
 from backread.mirror.store.engine import quoted
 from backread.mirror.store.merge import add_rows, merge_rows, note_rejected, stage
 from backread.mirror.store.schema import (
@@ -140,8 +140,7 @@ def _merge_rejects(
     # `$` is the record then, not its page, in which it moves with every new row.
     store.rows(f"UPDATE staged SET reason = regexp_replace(reason, {quoted(PLACE)}, '$')")
     # The core drops the rows of forgotten users, but an id of another type is no id to it.
-    forgotten = [user_id for (user_id,) in store.rows("SELECT user_id FROM forgotten")]
-    RejectsOf(store, "staged", forgotten).remove()
+    remove_rejects(store, "staged", "forgotten")
     key = ", ".join(REJECT_KEY)
     # Null ids count as equal.
     same = " AND ".join(f"held.{name} IS NOT DISTINCT FROM seen.{name}" for name in REJECT_KEY)

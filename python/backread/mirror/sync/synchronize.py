@@ -19,8 +19,7 @@ from backread._interruptible import run_interruptibly
 from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.published.publish import publish, published_behind
 from backread.mirror.rights.forgotten import forget_again
-from backread.mirror.rights.pending_removal import removal_is_pending
-from backread.mirror.rights.purge import open_store, remove_expired
+from backread.mirror.rights.purge import open_store, removal_is_pending, remove_expired
 from backread.mirror.store.engine import check_path, load_duckdb, named_errors
 from backread.mirror.store.folder import refuse_demo, refuse_foreign
 from backread.mirror.store.lock import writer_lock
