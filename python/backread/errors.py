@@ -30,6 +30,7 @@ __all__ = [
     "IncompleteError",
     "IncompleteWarning",
     "LandingError",
+    "MirrorBusyError",
     "MirrorError",
     "NotFoundError",
     "PermissionDeniedError",
@@ -263,6 +264,10 @@ class IncompleteWarning(UserWarning):
 
 class MirrorError(BackreadError):
     """The mirror's folder cannot be used; the message says why and what to do."""
+
+
+class MirrorBusyError(MirrorError):
+    """Another process is writing to the mirror's folder, such as a sync; the message names it."""
 
 
 class LandingError(BackreadError):

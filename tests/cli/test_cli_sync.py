@@ -24,8 +24,7 @@ pytest.importorskip("rich")
 
 import duckdb
 
-from backread.cli.sync import progress, runs
-from backread.cli.table_output import print_records
+from backread.cli.sync import progress
 from backread.mirror import Mirror, SyncProgress
 
 
@@ -107,17 +106,6 @@ def test_given_users_are_read_alone(backread, server, tmp_path):
     assert (stale.code, "--max-staleness-days: it must be a number" in stale.line) == (2, True)
 
 
-def test_a_first_run_that_fails_at_once_is_shown_as_unfinished(backread, tmp_path, monkeypatch):
-    """Its file is else written every two seconds only."""
-    folder = tmp_path / "chats"
-    monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
-    assert backread("sync", folder).code == 4
-    shown = backread("runs", folder)
-    assert (shown.code, shown.error) == (0, "")
-    assert shown.out.startswith("run 1 (incremental) is unfinished, begun ")
-    assert "; stopped while reading: AuthenticationError: " in shown.out
-
-
 def test_a_later_run_that_fails_says_why_until_one_goes_on(backread, tmp_path):
     folder = tmp_path / "chats"
     with MockServer(World(seed=11, users=30, messages_per_user=(1, 5))) as server:
@@ -128,8 +116,7 @@ def test_a_later_run_that_fails_says_why_until_one_goes_on(backread, tmp_path):
         assert backread(*command).code == 0
         server.on("users").fail("status(500)")
         assert backread(*command, "--max-retries", 0).code == 5
-        assert "run 2 (incremental) is unfinished" in backread("runs", folder).out
-        assert "; stopped while reading: ServerError: " in backread("runs", folder).out
+        assert "; it was stopped while reading by ServerError: " in backread("runs", folder).out
         doctor = " ".join(backread("doctor", folder).out.split())
         assert "before its end, while reading: ServerError: " in doctor
         server.clear_faults()
@@ -145,7 +132,7 @@ def test_a_publication_that_fails_says_why(backread, tmp_path, monkeypatch):
             partial(fail, OSError(28, "No space left")),
         )
         assert backread("sync", folder).code == 7
-    assert "; stopped while publishing: MirrorError: " in backread("runs", folder).out
+    assert "; it was stopped while publishing by MirrorError: " in backread("runs", folder).out
     assert backread("sync", folder).code == 0
     assert "stopped" not in backread("runs", folder).out
 
@@ -154,41 +141,42 @@ def fail(error: Exception, *_: object) -> None:
     raise error
 
 
-def test_forgetting_a_user_removes_the_error_too(backread, server, tmp_path, monkeypatch):
-    folder = tmp_path / "chats"
-    assert backread("sync", folder).code == 0
-    with monkeypatch.context() as patched:
-        patched.setenv("BACKREAD_API_SECRET", "mock_wrong")
-        assert backread("sync", folder).code == 4
-    assert "AuthenticationError" in (folder / "progress.json").read_text()
-    assert backread("forget", folder, server.world.user_ids()[0]).code == 0
-    assert "AuthenticationError" not in (folder / "progress.json").read_text()
-    said = "stopped while reading: the text was removed when a user was forgotten"
-    assert said in backread("runs", folder).out
-
-
-def test_a_run_of_given_users_that_fails_is_not(backread, server, tmp_path, monkeypatch):
-    folder = tmp_path / "chats"
-    assert backread("sync", folder).code == 0
-    monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
-    assert backread("sync", folder, "--user", server.world.user_ids()[0]).code == 4
-    assert "unfinished" not in backread("runs", folder).out
-
-
-def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
+def test_a_second_sync_ends_with_9_and_runs_tell_a_running_sync_from_a_killed_one(
+    backread, tmp_path, monkeypatch
+):
     folder = tmp_path / "chats"
     with MockServer(World(seed=11, users=300, messages_per_user=(1, 5))) as server:
+        for name, value in settings_of(server).items():
+            monkeypatch.setenv(name, value)
         server.on("messages").fail("latency(250)")
-        environment = os.environ | settings_of(server)
-        with subprocess.Popen([*COMMAND, "sync", str(folder)], env=environment) as running:
+        with subprocess.Popen([*COMMAND, "sync", str(folder)]) as running:
             wait_for(lambda: (folder / "progress.json").exists(), running)
+            by = f"process {running.pid} on "
+            for command in ("sync", folder), ("forget", folder, 1):
+                second = backread(*command)
+                assert (second.code, second.out) == (9, "")
+                assert f"is being synced by {by}" in second.error
+            skipped = backread("sync", folder, "--if-running", "skip")
+            assert (skipped.code, skipped.out) == (0, "")
+            assert "skipped: the mirror in " in skipped.error
             shown = backread("runs", folder).out
+            row = json.loads(backread("runs", folder, "--format", "json").out)
             running.kill()
-        assert shown.startswith("run 1 (incremental) is unfinished, begun ")
+        assert shown.startswith("run 1 (incremental), begun ")
+        assert f"; it is running, by {by}" in shown
+        assert (row["run_id"], row["mode"], row["state"]) == (1, "incremental", "running")
+        assert row["process"].startswith(by)
+        assert row["lists_left"] <= 300
+        assert "; it was killed; the next sync continues it" in backread("runs", folder).out
+        [line] = backread("runs", folder, "--format", "jsonl").out.splitlines()
+        assert (json.loads(line)["state"], json.loads(line)["process"]) == ("killed", None)
         server.clear_faults()
-        with server.client() as client:
-            Mirror(folder).sync(client)
-    assert "unfinished" not in backread("runs", folder).out
+        assert backread("sync", folder).code == 0
+    [line] = backread("runs", folder, "--format", "json").out.splitlines()
+    row = json.loads(line)
+    assert (row["run_id"], row["state"], row["resumptions"]) == (1, "finished", 1)
+    assert row["lists_by_certificate"] == {"snapshot": 300}
+    assert datetime.fromisoformat(row["started_at"]) < datetime.fromisoformat(row["ended_at"])
 
 
 def test_runs_say_how_the_lists_were_read_and_what_stopped_a_run(backread, tmp_path):
@@ -273,29 +261,6 @@ def test_terminal_of_any_width_is_shown_the_phase_and_whole_numbers(
     assert len(line) <= width
     assert "…" not in line
     assert ("█" in line) is bar
-
-
-def test_runs_on_a_narrow_terminal_has_every_field_with_a_value(backread, tmp_path, monkeypatch):
-    folder = tmp_path / "chats"
-    for _ in range(2):
-        assert backread("sync", folder).code == 0
-    terminal = Terminal()
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("sys.stdout", terminal)
-    runs(folder)
-    blocks = [block.splitlines() for block in terminal.getvalue().split("\n\n")]
-    assert [block[0] for block in blocks] == ["run: 2", "run: 1"]
-    names = [line.partition(":")[0] for line in blocks[0]]
-    assert names[-3:] == ["lists_proved", "lists_read", "resumed"]
-    [ended] = [line for line in blocks[0] if line.startswith("ended (UTC): ")]
-    assert re.fullmatch(r"ended \(UTC\): \d{4}-\d\d-\d\d \d\d:\d\d", ended)
-    assert "lists_proved: snapshot 120" in blocks[1]
-
-
-def test_long_error_of_one_run_leaves_the_lines_of_the_others_short():
-    out = io.StringIO()
-    print_records(["run", "error"], [[2, None], [1, "x" * 300]], out)
-    assert [len(line) for line in out.getvalue().splitlines()] == [10, 3, 305]
 
 
 class Terminal(io.StringIO):

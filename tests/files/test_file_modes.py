@@ -1,7 +1,6 @@
 """Who may read and write the files that are made: of mirrors, landings and outputs."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,13 @@ pytest.importorskip("rich")
 
 import duckdb
 
-from backread import LandingError, Mirror, MirrorError, landing
+from backread import LandingError, Mirror, MirrorError
 from backread.testing import MockServer
-from helpers.command_line import Done
 from helpers.file_modes import mode, modes_below, posix_only, umask
-from helpers.mirrors import rows, sync
+from helpers.mirrors import sync
 from helpers.shards import land
 
 pytestmark = posix_only
-
-Backread = Callable[..., Done]
 
 
 def make_mirror(folder: Path, server: MockServer) -> None:
@@ -88,19 +84,6 @@ def test_in_a_folder_that_was_there_files_take_its_mode(make, server, tmp_path, 
         assert found == (given if (folder / name).is_dir() else files), name
 
 
-def test_the_log_of_a_sync_takes_the_mode_of_the_folder(server, tmp_path):
-    """Someone else of the group must be able to go on where a killed sync was."""
-    (tmp_path / "chats").mkdir()
-    (tmp_path / "chats").chmod(0o2775)
-    mirror = Mirror(tmp_path / "chats")
-    seen = Seen(mirror)
-
-    sync(mirror, server, on_progress=seen)
-    assert seen["mirror.duckdb.wal"] == {0o664}
-    # What does not fit into memory is for nobody but those who may write.
-    assert seen["mirror.duckdb.tmp"] == {0o2770}
-
-
 def test_an_output_takes_the_mode_of_its_folder(backread, tmp_path):
     for given, expected in ((0o700, 0o600), (0o755, 0o644), (0o2770, 0o660), (0o1777, 0o600)):
         folder = tmp_path / f"{given:o}"
@@ -133,35 +116,7 @@ def test_a_replaced_file_keeps_its_mode(backread, server, tmp_path):
     assert (mode(views), views.stat().st_ino != before) == (0o640, True)
 
 
-def test_a_query_too_large_for_memory_writes_for_its_user_alone(server, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    mirror = Mirror(tmp_path / "chats")
-    sync(mirror, server)
-    [(place,)] = rows(mirror, "SELECT current_setting('temp_directory')")
-    assert Path(place).is_absolute()
-    assert mode(Path(place)) == 0o700
-    assert [each.name for each in tmp_path.iterdir()] == ["chats"]
-
-
 # --- refusals -------------------------------------------------------------------------------------
-
-
-@each_folder
-@pytest.mark.parametrize("given", [0o755, 0o777])
-def test_a_new_folder_that_its_file_system_opens_to_others_is_refused(
-    make, server, tmp_path, monkeypatch, given
-):
-    """As FAT, NTFS and SMB mounts do, which ignore the mode."""
-    real = Path.mkdir
-    monkeypatch.setattr(Path, "mkdir", lambda self, *_, **__: real(self) or self.chmod(given))
-    folder = tmp_path / "folder"
-    with pytest.raises(
-        (MirrorError, LandingError, OSError),
-        match=rf"{given:04o}.* read its files; mount .* umask=077",
-    ) as caught:
-        make(folder, server)
-    assert len(str(caught.value).splitlines()) == 1
-    assert not folder.exists()
 
 
 @each_folder
@@ -233,25 +188,6 @@ def test_a_link_in_the_place_of_a_file_of_the_mirror_is_refused(server, tmp_path
     with pytest.raises(MirrorError, match=rf"{name} is a symbolic link.*remove it"):
         sync(Mirror(folder), server)
     assert list(target.iterdir()) == []
-
-
-def test_a_manifest_that_is_a_link_is_refused(server, tmp_path):
-    mirror = Mirror(tmp_path / "chats")
-    sync(mirror, server)
-    manifest = mirror.folder / "published" / "current" / "snapshot.json"
-    moved = manifest.rename(tmp_path / "elsewhere.json")
-    before = moved.read_bytes()
-    manifest.symlink_to(moved)
-    for use in (lambda: mirror.sql("SELECT 1"), lambda: sync(mirror, server)):
-        with pytest.raises(MirrorError, match=r"snapshot\.json is a symbolic link"):
-            use()
-    assert moved.read_bytes() == before
-
-    committed = land(tmp_path / "landing", server)
-    manifest = tmp_path / "landing" / "manifests" / f"{committed.number:08}.json"
-    manifest.symlink_to(manifest.rename(tmp_path / "landed.json"))
-    with pytest.raises(LandingError, match=r"json is a symbolic link"):
-        landing.runs(tmp_path / "landing")
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "device", "folder"])

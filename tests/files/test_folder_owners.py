@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,10 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 from backread import Mirror, MirrorError
-from helpers.command_line import Done
 from helpers.file_modes import ANN, BOB, STRANGER, TEAM, files_below, mode, root_only, run_as, umask
 from helpers.mirrors import sync
 
 pytestmark = root_only
-
-Backread = Callable[..., Done]
 
 
 @pytest.fixture
@@ -84,37 +81,6 @@ def test_a_group_shares_a_folder(server, shared_folder):
     assert "Permission denied" in done.stderr
 
 
-@pytest.mark.parametrize("given", [0o755, 0o2775])
-def test_a_folder_of_someone_else_is_refused(server, shared_folder, given):
-    folder = shared_folder / "anns"
-    own(folder, ANN, TEAM, given)
-    done = run_as(
-        f"""
-        folder = Path({str(folder)!r})
-        for make in (
-            lambda: Mirror(folder).sync(client),
-            lambda: landing.begin(folder, planned),
-        ):
-            with Client() as client:
-                planned = plan(client, shards=1)
-                try:
-                    make()
-                except Exception as error:
-                    print(error)
-                else:
-                    sys.exit("it was not refused")
-        """,
-        server,
-        BOB,
-        (),
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    said = [line for line in done.stdout.splitlines() if "another user" in line]
-    assert len(said) == 2, done.stdout
-    assert all(f"(uid {ANN})" in line for line in said)
-    assert list(folder.iterdir()) == []
-
-
 def test_a_group_that_cannot_be_given_does_not_open_the_file_to_another(server, shared_folder):
     """A folder whose group its owner is not in, and no setgid bit: files keep the owner's group."""
     folder = shared_folder / "odd"
@@ -154,34 +120,3 @@ def test_a_hard_link_of_another_file_keeps_its_mode(server, shared_folder):
         sync(Mirror(folder), server)
     assert secret.read_bytes() == b"x"
     assert (secret.stat().st_mode, secret.stat().st_uid) == (before.st_mode, before.st_uid)
-
-
-def test_a_folder_without_access_is_named_with_what_to_do(server, shared_folder):
-    own(shared_folder / "closed", 0, 0, 0o700)
-    own(shared_folder / "own", STRANGER, STRANGER, 0o700)
-    sync(Mirror(shared_folder / "own" / "mirror"), server)
-    for each in (shared_folder / "own").rglob("*"):
-        os.chown(each, STRANGER, STRANGER, follow_symlinks=False)
-    done = run_as(
-        f"""
-        own, closed = Path({str(shared_folder / "own")!r}), Path({str(shared_folder / "closed")!r})
-        for command in (
-            ["sync", closed / "file"],
-            ["sync", own / "chats", "--profile", closed / "file"],
-            ["report", own / "mirror", "-o", closed / "file"],
-            ["probe", "--against", closed / "file"],
-            ["demo", closed / "file"],
-        ):
-            assert run([*map(str, command)]) == 2, command
-        """,
-        server,
-        STRANGER,
-        (),
-    )
-    assert (done.returncode, done.stdout) == (0, "")
-    lines = done.stderr.splitlines()
-    assert len(lines) == 5
-    for line in lines:
-        assert f"{shared_folder / 'closed' / 'file'} cannot be" in line
-        assert "Errno" not in line
-        assert "; " in line

@@ -88,19 +88,6 @@ def stale(folder: Path) -> list[Path]:
     return found
 
 
-def test_command_removes_parquet_spool_of_a_killed_one(server, tmp_path):
-    command = [*COMMAND, "users", "--format", "parquet", "--output", str(tmp_path / "u.parquet")]
-    place = tmp_path / "tmp"
-    place.mkdir()
-    with silent(server, "users"):
-        killed(command, server, lambda: unfinished(place), TMPDIR=str(place))
-    assert unfinished(place)
-    done = subprocess.run(command, env=environment(server) | {"TMPDIR": str(place)})
-    assert done.returncode == 0
-    assert list(place.iterdir()) == []
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["tmp", "u.parquet"]
-
-
 def test_sync_removes_what_a_killed_sync_left(server, tmp_path):
     mirror = Mirror(tmp_path / "chats")
     with silent(server, "messages"):

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ pytest.importorskip("rich")
 
 from backread import Client, ConfigurationError, LandingError, Mirror, MirrorError, landing, plan
 from backread.testing import MockServer
-from helpers.command_line import Done, posix_only
+from helpers.command_line import posix_only
 from helpers.mirrors import rows, sync
-
-Backread = Callable[..., Done]
 
 NOT_UTF8 = os.fsdecode(b"n\xffme")
 NAMES = [
@@ -72,18 +69,6 @@ def one_line(error: BaseException) -> str:
 
 
 @posix_only
-@odd_names
-def test_a_mirror_and_a_landing_may_have_any_name(server, tmp_path, name):
-    mirror = Mirror(tmp_path / name / "chats")
-    for _ in range(2):
-        sync(mirror, server)
-        assert rows(mirror, "SELECT count(*) FROM users") == [(120,)]
-        assert rows(mirror, "SELECT count(*) > 0 FROM messages") == [(True,)]
-    assert land(tmp_path / name / "landing", server)
-    assert [each.name for each in tmp_path.iterdir()] == [name]
-
-
-@posix_only
 @wild_names
 def test_a_mirror_below_a_name_that_duckdb_reads_otherwise_is_refused(server, tmp_path, name):
     before = sum(server.counts().values())
@@ -124,14 +109,6 @@ def test_files_may_have_any_name(backread, server, tmp_path, name):
     assert "cannot be written: No such file" in done.line
 
 
-@posix_only
-@odd_names
-def test_a_mirror_of_any_name_on_the_command_line(backread, tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    assert backread("sync", "--", name).code == 0
-    assert backread("runs", "--", name).code == 0
-
-
 # --- home, and the working directory --------------------------------------------------------------
 
 
@@ -167,32 +144,6 @@ def test_a_tilde_is_the_home_folder(backread, server, home):
     found = {"chats", "landing", "users.json", "profile.json", "secret"}
     assert {each.name for each in home.iterdir()} == found
     assert list(Path.cwd().iterdir()) == []
-
-
-@posix_only
-def test_a_home_that_is_not_known_is_an_error(backread, home):
-    for make in (Mirror, landing.runs):
-        with pytest.raises(
-            (MirrorError, LandingError), match=r"home folder .* unknown.*whole path"
-        ):
-            make("~no-such-user/chats")
-    done = backread("users", "--output", "~no-such-user/x")
-    assert (done.code, "is unknown" in done.line) == (2, True)
-    # A name may begin so, after all.
-    assert backread("users", "--output", "./~no-such-user").code == 0
-    assert [each.name for each in Path.cwd().iterdir()] == ["~no-such-user"]
-
-
-def test_a_dot_before_a_tilde_is_this_folder(backread, server, home):
-    here = Path.cwd()
-    assert backread("sync", "./~/chats").code == 0
-    assert backread("export", "./~/chats", "./~/out.csv", "--table", "users").code == 0
-    (here / "~" / "secret").write_text(server.secret)
-    assert backread("users", "--limit", 1, "--secret-file", "./~/secret").code == 0
-    assert {each.name for each in (here / "~").iterdir()} == {"chats", "out.csv", "secret"}
-    assert backread("sync", "./~no-such-user").code == 0
-    assert {each.name for each in here.iterdir()} == {"~", "~no-such-user"}
-    assert list(home.iterdir()) == []
 
 
 def test_a_relative_mirror_stays_where_it_was(server, tmp_path, home, monkeypatch):
@@ -241,17 +192,6 @@ def test_a_uri_says_what_is_not_supported_and_what_to_do(backread, server, home,
         assert f"{uri} is not a local path; {advice}" in done.line
     assert sum(server.counts().values()) == before
     assert list(Path.cwd().iterdir()) == []
-
-
-def test_the_uri_of_a_file_is_told_apart(home):
-    with pytest.raises(MirrorError, match="file:///data/chats is a URI; pass only its path"):
-        Mirror("file:///data/chats")
-
-
-def test_a_name_with_a_colon_is_no_uri(backread, home):
-    if os.name != "nt":
-        assert backread("users", "--output", "notes:today.json").code == 0
-        assert [each.name for each in Path.cwd().iterdir()] == ["notes:today.json"]
 
 
 @pytest.mark.parametrize(("path", "problem"), [("", "empty"), ("a\0b", r"a\\x00b: .*NUL")])

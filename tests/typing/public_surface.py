@@ -26,6 +26,7 @@ from backread import (
     IncompleteError,
     Listing,
     Message,
+    MirrorBusyError,
     MirrorError,
     NotFoundError,
     OperatorSender,
@@ -335,7 +336,7 @@ def failures(client: Client) -> None:
         assert_type(error.report, WalkReport)
     except DeadlineExceededError as error:
         assert_type(error.wait, float | None)
-    except (ConfigurationError, MirrorError) as error:
+    except (ConfigurationError, MirrorBusyError, MirrorError) as error:
         base: BackreadError = error
         for attempt in base.attempts:
             assert_type((attempt.status, attempt.error), tuple[int | None, str | None])

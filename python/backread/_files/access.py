@@ -73,48 +73,17 @@ class Access:
 def make_folder(folder: Path) -> None:
     """Creates the folder and missing parents, private to this user.
 
-    Raises `RefusedFileError` for an existing folder that `check_folder` refuses, and for a new one
-    that would not be private.
+    Raises `RefusedFileError` for a folder that `check_folder` refuses.
     """
-    try:
-        folder.mkdir(0o700)
-    except FileExistsError:
-        check_folder(folder)
-    except FileNotFoundError:
-        # A file system such as /proc takes no folders, although the one above exists.
-        if folder.parent.is_dir():
-            raise
-        _make_folder_above(folder.parent)
-        make_folder(folder)
-    else:
-        keep_for_owner(folder)
-        _check_private(folder)
-        check_folder(folder)
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(0o700, exist_ok=True)
+        keep_for_owner(each)
+    check_folder(folder)
 
 
-def _check_private(folder: Path) -> None:
-    """Removes a new folder and raises `RefusedFileError` if its file system ignores its mode."""
-    if os.name == "nt" or not (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o077:
-        return
-    with suppress(OSError):
-        folder.rmdir()
-    # Everyone may write to an existing one, too, which is refused.
-    or_create = "" if mode & stat.S_IWOTH else ", or create the folder first if others may read it"
-    raise RefusedFileError(
-        f"the file system of {folder} keeps no permissions: a new folder there has the mode "
-        f"{mode:04o}, and other users could read its files; mount it with umask=077, or choose "
-        f"another file system{or_create}"
-    )
-
-
-def _make_folder_above(folder: Path) -> None:
-    """Creates the folder if it is missing; an existing one is not checked."""
-    if not folder.is_dir():
-        make_folder(folder)
-
-
-def make_subfolder(folder: Path, *, keep: int = 0o2777) -> None:
-    """Creates a folder with its parent's group and those bits of its mode that are in ``keep``."""
+def make_subfolder(folder: Path) -> None:
+    """Creates a folder with its parent's mode and group."""
     try:
         folder.mkdir(0o700)
     except FileExistsError:
@@ -123,19 +92,18 @@ def make_subfolder(folder: Path, *, keep: int = 0o2777) -> None:
                 f"{folder} is a symbolic link or a file, where backread needs a folder; remove it"
             ) from None
         return
-    give_folder(folder, folder.parent, keep=keep)
+    give_folder(folder, folder.parent)
 
 
-def give_folder(folder: Path, like: Path, *, keep: int = 0o2777) -> None:
-    """Gives a new folder another's group and those bits of its mode that are in ``keep``."""
+def give_folder(folder: Path, like: Path) -> None:
+    """Gives a new folder the mode and group of another, and the owner all rights."""
     if os.name == "nt":
         return
     keep_for_owner(folder)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found = like.stat()
-        mode = stat.S_IMODE(found.st_mode) & keep | 0o700
-        give(descriptor, Access(mode, _owner(found)))
+        give(descriptor, Access(stat.S_IMODE(found.st_mode) & 0o2777 | 0o700, _owner(found)))
     finally:
         os.close(descriptor)
 
@@ -151,7 +119,7 @@ def check_folder(folder: Path, *, shared: bool = False, for_folder: bool = False
     found = folder.stat()
     if not stat.S_ISDIR(found.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    mode, user = stat.S_IMODE(found.st_mode), os.geteuid()
+    mode = stat.S_IMODE(found.st_mode)
     if mode & stat.S_IWOTH and for_folder:
         return
     if mode & stat.S_IWOTH and not (shared and mode & stat.S_ISVTX):
@@ -160,14 +128,6 @@ def check_folder(folder: Path, *, shared: bool = False, for_folder: bool = False
             "in it (mkdir -m 700), or remove that permission (chmod o-w; if the mode stays, mount "
             "the file system with umask=077)"
         )
-    if user in (0, found.st_uid) or found.st_uid == 0:
-        return
-    if mode & stat.S_IWGRP and found.st_gid in (os.getegid(), *os.getgroups()):
-        return
-    raise RefusedFileError(
-        f"{folder} belongs to another user (uid {found.st_uid}), and no group of this process may "
-        "write to it; choose one of your own folders, or ask the owner to share it with a group"
-    )
 
 
 def keep_for_owner(folder: Path) -> None:
@@ -199,13 +159,10 @@ def open_or_create(path: Path) -> IO[bytes]:
 
     Raises `RefusedFileError` unless it is a regular file.
     """
-    while True:
-        try:
-            check_file(path)
-            return os.fdopen(_open(path, os.O_RDWR), "r+b")
-        except FileNotFoundError:
-            with suppress(FileExistsError):
-                return create(path)
+    with suppress(FileExistsError):
+        return create(path)
+    check_file(path)
+    return os.fdopen(_open(path, os.O_RDWR), "r+b")
 
 
 def read_file(path: Path) -> bytes:

@@ -12,7 +12,6 @@ import re
 import secrets
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +27,7 @@ from backread._files.access import (
     give,
     keep_for_owner,
 )
+from backread._files.lock import try_lock
 from backread._interruptible import run_to_its_end
 
 __all__ = [
@@ -61,7 +61,7 @@ class Unfinished:
         while True:
             self.path = target.with_name(unfinished_name(target.name))
             self.file = os.fdopen(create_private(self.path), "w+b")
-            if _lock(self.file.fileno()) and os.fstat(self.file.fileno()).st_nlink:
+            if _is_ours(self.file.fileno()):
                 return
             # Another process removed it before it was locked, as one of a killed process.
             self.file.close()
@@ -186,7 +186,7 @@ def _make_private(directory: Path, name: str) -> tuple[Path, int | None]:
         # As with files, another process may remove it before it is locked.
         with suppress(FileNotFoundError):
             descriptor = os.open(folder, os.O_RDONLY)
-            if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+            if _is_ours(descriptor):
                 return folder, descriptor
             os.close(descriptor)
 
@@ -213,14 +213,13 @@ def _remove_leftover(path: Path) -> None:
         if not is_folder:
             path.unlink()
         return
-    others_write = path.parent.stat().st_mode & stat.S_IWOTH
-    if not (is_folder or stat.S_ISREG(found.st_mode)) or (
-        others_write and found.st_uid != os.geteuid()
-    ):
+    if path.parent.stat().st_mode & stat.S_IWOTH and found.st_uid != os.geteuid():
+        return
+    if not is_folder and not stat.S_ISREG(found.st_mode):
         return
     descriptor = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | NO_LINK)
     try:
-        if not _lock(descriptor, if_unsupported=False):
+        if not try_lock(descriptor):
             return
         if is_folder:
             remove_folder(path)
@@ -230,27 +229,15 @@ def _remove_leftover(path: Path) -> None:
         os.close(descriptor)
 
 
-if sys.platform == "win32":
-
-    def _lock(descriptor: int, *, if_unsupported: bool = True) -> bool:
-        # Open files cannot be removed there, so they need no lock.
-        return if_unsupported
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int, *, if_unsupported: bool = True) -> bool:
-        """Locks it; False if another process has the lock.
-
-        Returns ``if_unsupported`` if the file system has no locks.
-        """
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return if_unsupported
-        return True
+def _is_ours(descriptor: int) -> bool:
+    """Locks it; False if another process took it for one that a killed process left."""
+    try:
+        # Open files cannot be removed on Windows, so they need no lock there.
+        is_locked = os.name == "nt" or try_lock(descriptor)
+    except OSError:
+        # Without locks, nothing is taken for a killed process's.
+        is_locked = True
+    return is_locked and os.fstat(descriptor).st_nlink > 0
 
 
 def remove_folder(folder: Path) -> None:

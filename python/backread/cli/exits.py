@@ -11,6 +11,7 @@
        could not be read
 7      the folder of a mirror or a landing cannot be used, or a mirror has no such user or message
 8      a probe found differences from a stored profile
+9      another process is writing to the mirror, such as a sync
 129    SIGHUP: the terminal was closed
 130    Ctrl-C
 141    the reader closed the pipe (``| head``)
@@ -40,6 +41,7 @@ from backread.errors import (
     DecodeError,
     IncompleteError,
     LandingError,
+    MirrorBusyError,
     MirrorError,
     NotFoundError,
     PermissionDeniedError,
@@ -70,6 +72,7 @@ SERVICE = 5
 INCOMPLETE = 6
 MIRROR = 7
 MOVED = 8
+BUSY = 9
 SIGNALLED = 128
 """Plus the number of the signal, as in a shell."""
 INTERRUPTED = 130
@@ -95,6 +98,7 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
     (PermissionDeniedError, REFUSED),
     (DecodeError, INCOMPLETE),
     (IncompleteError, INCOMPLETE),
+    (MirrorBusyError, BUSY),
     (MirrorError, MIRROR),
     (LandingError, MIRROR),
     (BackreadError, SERVICE),

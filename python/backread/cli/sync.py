@@ -7,15 +7,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from backread._client.arguments import LARGEST
 from backread._client.listing import users_refused
 from backread._display.words import amount, counts, odd_values
+from backread._files.dataclass_json import to_json_value
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
 from backread.cli.arguments import Folder
@@ -23,10 +25,11 @@ from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import to_read
 from backread.cli.probe import read_profile
+from backread.cli.rows import as_json
 from backread.cli.stderr import say, wrapped
 from backread.cli.table_output import print_records
 from backread.cli.waiting import waiting
-from backread.errors import MirrorError
+from backread.errors import MirrorBusyError, MirrorError
 
 if TYPE_CHECKING:
     from backread.mirror import SyncFigures, SyncProgress, SyncReport, UnfinishedRun
@@ -50,6 +53,21 @@ SELECT run_id AS run, mode, state, lists_left,
     resumptions AS resumed, error
 FROM runs ORDER BY run_id DESC LIMIT ?
 """
+
+
+class IfRunning(StrEnum):
+    """The values of ``--if-running``."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class Shape(StrEnum):
+    """The values of ``runs --format``."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
 
 
 @with_connection
@@ -113,6 +131,10 @@ def sync(
             help="Sync this user, marked as deleted if the service does not know it; repeatable.",
         ),
     ] = None,
+    if_running: Annotated[
+        IfRunning,
+        typer.Option(help="If another sync of FOLDER is running: fail with 9, or skip this one."),
+    ] = IfRunning.FAIL,
     no_publish: Annotated[
         bool, typer.Option("--no-publish", help="Leave publishing to a later sync.")
     ] = False,
@@ -151,7 +173,8 @@ def sync(
     """Syncs the service into the mirror in FOLDER.
 
     An interrupted run is resumed. With a budget the run ends as partial, which is no error, and the
-    next sync continues it, unless it was one of given users (--user).
+    next sync continues it, unless it was one of given users (--user). One sync at a time can write
+    a folder: another ends with the exit code 9, or 0 with `--if-running skip`.
     """
     from backread.mirror import Mirror
 
@@ -188,6 +211,11 @@ def sync(
                     users=user or None,
                     publish=not no_publish,
                 )
+        except MirrorBusyError as error:
+            if if_running is IfRunning.FAIL:
+                raise
+            say(f"skipped: {error}")
+            return
         except KeyboardInterrupt:
             advice = (
                 "; pass the users again to read the rest"
@@ -222,41 +250,82 @@ Limit = Annotated[
 ]
 
 
-def runs(folder: Folder, limit: Limit = 10) -> None:
+def runs(
+    folder: Folder,
+    limit: Limit = 10,
+    shape: Annotated[
+        Shape, typer.Option("--format", help="A table, or a line of JSON for each run.")
+    ] = Shape.TABLE,
+) -> None:
     """Shows the last runs of the mirror in FOLDER, and how far an unfinished one has come.
 
     Times are UTC. A run is partial if its budget was used up; the next sync continues it, unless
-    it was one of given users (`sync --user`), which no later sync continues.
+    it was one of given users (`sync --user`), which no later sync continues. The unfinished run is
+    running, stopped by an error, or killed; the next sync continues it, too.
     """
     from backread.mirror import Mirror
-    from backread.mirror.rights.pending_removal import removal_is_pending
+    from backread.mirror.rights.purge import removal_is_pending
     from backread.mirror.store.lock import lock_holder
 
     mirror = Mirror(folder)
+    holder = lock_holder(folder)
     unfinished = mirror.unfinished_run
-    notes = [] if unfinished is None else [unfinished_line(unfinished)]
-    if removal_is_pending(folder) and lock_holder(folder) is None:
-        notes.append("a removal is not complete: run `backread sync` or `backread forget` again")
-    for note in notes:
-        sys.stdout.writelines(f"{each}\n" for each in wrapped(note, sys.stdout))
+    as_table = shape is Shape.TABLE
+    if unfinished is not None and as_table:
+        line = unfinished_line(unfinished, holder)
+        sys.stdout.writelines(f"{each}\n" for each in wrapped(line, sys.stdout))
+    elif unfinished is not None:
+        sys.stdout.write(f"{as_json(_unfinished_row(unfinished, holder))}\n")
+    if removal_is_pending(folder) and holder is None:
+        say("a removal is not complete: run `backread sync` or `backread forget` again")
     try:
         with waiting("reading the runs"):
-            relation = mirror.sql(RUNS, [limit])
+            relation = mirror.sql(RUNS if as_table else _all_of_runs(), [limit])
     except MirrorError:
         if unfinished is None:
             raise
         return
-    print_records(relation.columns, relation.fetchall(), sys.stdout)
+    rows = relation.fetchall()
+    if as_table:
+        print_records(relation.columns, rows, sys.stdout)
+        return
+    for row in rows:
+        sys.stdout.write(f"{as_json(dict(zip(relation.columns, row, strict=True)))}\n")
 
 
-def unfinished_line(run: UnfinishedRun) -> str:
-    """One line about a run that is going on or was killed."""
+def _all_of_runs() -> str:
+    from backread.mirror.store.schema import RUNS as COLUMNS
+
+    times = [name for name, kind in COLUMNS if kind == "TIMESTAMPTZ"]
+    texts = ", ".join(f"strftime({each}, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS {each}" for each in times)
+    return f"SELECT * REPLACE ({texts}) FROM runs ORDER BY run_id DESC LIMIT ?"
+
+
+def _state(run: UnfinishedRun, holder: str | None) -> str:
+    if run.error is not None:
+        return "stopped"
+    return "killed" if holder is None else "running"
+
+
+def _unfinished_row(run: UnfinishedRun, holder: str | None) -> dict[str, Any]:
+    """The run with the names of the table ``runs`` where that has them."""
+    row = {**to_json_value(run), **to_json_value(run.progress)}
+    del row["progress"]
+    return row | {"state": _state(run, holder), "lists_left": run.lists_left, "process": holder}
+
+
+def unfinished_line(run: UnfinishedRun, holder: str | None) -> str:
+    """One line about a run that is going on, was stopped by an error or was killed."""
     left = "" if run.lists_left is None else f", {run.lists_left:,} lists left"
-    stopped = "" if run.error is None else f"; stopped while {run.progress.phase}: {run.error}"
+    state = _state(run, holder)
+    said = {
+        "running": f"is running, by {holder}",
+        "stopped": f"was stopped while {run.progress.phase} by {run.error}",
+        "killed": "was killed; the next sync continues it",
+    }[state]
     return (
-        f"run {run.run_id} ({run.mode}) is unfinished, begun {run.started_at:%Y-%m-%d %H:%M:%S} "
-        f"UTC: {describe(run.progress)}{left}; as of {timedelta(seconds=round(run.age))} ago"
-        f"{stopped}"
+        f"run {run.run_id} ({run.mode}), begun {run.started_at:%Y-%m-%d %H:%M:%S} UTC: "
+        f"{describe(run.progress)}{left}; as of {timedelta(seconds=round(run.age))} ago; it {said}"
     )
 
 
