@@ -52,26 +52,6 @@ def test_data_is_no_younger_after_a_run_that_read_nothing(mirror, lane, earlier)
     assert "(run 1, incremental)" in printed(mirror)
 
 
-def test_the_page_of_a_mirror_names_the_run_that_read_something(mirror, lane, earlier):
-    from backread._browse.freshness import read_freshness
-
-    refused(mirror, lane)
-    found = read_freshness(mirror._reader)
-    assert found.run is not None
-    assert found.run.at == earlier.ended_at
-    assert "in part" not in found.age()
-
-
-def test_an_assistant_is_told_the_run_that_read_something(mirror, lane, earlier):
-    pytest.importorskip("mcp")
-    from backread.integrations.mcp import create_server
-    from helpers.mcp_client import call
-
-    refused(mirror, lane)
-    status = call(create_server(mirror.folder), "mirror_status")
-    assert status.splitlines()[0].endswith("; run 1).")
-
-
 def test_the_doctor_warns_of_a_run_that_read_nothing(mirror, lane, earlier, doctor):
     refused(mirror, lane)
     said = findings(doctor("--json", mirror.folder), "mirror")

@@ -1,8 +1,6 @@
 """The published snapshots: which files are written again, how they are cut, how long they stay."""
 
-import errno
 import json
-import os
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +21,6 @@ import duckdb
 from backread.mirror import Mirror
 from backread.mirror.published import manifest, publish, ranges
 from backread.mirror.store.database import open_database
-from backread.mirror.store.engine import named_errors
 from backread.mirror.store.store import Store
 
 
@@ -59,34 +56,11 @@ def test_replaced_snapshots_stay_for_their_readers_and_go_in_time(mirror, server
     assert retired.keys() == {"00000001", "00000002"}
     monkeypatch.setattr(manifest, "RETIRED_FOR", timedelta(0))
     sync(mirror, server)
-    # The newest of them was replaced just now.
-    assert snapshots(mirror) == {"00000003", "00000004"}
-
-
-def test_replaced_snapshots_go_before_the_next_sync_reads(mirror, server, monkeypatch):
-    for _ in range(3):
-        sync(mirror, server)
-    there: list[set[str]] = []
-    with server.client() as client:
-        mirror.sync(client, on_progress=lambda _: there.append(snapshots(mirror)))
-        assert there[0] == {"00000001", "00000002", "00000003"}
-        there.clear()
-        monkeypatch.setattr(manifest, "RETIRED_FOR", timedelta(0))
-        mirror.sync(client, on_progress=lambda _: there.append(snapshots(mirror)))
-    assert there[0] == {"00000004"}
+    assert snapshots(mirror) == {"00000004"}
 
 
 def test_readers_are_given_a_quarter_of_an_hour():
     assert timedelta(minutes=15) <= manifest.RETIRED_FOR
-
-
-def test_earlier_snapshots_are_removed_at_once_where_that_is_asked_for(mirror, server):
-    sync(mirror, server)
-    sync(mirror, server)
-    with open_database(mirror.folder) as connection:
-        publish.publish(Store(mirror.folder, connection), keep_retired=False)
-    assert snapshots(mirror) == {"00000003"}
-    assert rows(mirror, "SELECT count(*) FROM messages") == [(server.world.total_messages,)]
 
 
 def test_table_that_grows_is_cut_into_more_files_and_one_that_shrinks_into_fewer(
@@ -129,31 +103,6 @@ def test_table_that_grows_is_cut_into_more_files_and_one_that_shrinks_into_fewer
             store.rows("DELETE FROM messages")
         publish.publish(store)
     assert rows(mirror, "SELECT id FROM messages") == by_path(mirror, "SELECT id FROM {messages}")
-
-
-def test_files_are_cut_by_the_bytes_of_their_rows(mirror, monkeypatch):
-    monkeypatch.setattr(ranges, "FILE_BYTES", 20_000)
-    users = [{"id": each, "user_attributes": [{"name": "plan", "value": "x" * each}]}
-             for each in range(20)]  # fmt: skip
-    messages = [
-        {"user_id": user, "id": number, "body": "é" * 30 * user}
-        for user in range(20)
-        for number in range(5)
-    ]
-    BatchSource(batch(users, messages, swept="uncertified")).sync_into(mirror.folder)
-    longer = [each | {"body": "a longer text " * 20} for each in messages[:10]]
-    added = [{"user_id": 3, "id": 99, "body": None}]
-    BatchSource(batch(users[:9], longer + added, swept="uncertified")).sync_into(mirror.folder)
-
-    def written_anew() -> list[tuple[Any, ...]]:
-        shutil.rmtree(mirror.folder / "published")
-        BatchSource(batch([], [], swept="uncertified")).sync_into(mirror.folder)
-        tables = json.loads((current(mirror) / "snapshot.json").read_bytes())["tables"]
-        files = [*tables["users"], *tables["messages"]]
-        return [(each["low"], each["high"], each["rows"], each["row_bytes"]) for each in files]
-
-    known = written_anew()
-    assert len(known) > 4
 
 
 USERS = range(64)
@@ -204,7 +153,8 @@ def test_one_conversation_reads_one_file(mirror, monkeypatch):
     # DuckDB takes the columns of a table from its first file.
     for file in snapshot["tables"]["messages"][1:]:
         if not (file["low"] or 0) <= 40 < (file["high"] or 99):
-            (current(mirror) / "messages" / file["name"]).write_bytes(b"not to be read")
+            # None of its bytes is to be read.
+            (current(mirror) / "messages" / file["name"]).write_bytes(bytes(file["bytes"]))
     assert len(mirror.conversation(40)) == 50
 
 
@@ -223,7 +173,7 @@ def test_snapshot_without_a_file_is_written_anew(mirror):
     said = seeded(mirror)
     [file] = (current(mirror) / "messages").iterdir()
     file.unlink()
-    with pytest.raises(Exception, match=r"missing or not a regular file; sync again"):
+    with pytest.raises(Exception, match=r"missing, cut off or not a regular file; sync again"):
         rows(Mirror(mirror.folder), "SELECT count(*) FROM messages")
     told(mirror, [])
     assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
@@ -235,8 +185,6 @@ def test_snapshot_without_a_file_is_written_anew(mirror):
         pytest.param(lambda content: b"", id="empty"),
         pytest.param(lambda content: content[:4], id="begun"),
         pytest.param(lambda content: content[: len(content) // 2], id="half"),
-        # As a file system may leave it after a power cut.
-        pytest.param(lambda content: content[:-4096] + bytes(len(content[-4096:])), id="zeros"),
     ],
 )
 def test_a_damaged_file_is_written_anew_by_the_next_sync(mirror, damaged):
@@ -296,33 +244,6 @@ def test_what_is_damaged_past_the_first_rows_is_named_whichever_frame_reads_it(t
         assert str(tmp_path) in str(raised.value)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
-def test_no_space_is_named_whatever_is_full(tmp_path, number):
-    with pytest.raises(MirrorError, match="the disk is full"), named_errors(tmp_path):
-        raise OSError(number, os.strerror(number))
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        OSError(errno.EMFILE, "Too many open files", "snapshot.json"),
-        duckdb.IOException('IO Error: Cannot open file "/proc/self/cgroup": Too many open files'),
-    ],
-    ids=["of Python", "of DuckDB"],
-)
-def test_too_few_file_descriptors_are_named_with_their_limit(tmp_path, error):
-    with pytest.raises(MirrorError, match=r"raise its limit \(ulimit -n"), named_errors(tmp_path):
-        raise error
-
-
-@pytest.mark.parametrize("name", ["disk full", "corrupt files", "lock on file"])
-def test_named_errors_ignore_the_names_of_folders(tmp_path, name):
-    folder = tmp_path / name
-    with pytest.raises(MirrorError) as raised, named_errors(folder):
-        raise duckdb.IOException(f'IO Error: Cannot open file "{folder}/x": Permission denied')
-    assert "change its permissions" in str(raised.value)
-
-
 def test_names_of_files_are_not_used_again_after_the_pointer_was_deleted(mirror, server):
     for each in range(3):
         server.world.edit_user(server.world.user_ids()[0], name=f"Name {each}")
@@ -367,7 +288,7 @@ STEPS = (
     "write_manifest",
     "point_current",
     "write_views_database",
-    "_remove_retired",
+    "remove_unneeded",
 )
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -189,20 +188,6 @@ def test_duckdb_views_have_the_rows_of_the_mirror(mirror):
             )
 
 
-def test_user_whose_list_was_partly_read_has_no_response_time(mirror):
-    lists = [ended(1), ended(2, kind="end"), ended(3, kind="partial")]
-    times = ["2026-03-01T10:00:00+00:00", "2026-03-01T10:01:00+00:00"]
-    messages = [
-        {"user_id": user, "id": at, "sender_type": who, "created_at": datetime.fromisoformat(time)}
-        for user in (1, 2, 3, 4)
-        for at, (who, time) in enumerate(zip(("user", "operator"), times, strict=True))
-    ]
-    users = [{"id": each} for each in (1, 2, 3, 4)]
-    BatchSource(batch(users, messages, swept="snapshot", lists=lists)).sync_into(mirror.folder)
-    query = "SELECT user_id, complete, first_response_seconds FROM conversations ORDER BY 1"
-    assert rows(mirror, query) == [(1, True, 60), (2, True, 60), (3, False, None), (4, False, None)]
-
-
 def test_the_views_are_written_only_when_they_change(mirror, tmp_path):
     fill(mirror)
     views = mirror.folder / "chats.duckdb"
@@ -355,15 +340,3 @@ def test_file_of_another_program_is_not_replaced_by_the_views(mirror):
     with pytest.raises(MirrorError, match=r"contains other files \(chats\.duckdb\)"):
         fill(mirror)
     assert views.read_bytes() == b"rows of another program"
-
-
-def test_snapshot_that_could_not_be_linked_is_removed(mirror, monkeypatch):
-    fill(mirror)
-    before = sorted(each.name for each in (mirror.folder / "published").iterdir())
-    with monkeypatch.context() as full:
-        full.setattr(Path, "symlink_to", without("symlink", errno.ENOSPC))
-        with pytest.raises(MirrorError, match="No space"):
-            fill(mirror)
-    assert sorted(each.name for each in (mirror.folder / "published").iterdir()) == before
-    fill(mirror)
-    assert rows(mirror, "SELECT count(*) FROM runs") == [(3,)]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from backread._files.access import create, flush_file, give_like_folder, read_file
+from backread._files.access import create, flush_file, read_file
 from backread._files.dataclass_json import dataclass_from_json
 from backread._files.json import parse_json
 from backread._files.unfinished import remove_leftovers
@@ -19,11 +18,10 @@ from backread.mirror.published.layout import (
     current_name,
     pointer,
     remove_snapshot,
-    remove_unfinished_links,
     snapshot_name,
     snapshot_names,
 )
-from backread.mirror.store.folder import PUBLISHED
+from backread.mirror.store.folder import CURRENT, PUBLISHED
 from backread.mirror.store.schema import CONTENT_TABLES, FORMAT, SIDE_TABLES, other_format
 
 __all__ = [
@@ -39,15 +37,12 @@ __all__ = [
 
 SNAPSHOT_FILE = "snapshot.json"
 
-EARLIER_MANIFEST = "manifest.json"
-"""What formats without the link ``current`` have in the folder ``published``."""
-
 RETIRED_FOR = timedelta(minutes=15)
 """How long a replaced snapshot stays, for readers that have its files open."""
 
-DATA_FILE = re.compile(r"[a-z_]+-\d+\.\d{8}\.parquet", re.ASCII)
-TABLE = re.compile(r"[a-z_]+", re.ASCII)
-PARQUET_MAGIC = b"PAR1"
+PLAIN_NAME = re.compile(r"[a-z_]+(-\d+\.\d{8}\.parquet)?", re.ASCII)
+"""Of a table or a data file."""
+
 ATTEMPTS = 10
 """How often a reader follows the link anew if the snapshot was removed meanwhile."""
 
@@ -116,33 +111,29 @@ class Manifest:
             for name, files in self.tables.items()
         }
 
-    def is_whole(self, mirror: Path) -> bool:
-        """True if all of its files are there in full, and none is a symbolic link.
+    def broken_file(self, mirror: Path) -> Path | None:
+        """A file that is missing, of another length or a symbolic link; None if all are whole.
 
-        What is damaged within a file is not seen, only its length, its first and its last bytes.
+        What is damaged within a file is not seen.
         """
-        return _odd_path(self, mirror) is None and all(
-            _is_whole(path, file.bytes)
-            for table, paths in self.paths(mirror).items()
-            for path, file in zip(paths, self.tables[table], strict=True)
-        )
+        for table, paths in self.paths(mirror).items():
+            for path, file in zip(paths, self.tables[table], strict=True):
+                try:
+                    found = path.lstat()
+                except OSError:
+                    return path
+                is_linked = path.parent.is_symlink() or not stat.S_ISREG(found.st_mode)
+                if is_linked or found.st_size != file.bytes:
+                    return path
+        return None
 
     def check_files(self, mirror: Path) -> None:
-        """Raises `MirrorError` for a file that is missing or a symbolic link."""
-        if (odd := _odd_path(self, mirror)) is not None:
+        """Raises `MirrorError` for a `broken_file`."""
+        if (broken := self.broken_file(mirror)) is not None:
             raise MirrorError(
-                f"the mirror in {mirror}: {odd} is missing or not a regular file; sync again to "
-                "publish a new snapshot"
+                f"the mirror in {mirror}: {broken} is missing, cut off or not a regular file; "
+                "sync again to publish a new snapshot"
             )
-
-
-def _is_whole(path: Path, length: int) -> bool:
-    with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size != length or length < 2 * len(PARQUET_MAGIC):
-            return False
-        begins = file.read(len(PARQUET_MAGIC))
-        file.seek(-len(PARQUET_MAGIC), os.SEEK_END)
-        return begins == file.read() == PARQUET_MAGIC
 
 
 def file_name(table: str, sequence: int, number: int) -> str:
@@ -162,8 +153,6 @@ def read_manifest(folder: Path) -> Manifest | None:
     for attempt in range(ATTEMPTS):
         name = current_name(folder)
         if name is None:
-            if os.path.lexists(folder / PUBLISHED / EARLIER_MANIFEST):
-                raise other_format(folder, "1 or 2")
             return None
         try:
             return _read(folder, name)
@@ -183,7 +172,7 @@ def _read(folder: Path, name: str) -> Manifest:
         written = document["format"]
         if not isinstance(written, int) or written == FORMAT:
             manifest = dataclass_from_json(Manifest, document, "manifest")
-            _check(manifest, name)
+            _check(manifest)
             return manifest
     except (FileNotFoundError, NotADirectoryError):
         raise
@@ -204,52 +193,24 @@ def _damaged(folder: Path, name: str, error: Exception) -> MirrorError:
     )
 
 
-def _check(manifest: Manifest, name: str) -> None:
-    """Raises ValueError for a tampered manifest, such as one with files elsewhere."""
-    if snapshot_name(manifest.sequence) != name:
-        raise ValueError(f"sequence is {manifest.sequence}, in the folder {name}")
-    if missing := sorted(NEEDED - manifest.tables.keys()):
-        raise ValueError(f"tables has no {missing[0]}")
-    for table, files in manifest.tables.items():
-        if TABLE.fullmatch(table) is None:
-            raise ValueError(f"{table!r:.80} is not the name of a table")
-        if not files:
-            raise ValueError(f"{table} has no files")
-        for each in files:
-            if DATA_FILE.fullmatch(each.name) is None:
-                raise ValueError(f"{each.name!r:.80} is not the name of a snapshot file")
+def _check(manifest: Manifest) -> None:
+    """Raises ValueError for a manifest with files elsewhere, or without those of a table."""
     for moment in (manifest.seen_at, manifest.published_at, *manifest.retired.values()):
-        if moment is not None and datetime.fromisoformat(moment).tzinfo is None:
-            raise ValueError(f"{moment!r:.80} has no time zone")
+        if moment is not None:
+            datetime.fromisoformat(moment)
+    for name in NEEDED | manifest.tables.keys():
+        if not manifest.tables.get(name):
+            raise ValueError(f"the table {name!r:.80} has no files")
+        for each in (name, *(file.name for file in manifest.tables[name])):
+            if PLAIN_NAME.fullmatch(each) is None:
+                raise ValueError(f"{each!r:.80} is not the name of a snapshot file")
 
 
-def _odd_path(manifest: Manifest, mirror: Path) -> Path | None:
-    """A file of the snapshot that is missing or not a regular file, None if there is none."""
-    for table, paths in manifest.paths(mirror).items():
-        folder = manifest.folder(mirror) / table
-        try:
-            if not stat.S_ISDIR(folder.lstat().st_mode):
-                return folder
-        except OSError:
-            return folder
-        for path in paths:
-            try:
-                if not stat.S_ISREG(path.lstat().st_mode):
-                    return path
-            except OSError:
-                return path
-    return None
-
-
-def write_manifest(directory: Path, manifest: Manifest, like: Path) -> None:
-    """Writes the manifest into the private folder of a snapshot that is being made, durably.
-
-    It gets the access of a new file in the folder ``like``.
-    """
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Writes the manifest into the folder of a snapshot that is being made, durably."""
     path = directory / SNAPSHOT_FILE
     with create(path) as file:
         file.write(json.dumps(asdict(manifest), indent=1).encode())
-    give_like_folder(path, like)
     flush_file(path)
 
 
@@ -269,17 +230,16 @@ def remove_unneeded(folder: Path) -> None:
     """
     if not (folder / PUBLISHED).is_symlink():
         remove_leftovers(folder / PUBLISHED)
-        remove_unfinished_links(folder)
+        for link in (folder / PUBLISHED).glob(f".{CURRENT}.*.unfinished"):
+            link.unlink(missing_ok=True)
     try:
         manifest = read_manifest(folder)
-        current = current_name(folder)
     except MirrorError:
         # What is damaged is reported by who reads or publishes it.
         return
-    if manifest is not None and current is not None:
-        stay = {current, *still_read(manifest.retired, datetime.now(UTC))}
-        for name in snapshot_names(folder) - stay:
-            remove_snapshot(folder, name)
-    elif current is None:
-        for name in snapshot_names(folder):
-            remove_snapshot(folder, name)
+    stay: set[str] = set()
+    if manifest is not None:
+        retired = still_read(manifest.retired, datetime.now(UTC))
+        stay = {snapshot_name(manifest.sequence), *retired}
+    for name in snapshot_names(folder) - stay:
+        remove_snapshot(folder, name)

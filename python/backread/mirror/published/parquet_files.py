@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +61,4 @@ def link_file(source: Path, target: Path) -> bool:
         with source.open("rb") as original, create(target) as copy:
             shutil.copyfileobj(original, copy, 2**20)
         return False
-    if not stat.S_ISREG(target.lstat().st_mode):
-        target.unlink()
-        raise FileNotFoundError(f"{source} is not a regular file")
     return True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from backread.mirror.published.manifest import DataFile
@@ -12,23 +13,16 @@ from backread.mirror.store.schema import TECHNICAL, Table
 if TYPE_CHECKING:
     from backread.mirror.store.store import Store
 
-__all__ = ["FILE_BYTES", "Kept", "Piece", "join_ranges", "plan_files"]
+__all__ = ["FILE_BYTES", "Piece", "plan_files"]
 
 FILE_BYTES = 64 * 2**20
 """The approximate size in memory of the rows of a file, which bounds what a sort needs."""
 
-TINY_SHARE = 4
-"""An unchanged file of less than this part of `FILE_BYTES` joins a neighbour that is rewritten."""
+MOST_FILES = 2
+"""A table is written in full if it has so many times the files that its rows need."""
 
 LOWEST = -(2**63)
 BYTES_PER_VALUE = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A file of the earlier snapshot whose rows did not change."""
-
-    file: DataFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,48 +39,23 @@ class Piece:
         return _within(table, self.low, self.high)
 
 
-EMPTY = Piece(None, None, 0, 0)
-"""The file of a table without rows, so that a reader by path finds its columns."""
-
-
-def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[Kept | Piece]:
-    """The files of the next snapshot, in the order of their ranges.
+def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[DataFile | Piece]:
+    """The files of the next snapshot, in the order of their ranges: held ones, and new ones.
 
     Args:
         store: The database.
         table: The table to publish.
         held: Its files in the earlier snapshot; empty to write it in full.
     """
-    if not held:
-        return list(_cut(store, table, None, None)) or [EMPTY]
+    needed = 1 + sum(each.row_bytes for each in held) // FILE_BYTES
+    if not held or len(held) > MOST_FILES * needed:
+        return [*_cut(store, table, None, None)]
     changed = _changed(store, table, held)
-    if not changed:
-        return [Kept(each) for each in held]
-    wanted = _with_tiny_neighbours(held, changed)
-    plan: list[Kept | Piece] = []
-    at = 0
-    while at < len(held):
-        if at not in wanted:
-            plan.append(Kept(held[at]))
-            at += 1
-            continue
-        first = at
-        while at < len(held) and at in wanted:
-            at += 1
-        plan += _cut(store, table, held[first].low, held[at - 1].high)
-    return plan or [EMPTY]
-
-
-def join_ranges(files: Sequence[DataFile]) -> list[DataFile]:
-    """The files with ranges that leave no gap, as if a range lost its last row."""
-    return [
-        replace(
-            each,
-            low=None if at == 0 else each.low,
-            high=None if at + 1 == len(files) else files[at + 1].low,
-        )
-        for at, each in enumerate(files)
-    ]
+    plan: list[DataFile | Piece] = []
+    for is_changed, group in groupby(enumerate(held), lambda item: item[0] in changed):
+        files = [file for _, file in group]
+        plan += _cut(store, table, files[0].low, files[-1].high) if is_changed else files
+    return plan
 
 
 def _changed(store: Store, table: Table, held: Sequence[DataFile]) -> set[int]:
@@ -105,20 +74,11 @@ def _changed(store: Store, table: Table, held: Sequence[DataFile]) -> set[int]:
     return {place for (place,) in found}
 
 
-def _with_tiny_neighbours(held: Sequence[DataFile], changed: set[int]) -> set[int]:
-    tiny = {at for at, each in enumerate(held) if each.row_bytes * TINY_SHARE < FILE_BYTES}
-    wanted = set(changed)
-    for at in sorted(changed):
-        for step in (-1, 1):
-            beside = at + step
-            while beside in tiny and beside not in wanted:
-                wanted.add(beside)
-                beside += step
-    return wanted
-
-
 def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[Piece]:
-    """Cuts a range into pieces of about `FILE_BYTES`; a user's rows are in one piece."""
+    """Cuts a range into pieces of about `FILE_BYTES`; a user's rows are in one piece.
+
+    One without rows is one piece all the same, so that a reader by path finds the columns.
+    """
     user = table.user_column
     rows = f"{table.name} WHERE {_within(table, low, high)}"
     other_bytes = BYTES_PER_VALUE * len(table.columns + TECHNICAL)
@@ -138,6 +98,7 @@ def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[
         FROM cut GROUP BY floor(before / total * pieces) ORDER BY 1
         """
     )
+    found = found or [(low, 0, 0)]
     lows = [low, *(first for first, _, _ in found[1:]), high]
     return [Piece(lows[at], lows[at + 1], rows, size) for at, (_, rows, size) in enumerate(found)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,17 +83,8 @@ def _all_files(folder: Path) -> str:
 
 
 def _create(path: Path, statements: list[str]) -> None:
-    connection = connect(None)
-    try:
-        rows_of(
-            connection,
-            f"ATTACH {quoted(str(path))} AS chats (STORAGE_VERSION {quoted(STORAGE_VERSION)})",
-        )
-        rows_of(connection, "USE chats")
-        for statement in statements:
-            rows_of(connection, statement)
-        rows_of(connection, "CHECKPOINT chats")
-        rows_of(connection, "USE memory")
-        rows_of(connection, "DETACH chats")
-    finally:
-        connection.close()
+    storage = f"STORAGE_VERSION {quoted(STORAGE_VERSION)}"
+    attach = [f"ATTACH {quoted(str(path))} AS chats ({storage})", "USE chats"]
+    with closing(connect(None)) as connection:
+        for each in (*attach, *statements, "CHECKPOINT chats", "USE memory", "DETACH chats"):
+            rows_of(connection, each)
