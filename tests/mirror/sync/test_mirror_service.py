@@ -1,27 +1,21 @@
 """A mirror holds one service: another is refused, unless it is the same one at a new address."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
 from backread import Client, ConnectError, MirrorError
 from backread.testing import MockServer, World
-from helpers.command_line import settings_of
 from helpers.mirrors import BatchSource, batch, missed, rows, sync
 
 pytest.importorskip("duckdb")
 
-import duckdb
 
 from backread.mirror import Mirror
 from backread.mirror.store.service import Service
 
 HERE = "https://chat.example.com/api"
 THERE = "https://chat.example.org"
-SECONDS = 120
 
 
 def users(*identifiers: int, base_url: str = HERE, **service: str) -> BatchSource:
@@ -83,15 +77,6 @@ def test_run_is_resumed_only_from_its_own_service(mirror):
     assert held(mirror) == [1, 2]
 
 
-def test_mocks_have_a_new_port_each_time(mirror):
-    world = World(seed=3, users=3, messages_per_user=(0, 3))
-    for _ in range(2):
-        with MockServer(world) as server:
-            sync(mirror, server)
-    with pytest.raises(MirrorError, match="is a copy of the service at http://127"):
-        users(1).sync_into(mirror.folder)
-
-
 def test_another_mock_is_refused_before_its_rows_are_stored(mirror):
     world = World(seed=3, users=40, messages_per_user=(0, 30))
     with MockServer(world) as server:
@@ -110,14 +95,6 @@ def test_another_mock_is_refused_before_its_rows_are_stored(mirror):
     with MockServer(World(seed=4, users=40, messages_per_user=(0, 30))) as server:
         sync(mirror, server, moved=True)
     assert missed(mirror, server.world) == []
-
-
-def test_the_folder_of_the_demo_is_refused(mirror):
-    mirror.folder.mkdir()
-    (mirror.folder / ".backread-demo").touch()
-    with pytest.raises(MirrorError, match=r"backread demo.*made up; sync into another folder"):
-        users(1).sync_into(mirror.folder)
-    assert [each.name for each in mirror.folder.iterdir()] == [".backread-demo"]
 
 
 PORTS = ("http://127.0.0.1:7001", "http://localhost:7002")
@@ -173,29 +150,3 @@ def test_the_mark_of_a_secret_tells_little_of_it():
 )
 def test_what_is_on_loopback(base_url, expected):
     assert Service(base_url, "example", "cafe").on_loopback is expected
-
-
-def test_command_refuses_another_service_and_takes_one_that_moved(mirror):
-
-    pytest.importorskip("typer")
-    pytest.importorskip("rich")
-    with MockServer(World(seed=3, users=3, messages_per_user=(0, 3))) as server:
-        sync(mirror, server)
-        with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-            connection.execute(
-                "UPDATE meta SET value = ? WHERE key = 'base_url'", [HERE]
-            ).fetchall()
-        ended = [
-            subprocess.run(
-                [sys.executable, "-m", "backread", "sync", str(mirror.folder), *flags],
-                env=os.environ | settings_of(server),
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-            )
-            for flags in ([], ["--moved"], [])
-        ]
-    assert [each.returncode for each in ended] == [7, 0, 0]
-    assert "--moved" in ended[0].stderr
-    assert ended[0].stderr.count("\n") == 1

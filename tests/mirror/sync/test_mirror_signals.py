@@ -18,9 +18,7 @@ from helpers.waiting import PATIENCE
 
 pytest.importorskip("duckdb")
 
-from backread import MirrorError
 from backread.mirror import Mirror
-from backread.mirror.published.table import MirrorTable
 from backread.mirror.store.engine import connect, named_errors, rows_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such timers")
@@ -112,41 +110,6 @@ def test_what_a_handler_raises_ends_a_statement_at_once(kind):
     connection.close()
 
 
-def test_what_a_handler_raises_comes_out_of_a_table(tmp_path, monkeypatch):
-    """Where DuckDB has to compute before it gives the first row."""
-    pytest.importorskip("pyarrow")
-    monkeypatch.setattr(MirrorTable, "_opened", lambda self: (connect(None), ENDLESS))
-    error, table = TaskEndedError("now"), Mirror(tmp_path).table("users")
-    with handled(error) as alarm:
-        alarm(0.1)
-        with pytest.raises(TaskEndedError) as caught:
-            table.to_arrow()
-    assert caught.value is error
-
-
-def test_second_signal_while_the_first_ends_a_statement_comes_out():
-    connection = connect(None)
-    first, second = TaskEndedError("first"), TaskEndedError("second")
-    errors = [first, second]
-
-    def handle(*_: Any) -> None:
-        error = errors.pop(0)
-        if errors:
-            signal.raise_signal(signal.SIGALRM)
-        raise error
-
-    before = signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    try:
-        with pytest.raises(TaskEndedError):
-            rows_of(connection, ENDLESS)
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert not errors
-    assert rows_of(connection, "SELECT 1") == [(1,)]
-    connection.close()
-
-
 def test_handler_may_query_another_mirror_while_a_statement_runs():
     connection, other = connect(None), connect(None)
     seen: list[Any] = []
@@ -180,11 +143,6 @@ def test_statement_in_another_thread_is_left_alone():
     thread.join()
     assert seen == [(1,)]
     connection.close()
-
-
-def test_error_of_a_file_is_still_named(tmp_path):
-    with pytest.raises(MirrorError, match="the mirror in"), named_errors(tmp_path):
-        (tmp_path / "absent").read_bytes()
 
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["first query", "later query"])

@@ -25,6 +25,7 @@ from backread.mirror.store.engine import (
     DATABASE_IS_DAMAGED,
     LOG_IS_DAMAGED,
     connect,
+    load_duckdb,
     quoted,
     rows_of,
 )
@@ -162,7 +163,7 @@ def _spill_folder(folder: Path) -> Iterator[Path]:
     # A killed sync may have left gigabytes of messages there.
     remove_folder(spill)
     # The folder protects DuckDB's files in it, whose mode is that of the umask.
-    make_subfolder(spill, keep=0o2770)
+    make_subfolder(spill)
     try:
         yield spill
     finally:
@@ -217,13 +218,11 @@ def _create(path: Path, spill: Path, memory_limit: int | None) -> None:
 
 
 def _check_format(folder: Path, connection: DuckDBPyConnection) -> None:
-    query = (
-        "SELECT count(*) FROM duckdb_columns() "
-        "WHERE NOT internal AND table_name = 'meta' AND column_name IN ('key', 'value')"
-    )
-    [(columns,)] = rows_of(connection, query)
-    stored = "SELECT value FROM meta WHERE key = 'schema_version'"
-    found = rows_of(connection, stored) if columns == 2 else []
+    duckdb = load_duckdb()
+    try:
+        found = rows_of(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
+    except (duckdb.CatalogException, duckdb.BinderException):
+        found = []
     if not found:
         raise MirrorError(
             f"{folder} contains a {DATABASE_NAME} that backread did not create; sync into a new "

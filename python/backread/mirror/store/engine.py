@@ -7,8 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -52,13 +51,11 @@ FULL_DISK = (
     "max_temp_directory_size",
 )  # fmt: skip
 
-FORBIDDEN = ("permission denied", "operation not permitted", "read-only file system")
-
 MOST_ROLLBACKS = 10
 """A signal interrupts what runs every 20 ms; a rollback takes less."""
 
-LEAST_DUCKDB = re.compile(r"duckdb *>= *([\d.]+)", re.ASCII)
-"""As in ``duckdb>=2.0; extra == "mirror"``."""
+LEAST_DUCKDB = "2.0.1"
+"""As in pyproject.toml."""
 
 # Names of files, which are anyone's words.
 _QUOTED_PATH = re.compile(r"""(?<!\w)(["'])(?:(?!\1).)*[/\\](?:(?!\1).)*\1""")
@@ -71,21 +68,13 @@ LOG_IS_DAMAGED = (
     "again: rows since the last checkpoint are read again, and users forgotten since then must be "
     "forgotten again"
 )
-DAMAGED_DATABASE = ("not a valid duckdb database", "corrupt")
 DAMAGED_FILE = (
     "a published file is damaged; delete it (if none is named, all of them), and sync again to "
     "publish it anew"
 )
-DAMAGED_PARQUET = (
-    "could not read enough bytes",
-    "no magic bytes",
-    "too small to be a parquet file",
-    "tprotocolexception",
-    # Of Thrift and of Python, without the name of a file.
-    "don't know what type",
-    "invalid ttype",
-    "out of buffer",
-    "codec can't decode byte",
+OUT_OF_MEMORY = (
+    "the memory limit is too small; raise memory_limit (on the command line: --memory-limit), for "
+    "a query free some memory, and try again"
 )
 # Whatever else DuckDB says of what is in a snapshot's file, some of it without a kind of error. An
 # IO Error may pass.
@@ -94,6 +83,29 @@ _ODD_SNAPSHOT = re.compile(
     rf"([/\\]{PUBLISHED}[/\\].*\.parquet|FROM read_parquet\()",
     re.DOTALL,
 )
+
+# The first whose words are in an error decides, without the names of files.
+ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("corrupt wal",), LOG_IS_DAMAGED),
+    (("not a valid duckdb database", "corrupt"), DATABASE_IS_DAMAGED),
+    (("lock on file",), "another program has mirror.duckdb open; close it and try again"),
+    (("too many open files",), NO_MORE_FILES),
+    (FULL_DISK, "the disk is full; free some space and try again"),
+    (("out of memory", "increasing the memory limit"), OUT_OF_MEMORY),
+    (
+        # Of Parquet, then of Thrift and of Python, without the name of a file.
+        (
+            "could not read enough bytes", "no magic bytes", "too small to be a parquet file",
+            "tprotocolexception", "don't know what type", "invalid ttype", "out of buffer",
+            "codec can't decode byte",
+        ),
+        DAMAGED_FILE,
+    ),
+    (
+        ("permission denied", "operation not permitted", "read-only file system"),
+        "it may not be read or written; change its permissions or choose another folder",
+    ),
+)  # fmt: skip
 
 # How arrow-rs names an error of a stream that it passes on.
 _OF_STREAM = "C Data interface error: "
@@ -112,23 +124,12 @@ def load_duckdb() -> ModuleType:
         raise MirrorError(
             'a mirror needs DuckDB, which is not installed; run: pip install "backread[mirror]"'
         ) from None
-    least = _least_version()
-    if release(duckdb.__version__) < release(least):
+    if release(duckdb.__version__) < release(LEAST_DUCKDB):
         raise MirrorError(
-            f"a mirror needs DuckDB {least} or later, but {duckdb.__version__} is installed; "
-            "run: pip install -U duckdb"
+            f"a mirror needs DuckDB {LEAST_DUCKDB} or later, but {duckdb.__version__} is "
+            "installed; run: pip install -U duckdb"
         )
     return duckdb
-
-
-@cache
-def _least_version() -> str:
-    """What the installed package requires; empty if it is imported from a folder."""
-    try:
-        requirements = metadata.requires("backread") or ()
-    except metadata.PackageNotFoundError:
-        return ""
-    return next((found[1] for found in map(LEAST_DUCKDB.match, requirements) if found), "")
 
 
 def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBPyConnection:
@@ -204,38 +205,14 @@ def disk_is_full(text: str) -> bool:
 
 def _advice(folder: Path, text: str) -> str:
     line = " ".join(text.split())
-    lowered = _QUOTED_PATH.sub("", line).lower()
-    if "corrupt wal" in lowered:
-        advice = LOG_IS_DAMAGED
-    # DuckDB says "could not read enough bytes" of a published file, too.
-    elif any(each in lowered for each in DAMAGED_DATABASE) or (
-        "could not read enough bytes" in lowered and "mirror.duckdb" in line
-    ):
+    said = _QUOTED_PATH.sub("", line).lower()
+    otherwise = "try again, and report this error if it persists"
+    if _ODD_SNAPSHOT.match(text):
+        otherwise = DAMAGED_FILE
+    found = (advice for signs, advice in ADVICE if any(sign in said for sign in signs))
+    advice = next(found, otherwise)
+    if advice is DAMAGED_FILE and "mirror.duckdb" in line:
         advice = DATABASE_IS_DAMAGED
-    elif "lock on file" in lowered:
-        advice = "another program has mirror.duckdb open; close it and try again"
-    elif "too many open files" in lowered:
-        advice = NO_MORE_FILES
-    elif disk_is_full(text):
-        advice = "the disk is full; free some space and try again"
-    elif "out of memory" in lowered or "increasing the memory limit" in lowered:
-        advice = (
-            "the memory limit is too small; raise memory_limit (on the command line: "
-            "--memory-limit), for a query free some memory, and try again"
-        )
-    elif any(each in lowered for each in DAMAGED_PARQUET):
-        advice = DAMAGED_FILE
-    elif "illegal seek" in lowered:
-        advice = (
-            "its file system, like some network mounts, cannot change a file in the middle; choose "
-            "a folder on another file system"
-        )
-    elif any(each in lowered for each in FORBIDDEN):
-        advice = "it may not be read or written; change its permissions or choose another folder"
-    elif _ODD_SNAPSHOT.match(text):
-        advice = DAMAGED_FILE
-    else:
-        advice = "try again, and report this error if it persists"
     return f"the mirror in {folder}: {advice} ({line})"
 
 

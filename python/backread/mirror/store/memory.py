@@ -21,12 +21,8 @@ DUCKDB_SHARE = 0.8
 LEAST = 100 * 1000**2
 """Below this, DuckDB cannot merge a batch."""
 
-UNITS = {
-    unit: base**power
-    for base, suffix in ((1000, "B"), (1024, "iB"))
-    for power, unit in enumerate(("", f"K{suffix}", f"M{suffix}", f"G{suffix}", f"T{suffix}"))
-} | {"B": 1, "bytes": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", re.ASCII)
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)(?:B|BYTES)?", re.ASCII)
+POWERS = ("", "K", "M", "G", "T")
 
 
 def read_memory_limit(value: object) -> int:
@@ -35,13 +31,11 @@ def read_memory_limit(value: object) -> int:
     Raises ValueError for other text or less than 100 MB, TypeError for another type.
     """
     if isinstance(value, str):
-        found = SIZE.fullmatch(value.strip())
-        units = {name.lower(): size for name, size in UNITS.items()}
-        if found is None or found[2].lower() not in units:
+        if (found := SIZE.fullmatch(value.strip().upper())) is None:
             raise ValueError(
                 f"memory_limit must be bytes, or text such as '2GB' or '512MiB', not {value!r:.60}"
             )
-        limit = float(found[1]) * units[found[2].lower()]
+        limit = float(found[1]) * (1024 if found[3] else 1000) ** POWERS.index(found[2])
     elif isinstance(value, int) and not isinstance(value, bool):
         limit = value
     else:
@@ -59,9 +53,6 @@ def default_memory_limit(connection: DuckDBPyConnection) -> int:
 
     ``connection`` is one without a limit: DuckDB finds out both on each platform.
     """
-    [(text,)] = rows_of(connection, "SELECT current_setting('memory_limit')")
-    found = SIZE.fullmatch(text.strip())
-    if found is None:
-        return LEAST_DEFAULT
-    memory = float(found[1]) * UNITS[found[2]] / DUCKDB_SHARE
+    [(own,)] = rows_of(connection, "SELECT current_setting('memory_limit')")
+    memory = read_memory_limit(own) / DUCKDB_SHARE
     return int(min(max(memory * SHARE, LEAST_DEFAULT), LARGEST_DEFAULT))
