@@ -18,6 +18,7 @@ from backread.errors import (
     DecodeError,
     IncompleteError,
     LandingError,
+    MirrorBusyError,
     MirrorError,
     NotFoundError,
     PermissionDeniedError,
@@ -63,6 +64,7 @@ CASES: list[tuple[type[BackreadError], dict[str, Any]]] = [
     (ServerError, {**ANSWER, "request_id": None}),
     (IncompleteError, {"report": REPORT}),
     (LandingError, {}),
+    (MirrorBusyError, {}),
     (MirrorError, {}),
 ]
 
