@@ -66,6 +66,7 @@ def the_mirror(client: Client) -> None:
     assert_type(mirror.tables, MirrorTables)
     assert_type(mirror.tables["users"], MirrorTable)
     assert_type(mirror.export("out", format="csv", progress=True), ExportReport)
+    mirror.export("out", format="parquet", codec="snappy", replace=True)
     mirror.export(Path("m.csv"), tables=["messages"], raw_csv=True, excel=True, deleted=True)
     mirror.export("chats.xlsx", since="2024-01-01", until=datetime.now(UTC), users=[42])
     report = mirror.export("me.json", users=42, everything=True, on_progress=exporting)

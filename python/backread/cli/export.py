@@ -21,7 +21,7 @@ from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write
 from backread.cli.stderr import say, wrapped
 from backread.cli.usage import in_options
-from backread.mirror.export.report import ExportFormat
+from backread.mirror.export.report import Codec, ExportFormat
 from backread.mirror.export.target import NO_DELTA, TargetError, names_delta
 from backread.mirror.published.table import TableName
 
@@ -38,9 +38,11 @@ SAME = {"json": "jsonl"}
 if TYPE_CHECKING:
     Format = ExportFormat
     Table = TableName
+    Compression = Codec
 else:
     Format = StrEnum("Format", {each.upper(): each for each in (*get_args(ExportFormat), *SAME)})
     Table = StrEnum("Table", {each.upper(): each for each in get_args(TableName)})
+    Compression = StrEnum("Compression", {each.upper(): each for each in get_args(Codec)})
 
 
 def _target(text: str) -> Path:
@@ -57,7 +59,7 @@ def export(
             metavar="OUT",
             parser=_target,
             show_default=False,
-            help="A new file or folder; written completely or not at all.",
+            help="A file or folder; written completely or not at all.",
         ),
     ],
     shape: Annotated[
@@ -112,6 +114,16 @@ def export(
     excel: Annotated[
         bool, typer.Option("--excel", help="CSV that Excel opens as UTF-8, with a byte order mark.")
     ] = False,
+    codec: Annotated[
+        Compression | None,
+        typer.Option(show_default="zstd", help="How to compress Parquet; some readers lack zstd."),
+    ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Replace OUT, a file or a folder of an earlier export, if it exists."
+        ),
+    ] = False,
 ) -> None:
     """Exports the mirror in FOLDER to OUT, for other tools.
 
@@ -132,6 +144,8 @@ def export(
         "everything": everything,
         "raw_csv": raw_csv,
         "excel": excel,
+        "codec": codec and str(codec),
+        "replace": replace,
     }
     try:
         with _progress() as tell:
@@ -153,10 +167,10 @@ def _say_what_changed(done: ExportReport) -> None:
     if done.cut_cells:
         say(f"{amount(done.cut_cells, 'cell')} cut to the 32,767 characters that XLSX allows")
     if done.replaced_cells:
-        say(
-            f"{amount(done.replaced_cells, 'cell')} with U+FFFD in place of control characters, "
-            "which XLSX cannot hold"
-        )
+        what = "NUL, at which SQLite ends a text"
+        if done.format == "xlsx":
+            what = "control characters, which XLSX cannot hold"
+        say(f"{amount(done.replaced_cells, 'cell')} with U+FFFD in place of {what}")
 
 
 @contextmanager

@@ -275,22 +275,12 @@ def _columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
 
 def _write_file(connection: DuckDBPyConnection, shape: Format, options: Csv, path: Path) -> None:
     """Writes the result in its order; DuckDB does all of it."""
-    from backread.mirror.export.copying import write_csv, write_jsonl, write_parquet
-    from backread.mirror.export.job import Job, TableQuery
+    from backread.mirror.export.copying import write_query
 
     query = f"SELECT * FROM {RESULT}"
-    table = TableQuery(RESULT, query, tuple(_columns(connection)), (), 0)
-    job = Job(connection, (table,), path.parent)
-
-    def write() -> None:
-        if shape is Format.CSV:
-            write_csv(job, table, path, raw=options.raw, excel=options.excel)
-        elif shape is Format.PARQUET:
-            write_parquet(job, table, path)
-        else:
-            write_jsonl(job, table, path)
-
     with waiting("writing the result"):
-        run_interruptibly(write, job.stop)
-    if job.guarded_cells:
-        say(guards_in_words(job.guarded_cells))
+        guards = write_query(
+            connection, query, shape.value, path, raw_csv=options.raw, excel=options.excel
+        )
+    if guards:
+        say(guards_in_words(guards))

@@ -23,7 +23,7 @@ NO_MORE = {
 }
 """What to do instead, by what looks like a command of ``mock``."""
 
-ANYWHERE = re.compile(r"(?<![-\w])(since|until|raw_csv|excel|memory_limit|the format)(?!\w)")
+ANYWHERE = re.compile(r"(?<![-\w])(since|until|raw_csv|excel|codec|memory_limit|the format)(?!\w)")
 AT_BEGIN = re.compile(r"^(everything|users|tables|limit|words|user|timezone|opening_hours)(?!\w)")
 NAMES = {"users": "--user", "tables": "--table", "the format": "--format", "words": "WORDS"}
 

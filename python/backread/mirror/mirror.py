@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from backread._client.client import Client
     from backread._client.option_kinds import Duration
-    from backread.mirror.export import ExportFormat, ExportProgress, ExportReport
+    from backread.mirror.export import Codec, ExportFormat, ExportProgress, ExportReport
     from backread.mirror.figures import Figures, FiguresProgress
     from backread.mirror.published.period import Moment
     from backread.mirror.published.search import SearchResults
@@ -394,17 +394,21 @@ class Mirror:
         everything: bool = False,
         raw_csv: bool = False,
         excel: bool = False,
+        codec: Codec | None = None,
+        replace: bool = False,
         on_progress: Callable[[ExportProgress], object] | None = None,
         progress: bool = False,
     ) -> ExportReport:
         """Writes the newest published snapshot to a file or folder for other tools.
 
-        The target is created complete or not at all, and never replaces anything. Files get the
-        access of their folder; a new folder is private to this user. Memory does not grow with the
-        number of rows.
+        The target is created complete or not at all. Files get the access of their folder, or of
+        the file they replace; a new folder is private to this user. Memory does not grow with the
+        number of rows. Rows are in the order of their key, messages in that of ``user_id``,
+        ``created_at`` and ``id``. Without ``users``, messages are unordered in Parquet, CSV and JSON
+        lines: several threads write them, and an order would take time and memory.
 
         Args:
-            target: A new file or folder. With ``parquet``, ``csv`` and ``jsonl`` a folder with one
+            target: A file or folder. With ``parquet``, ``csv`` and ``jsonl`` a folder with one
                 file per table, or if it has the format's suffix, a file of one table; with
                 ``xlsx``, ``sqlite`` and ``duckdb`` one file.
             format: By default that of the target's suffix. ``xlsx`` needs XlsxWriter.
@@ -420,6 +424,10 @@ class Mirror:
                 ends in ``.json``, else a folder with that and the conversation as text.
             raw_csv: Writes texts to CSV unchanged, even if a spreadsheet takes them for formulas.
             excel: Writes CSV with a byte order mark, without which Excel does not expect UTF-8.
+            codec: How Parquet is compressed: ``"zstd"`` (the default), ``"snappy"`` for readers
+                that lack zstd, ``"gzip"`` or ``"uncompressed"``.
+            replace: Replaces an existing file, or a folder that has only files of an export, once
+                the new one is complete. By default an existing target is refused.
             on_progress: Called several times a second, in this thread; an exception ends the
                 export.
             progress: Shows the progress: a bar in a notebook, a line on stderr in a terminal.
@@ -428,8 +436,8 @@ class Mirror:
             What was written.
 
         Raises:
-            MirrorError: Nothing is published yet, a user is unknown, the target exists or cannot
-                be written, or the disk is full; nothing is left there.
+            MirrorError: Nothing is published yet, a user is unknown, the target exists, may
+                not be replaced or cannot be written, or the disk is full; it is as before.
             ImportError: The format's library is not installed.
             ValueError: For arguments that contradict each other or make no sense.
 
@@ -437,25 +445,24 @@ class Mirror:
             >>> mirror.export("chats.xlsx", since="2024-01-01", until="2024-02-01")
         """
         from backread.mirror.export.plan import Selection
-        from backread.mirror.export.run import ExportOptions, export_mirror, export_person
+        from backread.mirror.export.run import ExportOptions, export_mirror
 
         check_callback(on_progress, "an ExportProgress")
-        selection = Selection.parse(tables, since, until, users, deleted)
-        options = ExportOptions(format, raw_csv, excel)
         run = partial(
-            export_person if everything else export_mirror,
-            self._folder,
+            export_mirror,
             self._reader,
             target,
-            selection,
-            options,
+            Selection.parse(tables, since, until, users, deleted),
+            ExportOptions(format, raw_csv, excel, codec),
+            everything=everything,
+            replaces=replace,
         )
         if not progress:
-            return run(on_progress)
+            return run(tell=on_progress)
         from backread._progress.bar import shown_export
 
         with shown_export(on_progress) as tell:
-            return run(tell)
+            return run(tell=tell)
 
     @known_options
     def changes(

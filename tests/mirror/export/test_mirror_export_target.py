@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,21 +57,17 @@ def need(shape: str) -> None:
 
 
 @each_format
-def test_an_empty_mirror_gives_empty_tables(tmp_path, shape):
+def test_an_empty_mirror_gives_empty_tables_and_an_unpublished_one_nothing(tmp_path, shape):
     need(shape)
-    BatchSource(batch(swept="snapshot")).sync_into(tmp_path / "chats")
-    report = Mirror(tmp_path / "chats").export(tmp_path / FORMATS[shape], format=shape)
+    mirror, target = Mirror(tmp_path / "chats"), tmp_path / FORMATS[shape]
+    with pytest.raises(MirrorError, match="nothing is published"):
+        mirror.export(target, format=shape)
+    assert list(tmp_path.iterdir()) == []
+    BatchSource(batch(swept="snapshot")).sync_into(mirror.folder)
+    report = mirror.export(target, format=shape)
     assert report.rows == {"users": 0, "messages": 0, "conversations": 0}
     assert report.bytes == sum(file.stat().st_size for file in report.files)
     assert len(report.files) == (3 if FORMATS[shape] == "out" else 1)
-
-
-@each_format
-def test_nothing_published_is_said_and_leaves_nothing(tmp_path, shape):
-    need(shape)
-    with pytest.raises(MirrorError, match="nothing is published"):
-        Mirror(tmp_path / "chats").export(tmp_path / FORMATS[shape], format=shape)
-    assert list(tmp_path.iterdir()) == []
 
 
 def existing(kind: str, path: Path) -> None:
@@ -80,75 +75,90 @@ def existing(kind: str, path: Path) -> None:
         path.write_text("mine", encoding="utf-8")
     elif kind == "folder":
         path.mkdir()
+        (path / "mine").touch()
     else:
         path.symlink_to(path.with_name("elsewhere"))
 
 
-@each_format
-@pytest.mark.parametrize("kind", ["file", "folder", "dangling link"])
-def test_an_existing_target_is_refused_and_kept(mirror, tmp_path, shape, kind):
-    need(shape)
-    target = tmp_path / FORMATS[shape]
+KINDS = pytest.mark.parametrize("kind", ["file", "folder", "dangling link"])
+
+
+@pytest.mark.parametrize("name", ["users.csv", "out"])
+@KINDS
+def test_an_existing_target_is_refused_and_kept(large, tmp_path, name, kind):
+    target = tmp_path / name
+    arguments = {"format": "csv", "tables": ["users"]}
     existing(kind, target)
     before = target.lstat()
-    with pytest.raises(MirrorError, match="exists already; remove it"):
-        mirror.export(target, format=shape)
+    with pytest.raises(MirrorError, match=r"exists already; remove it, .*--replace"):
+        large.export(target, **arguments)
+    if name == "out" or kind != "file":
+        # Of no export.
+        with pytest.raises(MirrorError, match=r"remove it|move that away|link|directory"):
+            large.export(target, replace=True, **arguments)
     assert target.lstat() == before
     assert list(tmp_path.iterdir()) == [target]
 
 
-@pytest.mark.parametrize("kind", ["file", "folder", "dangling link"])
-@pytest.mark.parametrize("name", ["users.csv", "out"])
+@pytest.mark.parametrize("name", ["chats.db", "out"])
+@KINDS
 def test_a_target_that_appears_meanwhile_is_refused_and_kept(mirror, tmp_path, kind, name):
     def appear(now: ExportProgress) -> None:
         if not os.path.lexists(tmp_path / name):
             existing(kind, tmp_path / name)
 
-    if kind == "folder" and name == "out":
-        pytest.skip("an empty folder holds nothing to lose")
-    from backread.mirror.export import run
-
-    def write(job: Any, *arguments: Any, **options: Any) -> None:
-        appear(job.progress())
-        written(job, *arguments, **options)
-
-    written = run.write_csv
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "write_csv", write)
-        with pytest.raises(MirrorError, match="created by another program meanwhile"):
-            mirror.export(tmp_path / name, format="csv", tables=["users"])
+    with pytest.raises(MirrorError, match="exists already"):
+        mirror.export(tmp_path / name, format=None if "." in name else "csv", on_progress=appear)
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
-def test_a_target_inside_the_mirror_or_nowhere_is_refused(mirror, tmp_path):
-    link = tmp_path / "link"
-    link.symlink_to(mirror.folder)
-    for inside in (mirror.folder / "out", mirror.folder / "published" / "out", link / "out"):
-        with pytest.raises(MirrorError, match="inside the mirror"):
-            mirror.export(inside, format="csv")
-    with pytest.raises(MirrorError, match="does not exist; create it"):
-        mirror.export(tmp_path / "no" / "out", format="csv")
-    for odd in ("what?", "back\\slash", os.fsdecode(b"\xff")):
-        with pytest.raises(MirrorError, match="which DuckDB cannot write"):
-            mirror.export(tmp_path / odd, format="csv")
-    with pytest.raises(MirrorError, match="not a local path"):
-        mirror.export("s3://bucket/out", format="csv")
-    (tmp_path / "file").touch()
-    with pytest.raises(MirrorError, match="cannot be written"):
-        mirror.export(tmp_path / "file" / "out", format="csv")
-
-
 @each_format
-def test_a_folder_of_any_name_will_do(mirror, tmp_path, shape):
+def test_replace_puts_the_finished_export_in_the_place_of_the_earlier_one(mirror, tmp_path, shape):
     need(shape)
-    folder = tmp_path / "it's [a] *{uuid} %20#é=1 日本"
-    folder.mkdir()
-    # By a link to it, too.
-    (tmp_path / "link").symlink_to(folder)
-    report = mirror.export(tmp_path / "link" / FORMATS[shape], format=shape)
-    assert {file.resolve() for file in report.files} == {
-        file for file in folder.rglob("*") if file.is_file()
+    target = tmp_path / FORMATS[shape]
+    first = mirror.export(target, format=shape, tables=["users", "lists"], replace=True)
+    target.chmod(0o750 if target.is_dir() else 0o640)
+    (before,) = {file.read_bytes() for file in first.files if file.stem in ("users", "chats")}
+
+    def fail(now: ExportProgress) -> None:
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError):
+        mirror.export(target, format=shape, replace=True, on_progress=fail)
+    assert before in {file.read_bytes() for file in first.files}
+    again = mirror.export(target, format=shape, tables=["messages"], replace=True)
+    assert again.rows == {"messages": 30}
+    assert set(again.files) == ({target} if target.is_file() else set(target.iterdir()))
+    assert {file.stem for file in again.files} == {"messages" if target.is_dir() else "chats"}
+    assert list(tmp_path.iterdir()) == [target]
+    if os.name != "nt":
+        assert stat.S_IMODE(target.stat().st_mode) == (0o750 if target.is_dir() else 0o640)
+
+
+def test_a_mirror_is_never_replaced(mirror, tmp_path):
+    fill(other := tmp_path / "other")
+    for arguments in ({"format": "parquet"}, {"format": "duckdb"}, {"format": "csv"}):
+        for target in (other, other / "chats.duckdb", other / "published", mirror.folder):
+            with pytest.raises((MirrorError, ValueError)):
+                mirror.export(target, replace=True, **arguments)
+    assert Mirror(other).table("messages").num_rows == 31
+
+
+def test_a_target_inside_the_mirror_or_nowhere_is_refused(mirror, tmp_path):
+    (tmp_path / "link").symlink_to(mirror.folder)
+    (tmp_path / "file").touch()
+    refused = {
+        mirror.folder / "published" / "out": "inside the mirror",
+        tmp_path / "link" / "out": "inside the mirror",
+        tmp_path / "no" / "out": "does not exist; create it",
+        tmp_path / "what?": "which DuckDB cannot write",
+        tmp_path / os.fsdecode(b"\xff"): "which DuckDB cannot write",
+        "s3://bucket/out": "not a local path",
+        tmp_path / "file" / "out": "cannot be written",
     }
+    for target, message in refused.items():
+        with pytest.raises(MirrorError, match=message):
+            mirror.export(target, format="csv")
 
 
 @posix_only
@@ -156,18 +166,23 @@ def test_a_folder_of_any_name_will_do(mirror, tmp_path, shape):
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_files_are_as_private_as_their_folder(mirror, tmp_path, shape, umask):
     need(shape)
-    tmp_path.chmod(0o750)
+    # Of any name, and by a link to it.
+    folder = tmp_path / "it's [a] *{uuid} %20#é=1 日本"
+    folder.mkdir()
+    folder.chmod(0o750)
+    (tmp_path / "link").symlink_to(folder)
     before = os.umask(umask)
     try:
-        report = mirror.export(tmp_path / FORMATS[shape], format=shape)
+        report = mirror.export(tmp_path / "link" / FORMATS[shape], format=shape)
     finally:
         os.umask(before)
+    assert {file.resolve() for file in report.files} == {
+        file for file in folder.rglob("*") if file.is_file()
+    }
+    expected = 0o640
     if report.target.is_dir():
-        folders = [report.target, *(each.parent for each in report.files)]
-        assert {stat.S_IMODE(each.stat().st_mode) for each in folders} == {0o700}
+        assert stat.S_IMODE(report.target.stat().st_mode) == 0o700
         expected = 0o600
-    else:
-        expected = 0o640
     assert {stat.S_IMODE(each.stat().st_mode) for each in report.files} == {expected}
 
 
@@ -217,33 +232,6 @@ def test_a_killed_export_leaves_what_the_next_one_removes(large, tmp_path, shape
     report = large.export(target, format=shape)
     assert report.rows["messages"] == 40_000
     assert list(tmp_path.iterdir()) == [target]
-
-
-KILLED_WHEN_PLACED = """
-import os, signal, sys
-from pathlib import Path
-from backread import Mirror
-
-def kill(event, arguments):
-    if event == "shutil.rmtree" and Path(sys.argv[2]).exists():
-        os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(kill)
-Mirror(sys.argv[1]).export(sys.argv[2])
-"""
-
-
-@posix_only
-@pytest.mark.parametrize("shape", ["sqlite", "duckdb"])
-def test_a_kill_just_after_the_file_was_placed_leaves_no_second_name_of_it(mirror, tmp_path, shape):
-    target = tmp_path / FORMATS[shape]
-    command = [sys.executable, "-c", KILLED_WHEN_PLACED, str(mirror.folder), str(target)]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    assert target.stat().st_nlink == 2
-    with pytest.raises(MirrorError, match="exists already"):
-        mirror.export(target)
-    assert list(tmp_path.iterdir()) == [target]
-    assert target.stat().st_nlink == 1
 
 
 @each_format

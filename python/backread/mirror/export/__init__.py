@@ -3,10 +3,10 @@
 Layers, each of which imports only those before it::
 
     report, cells, job <- plan, target
-    copying, xlsx, sqlite, duckdb_file, person <- those above
+    copying, databases, xlsx, person <- those above
     run <- those above
 """
 
-from backread.mirror.export.report import ExportFormat, ExportProgress, ExportReport
+from backread.mirror.export.report import Codec, ExportFormat, ExportProgress, ExportReport
 
-__all__ = ["ExportFormat", "ExportProgress", "ExportReport"]
+__all__ = ["Codec", "ExportFormat", "ExportProgress", "ExportReport"]

@@ -11,7 +11,7 @@ from backread._display.words import full_name, line, plain
 from backread.errors import MirrorError
 from backread.mirror.export.cells import as_json_value, as_text, selected
 from backread.mirror.export.job import Job, TableQuery
-from backread.mirror.export.plan import Rows
+from backread.mirror.export.plan import Rows, Selection
 
 __all__ = ["person_queries", "write_conversation", "write_person"]
 
@@ -40,8 +40,9 @@ SPOKEN = (
 )
 
 
-def person_queries(rows: Rows, user_id: int) -> tuple[TableQuery, ...]:
-    """The rows about a user, deleted ones too; raises `MirrorError` if there are none."""
+def person_queries(rows: Rows, selection: Selection) -> list[TableQuery]:
+    """The rows about the one user, deleted ones too; raises `MirrorError` if there are none."""
+    [user_id] = selection.users or ()
     found = []
     for name, source in SOURCES.items():
         query = f"SELECT * {source.format(id=user_id)}"
@@ -52,7 +53,7 @@ def person_queries(rows: Rows, user_id: int) -> tuple[TableQuery, ...]:
         raise MirrorError(
             f"the published snapshot holds nothing about a user {user_id}; check the id"
         )
-    return tuple(found)
+    return found
 
 
 def write_person(job: Job, path: Path, user_id: int) -> None:
@@ -60,8 +61,7 @@ def write_person(job: Job, path: Path, user_id: int) -> None:
     with path.open("x", encoding="utf-8", newline="\n") as file:
         file.write(f'{{\n"user_id": {user_id},\n')
         file.write(f'"exported_at": "{datetime.now(UTC).isoformat(timespec="seconds")}"')
-        for table in job.tables:
-            job.begin(table)
+        for table in job.begin_tables():
             file.write(f",\n{json.dumps(table.name)}: [")
             gap = "\n"
             for text in _json_rows(job, table):

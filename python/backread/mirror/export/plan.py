@@ -14,19 +14,14 @@ from backread.mirror.export.job import TableQuery
 from backread.mirror.published.period import Moment, moment_of
 from backread.mirror.published.table import TableName, unknown_table
 from backread.mirror.store.engine import timestamp
+from backread.mirror.store.schema import MESSAGES
 
-__all__ = ["DEFAULT_TABLES", "Rows", "Selection", "check_users", "queries"]
+__all__ = ["Rows", "Selection", "queries"]
 
 DEFAULT_TABLES: tuple[TableName, ...] = ("users", "messages", "conversations")
 
-USER_COLUMN = {
-    "users": "id",
-    "messages": "user_id",
-    "conversations": "user_id",
-    "lists": "user_id",
-    "rejects": "user_id",
-}
-"""The column with the user's id, by table."""
+WITHOUT_USERS = ("runs",)
+"""The tables with no column of users' ids."""
 
 TABLE_KEYS: dict[TableName, tuple[str, ...]] = {
     "users": KEYS["users"],
@@ -36,9 +31,6 @@ TABLE_KEYS: dict[TableName, tuple[str, ...]] = {
     "runs": ("run_id",),
 }
 
-ORDER = {"messages": "user_id, created_at, id"}
-"""Where it is not the key."""
-
 Rows = Callable[[str], list[tuple[Any, ...]]]
 """Runs a query over the snapshot and returns its rows."""
 
@@ -47,11 +39,11 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 class Selection:
     """Which rows of which tables are exported."""
 
-    tables: tuple[TableName, ...]
-    since: datetime | None
-    until: datetime | None
-    users: tuple[int, ...] | None
-    deleted: bool
+    tables: tuple[TableName, ...] = DEFAULT_TABLES
+    since: datetime | None = None
+    until: datetime | None = None
+    users: tuple[int, ...] | None = None
+    deleted: bool = False
 
     @classmethod
     def parse(
@@ -79,17 +71,18 @@ class Selection:
         for name in chosen:
             if dated and name not in DEFAULT_TABLES:
                 raise ValueError(f"since and until select no rows of the table {name}")
-            if users is not None and name not in USER_COLUMN:
+            if users is not None and name in WITHOUT_USERS:
                 raise ValueError(f"users select no rows of the table {name}")
         return parsed
 
     def condition(self, table: TableName) -> str:
         """The WHERE clause for the rows of a table, or nothing."""
         parts = []
+        user_id = "id" if table == "users" else "user_id"
         if table in ("users", "messages") and not self.deleted:
             parts.append("deleted_at IS NULL")
         if self.users is not None:
-            parts.append(f"{USER_COLUMN[table]} IN ({', '.join(map(str, self.users))})")
+            parts.append(f"{user_id} IN ({', '.join(map(str, self.users))})")
         period = [
             f"created_at {sign} {timestamp(moment)}"
             for sign, moment in ((">=", self.since), ("<", self.until))
@@ -99,12 +92,31 @@ class Selection:
             parts += period
         elif period:
             wrote = f"SELECT user_id FROM messages{self.condition('messages')}"
-            parts.append(f"{USER_COLUMN[table]} IN ({wrote})")
+            parts.append(f"{user_id} IN ({wrote})")
         return f" WHERE {' AND '.join(parts)}" if parts else ""
 
 
-def check_users(rows: Rows, selection: Selection) -> None:
-    """Raises `MirrorError` for a user who has no rows to export."""
+def queries(rows: Rows, selection: Selection) -> list[TableQuery]:
+    """The tables of the export with their queries; counts their rows.
+
+    Raises `MirrorError` for a user who has no rows to export.
+    """
+    _check_users(rows, selection)
+    found = []
+    for name in selection.tables:
+        key = TABLE_KEYS.get(name, ())
+        source = f"FROM {name}{selection.condition(name)}"
+        order = f" ORDER BY {', '.join(key) or 'ALL'}"
+        if name == "messages":
+            # Sorting all of them would take their size in memory, or on disk.
+            order = "" if selection.users is None else f" ORDER BY {MESSAGES.order}"
+        [(count,)] = rows(f"SELECT count(*) {source}")
+        columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE SELECT * FROM {name}"))
+        found.append(TableQuery(name, f"SELECT * {source}{order}", columns, key, count))
+    return found
+
+
+def _check_users(rows: Rows, selection: Selection) -> None:
     if not selection.users:
         return
     listed = ", ".join(map(str, selection.users))
@@ -120,22 +132,6 @@ def check_users(rows: Rows, selection: Selection) -> None:
             raise MirrorError(
                 f"user {user_id} is marked as deleted; export with deleted=True (--deleted)"
             )
-
-
-def queries(rows: Rows, selection: Selection) -> list[TableQuery]:
-    """The tables of the export with their queries; counts their rows."""
-    found = []
-    for name in selection.tables:
-        key = TABLE_KEYS.get(name, ())
-        source = f"FROM {name}{selection.condition(name)}"
-        order = ORDER.get(name, ", ".join(key) or "ALL")
-        [(count,)] = rows(f"SELECT count(*) {source}")
-        # Sorting whole tables would cost their size in memory or on disk.
-        is_sorted = selection.users is not None
-        query = f"SELECT * {source}{f' ORDER BY {order}' if is_sorted else ''}"
-        columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE SELECT * FROM {name}"))
-        found.append(TableQuery(name, query, columns, key, count, is_sorted))
-    return found
 
 
 def _tables(names: Sequence[str]) -> tuple[TableName, ...]:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-__all__ = ["ExportFormat", "ExportProgress", "ExportReport"]
+__all__ = ["Codec", "ExportFormat", "ExportProgress", "ExportReport"]
 
 ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl", "xlsx", "sqlite", "duckdb"]
 """What `Mirror.export` writes."""
+
+Codec: TypeAlias = Literal["zstd", "snappy", "gzip", "uncompressed"]
+"""How the pages of Parquet files are compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,8 @@ class ExportReport:
     - ``guarded_cells`` (CSV) begin with an apostrophe, so that no spreadsheet takes them for a
       formula.
     - ``cut_cells`` (XLSX) were longer than the 32,767 characters of a cell, and end there.
-      ``replaced_cells`` (XLSX) have U+FFFD in place of control characters, which a cell cannot
-      hold.
+      ``replaced_cells`` (XLSX, SQLite) have U+FFFD in place of what the format cannot hold:
+      control characters in XLSX, NUL in SQLite.
     """
 
     target: Path

@@ -8,29 +8,57 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from backread._files.access import (
     RefusedFileError,
+    access_of,
     check_folder,
     flush_directory,
     flush_file,
+    give_access,
+    give_folder,
     give_like_folder,
-    keep_for_owner,
 )
 from backread._files.paths import is_utf8, local_path, shown
-from backread._files.unfinished import private_folder, remove_leftovers
+from backread._files.unfinished import private_folder, remove_folder, unfinished_name
+from backread._interruptible import run_to_its_end
 from backread.errors import MirrorError
+from backread.mirror.published.table import TableName
 from backread.mirror.store.engine import disk_is_full, load_duckdb
+from backread.mirror.store.folder import CURRENT, CURRENT_FILE, DATABASE_NAME, PUBLISHED
 
-__all__ = ["NO_DELTA", "Target", "TargetError", "WriterError", "names_delta", "target_errors"]
+__all__ = [
+    "CONVERSATION_FILE",
+    "NO_DELTA",
+    "ONE_TABLE",
+    "PERSON_FILE",
+    "Target",
+    "TargetError",
+    "WriterError",
+    "names_delta",
+    "target_errors",
+]
 
 INSTEAD = "export to this machine, and copy it there afterwards"
-
 
 NO_DELTA = (
     "backread exports no Delta tables; write them with deltalake: "
     'write_deltalake(uri, mirror.table("messages"))'
 )
+
+ONE_TABLE = ("parquet", "csv", "jsonl")
+"""The formats whose files hold one table."""
+
+PERSON_FILE = "everything.json"
+CONVERSATION_FILE = "conversation.txt"
+
+FOLDER_FILES = {
+    *(f"{table}.{shape}" for table in get_args(TableName) for shape in ONE_TABLE),
+    PERSON_FILE,
+    CONVERSATION_FILE,
+}
+"""The files of exports that are folders."""
 
 
 class TargetError(MirrorError):
@@ -43,38 +71,35 @@ class WriterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The file or folder that an export creates."""
+    """The file or folder that an export creates or replaces."""
 
     path: Path
     is_folder: bool
+    replaces: bool
 
     @classmethod
-    def parse(cls, path: str | os.PathLike[str], mirror: Path, *, is_folder: bool) -> Target:
-        """Raises `TargetError` for a path that exists or cannot be created."""
+    def parse(cls, path: str | os.PathLike[str], *, is_folder: bool, replaces: bool) -> Target:
+        """Raises `TargetError` for a path that cannot be created, or may not be replaced."""
         try:
-            target = local_path(path, INSTEAD).absolute()
+            target = cls(local_path(path, INSTEAD).absolute(), is_folder, replaces)
         except ValueError as error:
             raise TargetError(f"the target of an export: {error}") from None
-        name = shown(target)
-        if not is_utf8(target) or (os.name != "nt" and set("\\?") & set(str(target))):
+        name, parent = shown(target.path), target.path.parent
+        if not is_utf8(target.path) or (os.name != "nt" and set("\\?") & set(str(target.path))):
             raise TargetError(
                 f"{name} has a question mark, a backslash or a byte that is not UTF-8 in its path, "
                 "which DuckDB cannot write; choose another"
             )
-        parent = target.parent
-        if os.path.lexists(target):
-            # A kill just after it was placed has left a second name of the file.
-            remove_leftovers(parent, target.name)
-            raise TargetError(f"{name} exists already; remove it, or choose another name")
         try:
-            if mirror.resolve() in (parent.resolve(), *parent.resolve().parents):
-                raise TargetError(f"{name} is inside the mirror; export to a place outside it")
+            target._check_existing()
             check_folder(parent, shared=True, for_folder=is_folder)
         except FileNotFoundError:
             raise TargetError(f"the folder {shown(parent)} does not exist; create it") from None
         except OSError as error:
             raise TargetError(f"{name} cannot be written: {error.strerror}") from None
-        return cls(target, is_folder)
+        if any(map(_is_mirror, (parent.resolve(), *parent.resolve().parents))):
+            raise TargetError(f"{name} is inside the mirror; export to a place outside it")
+        return target
 
     @contextmanager
     def unfinished(self) -> Iterator[Path]:
@@ -87,40 +112,63 @@ class Target:
                 folder = stack.enter_context(private_folder(self.path.parent, self.path.name))
             yield folder
             with target_errors(self):
+                # Another program may have written there meanwhile.
+                self._check_existing()
                 if self.is_folder:
                     self._place_folder(folder)
                 else:
-                    self._place_file(folder / self.path.name)
+                    file = folder / self.path.name
+                    give_access(file, access_of(self.path))
+                    flush_file(file)
+                    file.replace(self.path)
                 flush_directory(self.path.parent)
 
     def _place_folder(self, folder: Path) -> None:
+        earlier = self.path.with_name(unfinished_name(self.path.name))
+        exists = self.path.exists()
+        if exists:
+            give_folder(folder, self.path)
         for file in folder.iterdir():
             give_like_folder(file, folder)
             flush_file(file)
         flush_directory(folder)
-        keep_for_owner(folder)
-        self._refuse_existing()
-        folder.rename(self.path)
 
-    def _place_file(self, file: Path) -> None:
-        give_like_folder(file, self.path.parent)
-        flush_file(file)
-        try:
-            # Fails if the target exists, which a rename would replace.
-            os.link(file, self.path)
-        except FileExistsError:
-            self._refuse_existing()
-        except OSError:
-            # A file system without hard links.
-            self._refuse_existing()
-            file.rename(self.path)
+        def swap() -> None:
+            if exists:
+                self.path.rename(earlier)
+            try:
+                folder.rename(self.path)
+            except OSError:
+                if exists:
+                    earlier.rename(self.path)
+                raise
 
-    def _refuse_existing(self) -> None:
-        if os.path.lexists(self.path):
+        run_to_its_end(swap)
+        remove_folder(earlier)
+
+    def _check_existing(self) -> None:
+        if not os.path.lexists(self.path):
+            return
+        name = shown(self.path)
+        if not self.replaces:
             raise TargetError(
-                f"{shown(self.path)} was created by another program meanwhile; remove it, or "
-                "choose another name"
+                f"{name} exists already; remove it, choose another name, or pass replace=True "
+                "(--replace)"
             )
+        if not self.is_folder:
+            # Refuses links and folders.
+            access_of(self.path)
+        elif self.path.is_symlink() or not self.path.is_dir():
+            raise TargetError(
+                f"{name} is no folder, as this export is; remove it, or choose another name"
+            )
+        else:
+            for file in self.path.iterdir():
+                if file.name not in FOLDER_FILES or file.is_symlink() or not file.is_file():
+                    raise TargetError(
+                        f"{name} is not replaced, because {shown(file.name)} in it is of no "
+                        "export; move that away, or choose another name"
+                    )
 
 
 def names_delta(target: str | os.PathLike[str]) -> bool:
@@ -129,40 +177,37 @@ def names_delta(target: str | os.PathLike[str]) -> bool:
     return path.suffix.lower() == ".delta" or path.parts[:1] == ("delta:",)
 
 
+def _is_mirror(folder: Path) -> bool:
+    signs = (DATABASE_NAME, f"{PUBLISHED}/{CURRENT}", f"{PUBLISHED}/{CURRENT_FILE}")
+    return any(os.path.lexists(folder / sign) for sign in signs)
+
+
 @contextmanager
 def target_errors(target: Target) -> Iterator[None]:
     """Turns the errors of DuckDB, of files and of writers into one sentence."""
     try:
         yield
-    except MirrorError:
-        raise
     except (load_duckdb().Error, OSError, WriterError) as error:
+        # The file system gives its errors a number; others are of a callback or a signal's handler.
+        if isinstance(error, OSError) and error.errno is None:
+            raise
         raise _named(target, error) from error
 
 
 def _named(target: Target, error: Exception) -> MirrorError:
-    name = shown(target.path)
-    if isinstance(error, RefusedFileError):
-        return TargetError(f"the export to {name}: {error}")
-    line = " ".join(str(error).split())
+    name, line = f"the export to {shown(target.path)}", " ".join(str(error).split())
     lowered = line.lower()
-    full = isinstance(error, OSError) and error.errno in (
-        errno.ENOSPC,
-        errno.EFBIG,
-        getattr(errno, "EDQUOT", errno.ENOSPC),
-    )
-    if full or disk_is_full(line):
+    if isinstance(error, RefusedFileError):
+        return TargetError(f"{name}: {error}")
+    if disk_is_full(line) or getattr(error, "errno", None) == errno.EFBIG:
         return TargetError(
-            f"the export to {name}: the disk is full, and nothing was written; free some space, "
-            f"or choose another place ({line})"
+            f"{name}: the disk is full, and nothing was written; free some space, or choose "
+            f"another place ({line})"
         )
     if "no files found" in lowered or (".parquet" in lowered and "no such file" in lowered):
         return MirrorError(
-            f"the export to {name}: its snapshot was removed meanwhile, and nothing was written; "
-            f"export again ({line})"
+            f"{name}: its snapshot was removed meanwhile, and nothing was written; export again "
+            f"({line})"
         )
-    if isinstance(error, OSError):
-        return TargetError(f"the export to {name} failed, and nothing was written: {line}")
-    return MirrorError(
-        f"the export to {name} failed, and nothing was written: {line or type(error).__name__}"
-    )
+    kind = TargetError if isinstance(error, OSError) else MirrorError
+    return kind(f"{name} failed, and nothing was written: {line or type(error).__name__}")

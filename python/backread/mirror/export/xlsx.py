@@ -81,8 +81,7 @@ def write_xlsx(job: Job, path: Path) -> None:
             "header": workbook.add_format({"bold": True}),
             "time": workbook.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
         }
-        for table in job.tables:
-            job.begin(table)
+        for table in job.begin_tables():
             _write_sheet(job, table, workbook.add_worksheet(table.name), formats)
         workbook.close()
     except xlsxwriter.exceptions.XlsxWriterException as error:
