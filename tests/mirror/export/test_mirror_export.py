@@ -73,6 +73,15 @@ def test_parquet_has_the_rows_and_types_of_the_mirror(mirror, tmp_path):
         ]
 
 
+@pytest.mark.parametrize("codec", ["snappy", "gzip", "uncompressed"])
+def test_parquet_has_the_codec_that_was_chosen(mirror, tmp_path, codec):
+    import pyarrow.parquet
+
+    mirror.export(tmp_path / "m.parquet", tables=["messages"], codec=codec)
+    group = pyarrow.parquet.read_metadata(tmp_path / "m.parquet").row_group(0)
+    assert group.column(0).compression == codec.upper()
+
+
 def test_parquet_has_the_same_schema_whatever_the_rows_are(mirror, tmp_path):
     import pyarrow.parquet
 
@@ -391,25 +400,35 @@ def test_a_period_has_its_messages_and_their_users(mirror, tmp_path, since, unti
     assert users == conversations == {user_id for user_id, _ in messages} == expected
 
 
-def test_the_rows_of_given_users_are_sorted_in_duckdb(tmp_path):
-    # Enough rows for several threads to write them.
-    count = 400_000
-    said = batch(messages=[{"user_id": 1, "id": 1}], lists={1: "snapshot"})
-    one = said.messages
+def test_rows_are_in_the_order_of_their_key(tmp_path):
+    # Enough messages for several threads to write them, and times against the order of ids.
+    users, each = 40, 5_000
+    one = batch(messages=[{"user_id": 1, "id": 1}]).messages
     assert one is not None
-    ids = pyarrow.array(range(count), pyarrow.int64())
-    columns = {
-        name: ids if name == "id" else pyarrow.repeat(one[name][0], count)
-        for name in one.column_names
-    }
-    large = replace(said, messages=pyarrow.table(columns, one.schema))
+    ids = pyarrow.array(range(users * each), pyarrow.int64())
+    columns = {name: pyarrow.repeat(one[name][0], len(ids)) for name in one.column_names}
+    columns["id"] = ids
+    columns["user_id"] = pyarrow.array([place % users for place in range(users * each)])
+    columns["created_at"] = pyarrow.array(
+        range(len(ids), 0, -1), one.schema.field("created_at").type
+    )
+    found = batch([{"id": n} for n in range(users)], swept="snapshot")
     mirror = Mirror(tmp_path / "chats")
-    BatchSource(batch([{"id": 1}], swept="snapshot"), large).sync_into(mirror.folder)
-    path = tmp_path / "chats.duckdb"
-    mirror.export(path, users=1, tables=["messages"])
-    with duckdb.connect(str(path), read_only=True) as opened:
-        found = opened.sql("SELECT id FROM messages").fetchnumpy()["id"]
-    assert (found == range(count)).all()
+    large = replace(found, messages=pyarrow.table(columns, one.schema))
+    BatchSource(large).sync_into(mirror.folder)
+    mirror.export(tmp_path / "chats.duckdb")
+    mirror.export(tmp_path / "chats.db")
+    mirror.export(tmp_path / "parquet", format="parquet", users=range(users))
+    expected = sorted((place % users, -place) for place in range(users * each))
+    query = "SELECT user_id, -id FROM"
+    with duckdb.connect(tmp_path / "chats.duckdb") as opened:
+        assert opened.sql(f"{query} messages").fetchall() == expected
+        assert opened.sql("SELECT user_id FROM conversations").fetchall() == [
+            (n,) for n in range(users)
+        ]
+    assert sqlite_rows(tmp_path / "chats.db", f"{query} messages ORDER BY rowid") == expected
+    parquet = f"{query} '{tmp_path}/parquet/messages.parquet'"
+    assert duckdb.sql(parquet).fetchall() == expected
 
 
 def test_users_are_those_named_in_order(mirror, tmp_path):
@@ -462,6 +481,8 @@ def test_a_user_without_rows_is_refused(mirror, tmp_path, users, deleted, messag
         ({"format": "csv", "tables": ["runs"], "users": 1}, "select no rows"),
         ({"format": "jsonl", "raw_csv": True}, "raw_csv needs the format csv"),
         ({"format": "jsonl", "excel": True}, "excel needs the format csv"),
+        ({"format": "csv", "codec": "snappy"}, "codec needs the format parquet"),
+        ({"format": "parquet", "codec": "lz4"}, "codec must be one of zstd, snappy"),
         ({"everything": True}, "exactly one user"),
         ({"everything": True, "users": [1, 2]}, "exactly one user"),
         ({"everything": True, "users": 1, "since": "2024-01-01"}, "neither dates nor tables"),
