@@ -151,7 +151,6 @@ def test_browsers_leave_out_the_port_80(own):
     target = page.entrance(page.token).removeprefix("http://127.0.0.1:80")
     for host, status in (("127.0.0.1", 303), ("localhost:80", 303), ("evil.example.com", 421)):
         assert page.respond(target, {"Host": host}, Anyone()).status == status
-    page.close()
     reader.close()
 
 

@@ -399,7 +399,7 @@ def test_a_cancelled_call_ends_and_no_other(folder, monkeypatch):
     own = tools.Tools(folder, emails=False)
 
     async def until_running(count: int) -> None:
-        await anyio.to_thread.run_sync(wait_for, lambda: len(own._running) == count)
+        await anyio.to_thread.run_sync(wait_for, lambda: len(own._reader._cursors) == count)
 
     async def cancelled(client: Client) -> None:
         async def ask() -> None:
@@ -417,7 +417,7 @@ def test_a_cancelled_call_ends_and_no_other(folder, monkeypatch):
             await until_running(1)
             answer = await client.call_tool("run_sql", {"query": "SELECT 7 AS n"})
             assert rows(answer.content[0].text) == [["n"], [7]]
-            assert len(own._running) == 1
+            assert len(own._reader._cursors) == 1
             others.cancel_scope.cancel()
         await until_running(0)
 

@@ -10,9 +10,9 @@ from backread._browse.freshness import Freshness, read_freshness
 from backread._browse.lists import PageBubbles, heading, hits_html, people_html
 from backread._client.arguments import LARGEST
 from backread.errors import MirrorError
+from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import People, PeopleQuery, PersonOrder
-from backread.mirror.published.search import folded_words, search_messages
-from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.search import search_messages, search_words
 from backread.mirror.published.windows import read_window
 
 __all__ = ["Api", "Query"]
@@ -42,7 +42,7 @@ class Api:
     the mirror or cannot be read.
     """
 
-    def __init__(self, reader: SnapshotReader) -> None:
+    def __init__(self, reader: InterruptibleReader) -> None:
         self._reader = reader
         self._people = People(reader)
         self._searching = Lock()
@@ -51,12 +51,6 @@ class Api:
         self.calls: dict[str, Callable[[Query], Answer]] = {
             each.__name__: self._twice(each) for each in calls
         }
-        # Figures are counted once the page asks, so that a browser that starts has the processor.
-        self._people.prepare()
-
-    def close(self) -> None:
-        """Stops what runs in the background."""
-        self._people.close()
 
     def state(self, query: Query) -> Answer:
         """Which snapshot is the newest, its age and certificate."""
@@ -68,7 +62,6 @@ class Api:
         fresh = kept[1]
         return {
             "snapshot": manifest.sequence,
-            "counted": self._people.counted,
             "age": fresh.age(),
             "kind": fresh.kind,
             "proof": fresh.proof,
@@ -89,13 +82,12 @@ class Api:
         )
         offset = _number(query, "offset") or 0
         count = min(_number(query, "count") or PEOPLE, MOST_PEOPLE)
-        page = self._people.find(asked, offset=offset, limit=count, wait=False)
+        page = self._people.find(asked, offset=offset, limit=count)
         after = offset + len(page.people)
         return {
             "html": people_html(page.people),
             "total": page.total,
             "next": after if after < page.total else None,
-            "counted": page.counted,
         }
 
     def operators(self, query: Query) -> Answer:
@@ -167,15 +159,16 @@ class Api:
 
     def _bubbles(self, query: Query, user_id: int) -> PageBubbles:
         words = query.get("words", "")
-        return PageBubbles(user_id, folded_words(words) if words.strip() else ())
+        return PageBubbles(user_id, search_words(words) if words.strip() else ())
 
     def _twice(self, call: Callable[[Query], Answer]) -> Callable[[Query], Answer]:
         def answer(query: Query) -> Answer:
-            try:
-                return call(query)
-            except MirrorError:
-                # A publication may have removed the files that were being read.
-                return call(query)
+            with self._reader.call(object()):
+                try:
+                    return call(query)
+                except MirrorError:
+                    # A publication may have removed the files that were being read.
+                    return call(query)
 
         return answer
 

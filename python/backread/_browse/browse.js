@@ -2,7 +2,6 @@
 // this script puts that into the page and builds no markup itself.
 
 const POLL_MS = 10_000;
-const COUNTING_MS = 700;
 const TYPING_MS = 150;
 const MOST_BLOCKS = 10;
 const NEAR = 800; // pixels from an end at which more messages are loaded
@@ -27,7 +26,6 @@ const shown = { user: null, message: null, list: null }; // what the page shows
 let next = null; // the offset, or the count of hits, that "Show more" asks for
 let talk = null; // the open conversation: its blocks, and whether there is more at either end
 let snapshot = null;
-let counted = false;
 
 // --- asking the server -------------------------------------------------------------------------
 
@@ -193,7 +191,6 @@ async function people(list, { keep, more }, signal) {
   const filtered = Object.entries(given).some(([name, value]) => value && name !== "order");
   let status = amount(answer.total, "person", "people");
   if (!answer.total) status = filtered ? "Nobody matches. Esc clears the search; look at the filters, too." : "This mirror has no users yet.";
-  else if (!answer.counted) status += " · counting unread messages and attachments …";
   return { ...answer, status };
 }
 
@@ -399,17 +396,16 @@ async function poll() {
     byId("proof").className = `proof ${state.kind}`;
     byId("details").replaceChildren(...state.details.map((text) => Object.assign(document.createElement("p"), { textContent: text })));
     const isNew = snapshot !== null && state.snapshot !== snapshot;
-    if (isNew) refreshConversation();
-    if (isNew || (state.counted && !counted)) {
+    if (isNew) {
+      refreshConversation();
       loadList({ keep: true });
-      if (state.counted && !byId("filters").hidden) loadOperators().catch(() => {});
+      if (!byId("filters").hidden) loadOperators().catch(() => {});
     }
     snapshot = state.snapshot;
-    counted = state.counted;
   } catch (error) {
     say("trouble", error.message);
   }
-  polling = setTimeout(poll, counted ? POLL_MS : COUNTING_MS);
+  polling = setTimeout(poll, POLL_MS);
 }
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });

@@ -97,7 +97,7 @@ def message_address(user_id: int, message_id: int) -> str:
 
 
 class PageBubbles(Bubbles):
-    """Bubbles for the page of one user; ``words`` are folded."""
+    """Bubbles for the page of one user; ``words`` are those of `search_words`."""
 
     def __init__(self, user_id: int, words: Sequence[str] = ()) -> None:
         super().__init__()

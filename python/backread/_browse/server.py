@@ -10,7 +10,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 from backread._browse.client import Client
@@ -26,9 +26,6 @@ MOST_CONNECTIONS = 64
 
 SECONDS_TO_ASK = 10.0
 """How long a client may take to send its request, or to take the reply."""
-
-SECONDS_TO_END = 10.0
-"""How long the end waits for requests that are being answered, on a machine that is very busy."""
 
 
 class BrowseServer(ThreadingHTTPServer):
@@ -91,14 +88,6 @@ class BrowseServer(ThreadingHTTPServer):
         with self._guard:
             for request in self._asking:
                 _hang_up(request)
-        self.site.close()
-        ends = monotonic() + SECONDS_TO_END
-        while monotonic() < ends:
-            self._reader.interrupt()
-            with self._guard:
-                if not self._answering and not self._asking:
-                    break
-            sleep(0.01)
         self._reader.close()
 
     def __exit__(self, *unused: object) -> None:

@@ -114,10 +114,6 @@ class Site:
         self._tickets[made] = monotonic() + SECONDS_OF_A_TICKET
         return made
 
-    def close(self) -> None:
-        """Stops what runs in the background."""
-        self._api.close()
-
     def respond(
         self, target: str, headers: Mapping[str, str], client: Client, *, is_head: bool = False
     ) -> Reply:

@@ -1,11 +1,8 @@
 """Finding people of a mirror, and reading parts of their conversations."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
-from time import sleep
 from typing import Any
 
 import pytest
@@ -77,12 +74,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
+def people(tmp_path_factory: pytest.TempPathFactory) -> People:
     mirror = Mirror(tmp_path_factory.mktemp("people") / "chats")
     source(USERS, MESSAGES).sync_into(mirror.folder, "full")
-    people = People(SnapshotReader(mirror.folder))
-    yield people
-    people.close()
+    return People(SnapshotReader(mirror.folder))
 
 
 def found(people: People, **query: Any) -> list[int]:
@@ -157,8 +152,6 @@ def test_people_are_filtered(people, query, ids):
 
 
 def test_figures_and_the_last_message(people):
-    while not people.counted:
-        pass
     ada = people.find(PeopleQuery("lovelace")).people[0]
     assert (ada.messages, ada.user_messages, ada.operator_messages, ada.auto_invitations) == (
         3, 1, 1, 1,
@@ -172,28 +165,6 @@ def test_figures_and_the_last_message(people):
     assert (silent.messages, silent.name, silent.last_message_at, silent.last_body) == (
         0, None, None, None,
     )  # fmt: skip
-
-
-def test_names_are_known_before_the_figures(folder):
-    page = People(SnapshotReader(folder)).find(wait=False)
-    assert page.total == 4
-    assert [each.user_id for each in page.people] == [42, 2, 1, 3]
-    assert [each.messages for each in page.people] == [2, 2, 3, 0]
-
-
-def test_people_waiting_for_an_answer_have_their_last_messages(folder, monkeypatch):
-    reader = SnapshotReader(folder)
-    execute = reader.rows
-
-    def slow(cursor: Any, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
-        if statement.startswith("CREATE OR REPLACE TABLE people_last_bodies"):
-            # As with millions of messages.
-            sleep(0.5)
-        return execute(cursor, statement, values)
-
-    monkeypatch.setattr(reader, "rows", slow)
-    page = People(reader).find()
-    assert [each.last_body is not None for each in page.people] == [True, True, True, False]
 
 
 def test_pages_are_cut_from_one_order(people):
@@ -212,73 +183,23 @@ def test_names_of_some_users(people):
     assert people.names([1, 3, 42, 999]) == {1: "Ada Lovelace", 42: "Ada Byron"}
 
 
-def test_a_new_snapshot_is_counted(folder):
+def test_people_are_those_of_the_newest_snapshot(folder):
     people = People(SnapshotReader(folder))
     assert found(people, words="ada", unread="operator") == []
     source(
         [*USERS, {"id": 5, "name": "Ada Yonath"}],
         [*MESSAGES, message(1, 90, read_by_operator=False), message(5, 3, read_by_operator=False)],
     ).sync_into(folder, "full")
-    while not people.counted:
-        pass
     assert found(people, words="ada", unread="operator") == [1, 5]
+    Mirror(folder).forget(1)
+    assert found(people, words="ada", unread="operator") == [5]
 
 
-@pytest.fixture
-def held(folder, monkeypatch) -> Iterator[tuple[People, Event, Event]]:
-    """People whose next count, once ``begun``, waits until ``go`` is set."""
-    reader = SnapshotReader(folder)
-    people = People(reader)
-    execute, begun, go = reader.rows, Event(), Event()
-
-    def slow(cursor: Any, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
-        if statement.startswith("CREATE OR REPLACE TABLE people_known"):
-            begun.set()
-            go.wait(20)
-        return execute(cursor, statement, values)
-
-    people.find()
-    monkeypatch.setattr(reader, "rows", slow)
-    yield people, begun, go
-    go.set()
-    people.close()
-
-
-def test_people_of_the_snapshot_before_are_there_while_the_newest_is_counted(folder, held):
-    people, begun, _ = held
-    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
-    assert people.find(wait=False).total == 4
-    assert begun.wait(20)
-    assert people.find(wait=False).total == 4
-
-
-def test_who_asks_for_the_newest_people_gets_them_though_earlier_ones_are_being_counted(
-    folder, held
-):
-    people, begun, go = held
-    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
-    assert people.find().total == 4
-    assert begun.wait(20)
-    source([{"id": 6, "name": "Ada Lamb"}], []).sync_into(folder)
-    with ThreadPoolExecutor() as pool:
-        newest = pool.submit(people.find, newest=True)
-        go.set()
-        assert newest.result(20).total == 6
-
-
-def test_a_forgotten_person_is_not_found_while_the_rest_is_counted(folder, held):
-    people, begun, go = held
-    source([{"id": 5, "name": "Ada Yonath"}], []).sync_into(folder)
-    assert people.find().total == 4
-    assert begun.wait(20)
-    # The count that runs is of a snapshot in which the person is, too.
-    Mirror(folder).forget(42)
-    go.set()
-    while True:
-        page = people.find(PeopleQuery("ada", since="2024-03-01"))
-        assert 42 not in [each.user_id for each in page.people]
-        if people.counted:
-            break
+def test_first_queries_at_the_same_time_agree(folder):
+    people = People(SnapshotReader(folder))
+    with ThreadPoolExecutor(4) as pool:
+        totals = [pool.submit(lambda: people.find().total) for _ in range(4)]
+    assert [each.result() for each in totals] == [4] * 4
 
 
 @pytest.mark.parametrize(
@@ -307,17 +228,6 @@ def test_more_words_than_can_be_searched_for_are_refused(people):
 def test_nothing_published(tmp_path):
     with pytest.raises(MirrorError, match="nothing is published"):
         People(SnapshotReader(tmp_path)).find()
-
-
-def test_files_that_vanish_are_an_error_for_everyone_who_waits(folder):
-    reader = SnapshotReader(folder)
-    reader.snapshot()
-    for path in folder.glob("published/*/messages/*.parquet"):
-        path.unlink()
-    people = People(reader)
-    for _ in range(2):
-        with pytest.raises(MirrorError):
-            people.find()
 
 
 # --- Windows --------------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Condition, Event, Timer
-from time import monotonic
+from threading import Event, Timer
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -57,9 +56,6 @@ LONGEST_ONLY_BODY = 20_000
 
 MOST_SKIPPED = 10_000
 """The most messages that a search skips: it reads their bodies."""
-
-SECONDS_TO_END = 10.0
-"""How long `Tools.close` waits, on a machine that is very busy."""
 
 EMAILS = (("users", "email"), ("conversations", "email"), ("messages", "sender_email"))
 """The columns with addresses, by table."""
@@ -124,41 +120,19 @@ class Tools:
         self._texts = Texts(emails=emails)
         self._reader = InterruptibleReader(folder)
         self._people = People(self._reader)
-        self._running: set[Event] = set()
-        self._changed = Condition()
 
     def run(self, tool: Callable[..., str], arguments: Mapping[str, Any], cancelled: Event) -> str:
         """Calls one of the tools; ``cancelled`` is its own, for `cancel`. `close` waits for it."""
-        with self._changed:
-            if cancelled.is_set():
-                return ""
-            self._running.add(cancelled)
-        try:
-            with self._reader.opened_by(cancelled):
-                return tool(**arguments)
-        finally:
-            with self._changed:
-                self._running.discard(cancelled)
-                self._changed.notify_all()
+        with self._reader.call(cancelled):
+            return "" if cancelled.is_set() else tool(**arguments)
 
     def cancel(self, cancelled: Event) -> None:
         """Interrupts the queries of one call until it has ended."""
-        with self._changed:
-            cancelled.set()
-            while cancelled in self._running:
-                self._reader.interrupt(cancelled)
-                # It may be between two queries.
-                self._changed.wait(0.02)
+        cancelled.set()
+        self._reader.interrupt(cancelled)
 
     def close(self) -> None:
-        """Interrupts what is running: a query that outlives the interpreter would abort it."""
-        self._people.close()
-        ends = monotonic() + SECONDS_TO_END
-        with self._changed:
-            while self._running and monotonic() < ends:
-                self._reader.interrupt()
-                # It may be between two queries.
-                self._changed.wait(0.02)
+        """Interrupts what is running, and refuses further calls."""
         self._reader.close()
 
     def mirror_status(
@@ -218,7 +192,7 @@ class Tools:
             )
             # First: a sync may publish while people are counted, and no age is to be of later data.
             age = self._age()
-            page = self._people.find(query, offset=offset, limit=limit, newest=True)
+            page = self._people.find(query, offset=offset, limit=limit)
             facts = [*age, f"{amount(page.total, 'user')} found."]
             rows = [person_row(each, self._texts) for each in page.people]
             shown = fitting(rows)

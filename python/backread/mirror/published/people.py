@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from backread._client.arguments import LARGEST, whole
-from backread.mirror.published.people_tables import (
-    COUNTED,
-    FOLDED,
-    KNOWN,
-    LAST_BODIES,
-    OPERATORS,
-    PeopleTables,
-)
-from backread.mirror.published.period import Moment, moment_of
-from backread.mirror.published.search import folded_words
-from backread.mirror.store.engine import from_microseconds, quoted, timestamp
+from backread.mirror.published.period import Moment, Period
+from backread.mirror.published.search import contains_words, search_words
+from backread.mirror.store.engine import from_microseconds
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from backread.mirror.published.snapshot_reader import SnapshotReader
 
 __all__ = ["Operator", "People", "PeoplePage", "PeopleQuery", "Person", "PersonOrder"]
@@ -45,6 +40,33 @@ NUMBERS = (
 )  # fmt: skip
 TEXTS = ("name", "email", "reference", "last_sender_type")
 TIMES = ("first_message_at", "last_message_at")
+
+PREVIEW = 140
+"""The number of characters of a last message."""
+
+MAKE_PEOPLE = """
+CREATE TABLE IF NOT EXISTS people AS
+SELECT conversations.* EXCLUDE (first_response_seconds, complete), users.reference
+FROM conversations JOIN users ON users.id = conversations.user_id
+"""
+
+LAST_BODIES = f"""
+SELECT user_id, arg_max_null(left(body, {PREVIEW}), (created_at, id)) FROM messages
+WHERE deleted_at IS NULL AND user_id IN (SELECT unnest(?::BIGINT[])) GROUP BY user_id
+"""
+
+ANSWERS = """
+FROM messages WHERE deleted_at IS NULL AND sender_type = 'operator'
+    AND NOT coalesce(auto_invitation, false)
+"""
+
+OPERATORS = f"""
+SELECT sender_id, coalesce(arg_max(
+        nullif(concat_ws(' ', sender_forename, sender_surname), ''),
+        coalesce(created_at, TIMESTAMPTZ 'epoch')
+    ), ''), count(*) AS answers, count(DISTINCT user_id)
+{ANSWERS} AND sender_id IS NOT NULL GROUP BY sender_id ORDER BY answers DESC, sender_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,40 +103,23 @@ class PeopleQuery:
                 raise ValueError(f"{name} must be {', '.join(others)} or {last}, not {value!r}")
         if self.operator is not None:
             whole("operator", self.operator, 0, LARGEST, then="")
-        since, until = self._moment("since"), self._moment("until")
-        if since and until and since >= until:
-            raise ValueError("since must be earlier than until")
-
-    def tables(self) -> set[str]:
-        """The tables that it needs besides names and times of last messages."""
-        figures = (
-            self.unread
-            or self.last_sender
-            or self.operator is not None
-            or self.files
-            or self.order == "unread"
-        )
-        return ({COUNTED} if figures else set()) | ({FOLDED} if self.words.strip() else set())
+        Period.parse(self.since, self.until)
 
     def conditions(self) -> list[str]:
         """The SQL conditions."""
         found = []
         if self.words.strip():
             found.append(_words_condition(self.words))
-        period = [
-            f"created_at {sign} {timestamp(moment)}"
-            for sign, moment in ((">=", self._moment("since")), ("<", self._moment("until")))
-            if moment is not None
-        ]
+        period = Period.parse(self.since, self.until).conditions("created_at")
         if period:
-            wrote = ["deleted_at IS NULL", *period]
-            found.append(f"user_id IN (SELECT user_id FROM messages WHERE {' AND '.join(wrote)})")
+            wrote = " AND ".join(["deleted_at IS NULL", *period])
+            found.append(f"user_id IN (SELECT user_id FROM messages WHERE {wrote})")
         if self.unread:
             found.append(f"unread_by_{self.unread} > 0")
         if self.last_sender:
             found.append(f"last_sender_type = '{self.last_sender}'")
         if self.operator is not None:
-            found.append(f"list_contains(operator_ids, {self.operator})")
+            found.append(f"user_id IN (SELECT user_id {ANSWERS} AND sender_id = {self.operator})")
         if self.files:
             found.append("files > 0")
         return found
@@ -125,27 +130,22 @@ class PeopleQuery:
         first = "" if number is None else f"user_id <> {number}, "
         return f"{first}{ORDERS[self.order]}, user_id"
 
-    def _moment(self, name: Literal["since", "until"]) -> datetime | None:
-        value = getattr(self, name)
-        return None if value is None else moment_of(name, value)
-
 
 @dataclass(frozen=True, slots=True)
 class Person:
     """A user with the figures of the conversation, which are those of the view ``conversations``.
 
-    ``last_body`` is the beginning of the last message's body. It and the figures may be None
-    until they are made, see `People.find`.
+    ``last_body`` is the beginning of the last message's body.
     """
 
     user_id: int
     messages: int
-    user_messages: int | None
-    operator_messages: int | None
-    auto_invitations: int | None
-    files: int | None
-    unread_by_operator: int | None
-    unread_by_user: int | None
+    user_messages: int
+    operator_messages: int
+    auto_invitations: int
+    files: int
+    unread_by_operator: int
+    unread_by_user: int
     name: str | None
     email: str | None
     reference: str | None
@@ -160,13 +160,11 @@ class PeoplePage:
     """Some of the people that a query finds.
 
     ``total`` is the number of all of them, ``offset`` the number of those before this page.
-    ``counted`` is false while the figures are still being counted.
     """
 
     people: tuple[Person, ...]
     offset: int
     total: int
-    counted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +180,8 @@ class Operator:
 class People:
     """The people of a mirror's newest snapshot.
 
-    The figures of all conversations are counted once per snapshot, in a thread, and kept in memory
-    (about 300 bytes per user), so that finding people takes milliseconds. With 5,000,000 messages,
-    names and times of last messages are there after less than a second, all figures after some
-    seconds. While those of a new snapshot are counted, the earlier ones are used as long as their
-    files are there.
+    The first query of a snapshot counts the figures of all conversations, which takes about as long
+    as reading the view ``conversations``, and keeps them in memory (about 300 bytes per user).
 
     Thread-safe. Methods raise `MirrorError` if nothing is published, or the snapshot cannot be
     read.
@@ -202,16 +197,10 @@ class People:
 
     def __init__(self, reader: SnapshotReader) -> None:
         self._reader = reader
-        self._tables = PeopleTables(reader)
+        self._making = Lock()
 
     def find(
-        self,
-        query: PeopleQuery | None = None,
-        *,
-        offset: int = 0,
-        limit: int = 50,
-        wait: bool = True,
-        newest: bool = False,
+        self, query: PeopleQuery | None = None, *, offset: int = 0, limit: int = 50
     ) -> PeoplePage:
         """The people that a query finds.
 
@@ -219,73 +208,51 @@ class People:
             query: Which people; None for all, newest last message first.
             offset: How many of them to skip.
             limit: The most to return.
-            wait: Whether to wait for the figures and last messages. Without, they may be None,
-                unless the query needs them.
-            newest: Whether to wait for the newest snapshot's people rather than return earlier
-                ones.
         """
         query = PeopleQuery() if query is None else query
         offset = whole("offset", offset, 0, LARGEST, then="")
         limit = whole("limit", limit, 1, LARGEST, then="")
         # First, because it refuses words that cannot be searched for.
-        where = " AND ".join(query.conditions()) or "true"
-        waited_for = [COUNTED, LAST_BODIES] if wait else []
-        counted = self._tables.get(KNOWN, *query.tables(), *waited_for, newest=newest)
-        cursor = counted.cursor.cursor()
-        source = f"FROM {counted.people} WHERE {where}"
+        source = f"FROM people WHERE {' AND '.join(query.conditions()) or 'true'}"
+        cursor = self._people()
         [(total,)] = self._reader.rows(cursor, f"SELECT count(*) {source}", [])
         names = [*NUMBERS, *TEXTS, *(f"epoch_us({name})" for name in TIMES)]
-        body = "NULL"
-        if LAST_BODIES in counted.ready:
-            body = f"(SELECT any_value(body) FROM {LAST_BODIES} WHERE user_id = found.user_id)"
         rows = self._reader.rows(
             cursor,
-            f"SELECT {', '.join(names)}, {body} FROM (SELECT * {source} "
-            f"ORDER BY {query.sorting()} LIMIT {limit} OFFSET {offset}) AS found "
-            f"ORDER BY {query.sorting()}",
+            f"SELECT {', '.join(names)} {source} "
+            f"ORDER BY {query.sorting()} LIMIT {limit} OFFSET {offset}",
             [],
         )
-        return PeoplePage(tuple(map(_person, rows)), offset, total, counted.people == COUNTED)
+        bodies = dict(self._reader.rows(cursor, LAST_BODIES, [[row[0] for row in rows]]))
+        return PeoplePage(tuple(_person(row, bodies.get(row[0])) for row in rows), offset, total)
 
     def operators(self) -> tuple[Operator, ...]:
-        """The operators, those with the most messages first; waits for the figures."""
-        cursor = self._tables.get(COUNTED, OPERATORS).cursor.cursor()
-        rows = self._reader.rows(
-            cursor,
-            f"SELECT id, name, messages, conversations FROM {OPERATORS} ORDER BY messages DESC, id",
-            [],
-        )
+        """The operators, those with the most messages first."""
+        rows = self._reader.rows(self._reader.cursor(), OPERATORS, [])
         return tuple(Operator(*row) for row in rows)
 
     def names(self, user_ids: list[int]) -> dict[int, str]:
         """The names of users, without those that have none."""
-        counted = self._tables.get(KNOWN)
-        rows = self._reader.rows(
-            counted.cursor.cursor(),
-            f"SELECT user_id, name FROM {counted.people} "
-            "WHERE user_id IN (SELECT unnest(?::BIGINT[])) AND name IS NOT NULL",
-            [user_ids],
+        query = (
+            "SELECT id, name FROM users WHERE id IN (SELECT unnest(?::BIGINT[])) "
+            "AND name IS NOT NULL AND deleted_at IS NULL"
         )
-        return dict(rows)
+        return dict(self._reader.rows(self._reader.cursor(), query, [user_ids]))
 
-    def prepare(self) -> None:
-        """Begins with names and times of last messages, so that they are there when needed."""
-        self._tables.prepare()
+    def _people(self) -> DuckDBPyConnection:
+        """A cursor over the newest snapshot with the table ``people``.
 
-    @property
-    def counted(self) -> bool:
-        """Whether all figures of the newest snapshot are counted; begins to count if not."""
-        return self._tables.are_counted()
-
-    def close(self) -> None:
-        """Stops counting."""
-        self._tables.close()
+        Each snapshot is a database of its own, so that its table is made once.
+        """
+        cursor = self._reader.cursor()
+        with self._making:
+            self._reader.rows(cursor, MAKE_PEOPLE, [])
+        return cursor
 
 
 def _words_condition(words: str) -> str:
-    folded = folded_words(words)
-    held = " AND ".join(f"contains(text, {quoted(word)})" for word in folded)
-    condition = f"user_id IN (SELECT user_id FROM {FOLDED} WHERE {held})"
+    text = "concat_ws(chr(10), name, email, reference)"
+    condition = contains_words(text, search_words(words))
     number = _number(words)
     return condition if number is None else f"(user_id = {number} OR {condition})"
 
@@ -297,11 +264,11 @@ def _number(words: str) -> int | None:
     return None
 
 
-def _person(row: tuple[Any, ...]) -> Person:
-    *values, first, last, body = row
+def _person(row: tuple[Any, ...], last_body: str | None) -> Person:
+    *values, first, last = row
     return Person(
         **dict(zip((*NUMBERS, *TEXTS), values, strict=True)),
         first_message_at=from_microseconds(first),
         last_message_at=from_microseconds(last),
-        last_body=body,
+        last_body=last_body,
     )

@@ -1,13 +1,40 @@
-"""Dates and times as arguments."""
+"""Dates, times and periods as arguments."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-__all__ = ["Moment", "moment_of"]
+from backread.mirror.store.engine import timestamp
+
+__all__ = ["Moment", "Period", "moment_of"]
 
 Moment = str | date
 """A date or time, in UTC if it names no other zone: ISO 8601 text, a date or a datetime."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The time from ``since`` on and before ``until``; None is no limit."""
+
+    since: datetime | None
+    until: datetime | None
+
+    @classmethod
+    def parse(cls, since: Moment | None, until: Moment | None) -> Period:
+        """The period between two arguments; ValueError if it is empty."""
+        start = None if since is None else moment_of("since", since)
+        end = None if until is None else moment_of("until", until)
+        if start is not None and end is not None and start >= end:
+            raise ValueError("since must be earlier than until")
+        return cls(start, end)
+
+    def conditions(self, column: str) -> list[str]:
+        """The SQL conditions for times in the period; none if it has no limit."""
+        limits = ((">=", self.since), ("<", self.until))
+        return [
+            f"{column} {sign} {timestamp(moment)}" for sign, moment in limits if moment is not None
+        ]
 
 
 def moment_of(name: str, value: Moment) -> datetime:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
-from unicodedata import category
+from unicodedata import category, normalize
 
 from backread._client.arguments import LARGEST, whole
 from backread._display.words import amount, full_name, line, minute
-from backread.mirror.published.folding import fold, folded_with_origins, may_contain
-from backread.mirror.published.period import Moment, moment_of
-from backread.mirror.store.engine import from_microseconds, timestamp
+from backread.mirror.published.period import Moment, Period
+from backread.mirror.store.engine import from_microseconds, quoted
 
 if TYPE_CHECKING:
     from backread.mirror.published.snapshot_reader import SnapshotReader
@@ -22,9 +22,10 @@ __all__ = [
     "LONGEST_WORDS",
     "SearchHit",
     "SearchResults",
-    "folded_words",
+    "contains_words",
     "places_of",
     "search_messages",
+    "search_words",
 ]
 
 WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
@@ -41,9 +42,6 @@ BEFORE = 50
 
 LONG_WORD = 20
 """The most characters that a snippet leaves out at an end, so as not to cut a word."""
-
-GROWTH = 8
-"""How much larger each further set of candidates is."""
 
 SENDER = ("sender_forename", "sender_surname", "sender_name")
 
@@ -124,45 +122,28 @@ def search_messages(
     offset: int = 0,
 ) -> SearchResults:
     """The newest messages with all words, after the first ``offset``; see `Mirror.search`."""
-    folded = folded_words(words)
+    wanted = search_words(words)
     limit = whole("limit", limit, 1, LARGEST, then="")
-    conditions = ["deleted_at IS NULL"]
-    first = None if since is None else moment_of("since", since)
-    end = None if until is None else moment_of("until", until)
-    if first is not None and end is not None and first >= end:
-        raise ValueError("since must be earlier than until")
-    if first is not None:
-        conditions.append(f"created_at >= {timestamp(first)}")
-    if end is not None:
-        conditions.append(f"created_at < {timestamp(end)}")
+    conditions = ["deleted_at IS NULL", *Period.parse(since, until).conditions("created_at")]
     opened = reader.snapshot()
     source = "messages"
     if user is not None:
         user = whole("user", user, 0, LARGEST, then="")
         source = f"({opened.of_user(user)['messages']})"
         conditions.append(f"user_id = {user}")
-    conditions.append(may_contain("body", folded))
-    query = (
+    conditions.append(contains_words("body", wanted))
+    rows = reader.rows(
+        opened.cursor,
         "SELECT user_id, id, epoch_us(created_at), sender_type, body, "
         f"{', '.join(SENDER)} FROM {source} WHERE {' AND '.join(conditions)} "
-        "ORDER BY created_at DESC NULLS LAST, user_id, id"
+        f"ORDER BY created_at DESC NULLS LAST, user_id, id LIMIT {limit} OFFSET {offset}",
+        [],
     )
-    found: list[tuple[Any, ...]] = []
-    end_of_hits = offset + limit
-    first_candidate, count = 0, end_of_hits
-    while len(found) < end_of_hits:
-        part = f"LIMIT {count} OFFSET {first_candidate}"
-        candidates = reader.rows(opened.cursor, f"{query} {part}", [])
-        found += (row for row in candidates if _contains(row[4], folded))
-        if len(candidates) < count:
-            break
-        # Rare: a text with another spelling than the words, which the condition lets through.
-        first_candidate, count = first_candidate + count, count * GROWTH
-    return SearchResults(words, tuple(_hit(row, folded) for row in found[offset:end_of_hits]))
+    return SearchResults(words, tuple(_hit(row, wanted) for row in rows))
 
 
-def folded_words(words: str) -> list[str]:
-    """The folded words and phrases of a search; ValueError if there are none or too many."""
+def search_words(words: str) -> list[str]:
+    """The words and phrases of a search, plain; ValueError if there are none or too many."""
     if not isinstance(words, str):
         raise TypeError(f"words must be text, not {type(words).__name__}")
     if len(words) > LONGEST_WORDS:
@@ -171,21 +152,38 @@ def folded_words(words: str) -> list[str]:
         )
     if any(category(each) == "Cs" for each in words):
         raise ValueError("words must be valid Unicode text, without surrogates")
-    found = [fold(phrase or word) for phrase, word in WORD.findall(words)]
+    quoted_or_not = WORD.findall(normalize("NFC", words))
+    found = ["".join(map(_plain, phrase or word)) for phrase, word in quoted_or_not]
     found = [each for each in found if each.strip()]
     if not found:
         raise ValueError("words must have at least one word to look for")
     return list(dict.fromkeys(found))
 
 
-def _contains(body: str, folded_words: Sequence[str]) -> bool:
-    folded = fold(body)
-    return all(word in folded for word in folded_words)
+def contains_words(text: str, words: Sequence[str]) -> str:
+    """The SQL condition for texts with all words from `search_words`; ``text`` is SQL."""
+    return " AND ".join(
+        f"contains({_plain_sql(text)}, {_plain_sql(quoted(each))})" for each in words
+    )
 
 
-def _hit(row: Sequence[Any], folded_words: Sequence[str]) -> SearchHit:
+def _plain_sql(text: str) -> str:
+    # strip_accents leaves out what is after a NUL.
+    return f"strip_accents(lower(replace({text}, chr(0), ' ')))"
+
+
+@lru_cache(10_000)
+def _plain(character: str) -> str:
+    """The character as `_plain_sql` makes it."""
+    if character == "\0":
+        return " "
+    decomposed = normalize("NFD", character.lower())
+    return normalize("NFC", "".join(each for each in decomposed if category(each)[0] != "M"))
+
+
+def _hit(row: Sequence[Any], words: Sequence[str]) -> SearchHit:
     user_id, message_id, created_at, sender_type, body, *names = row
-    snippet, matches = _snippet(body, folded_words)
+    snippet, matches = _snippet(body, words)
     return SearchHit(
         user_id=user_id,
         id=message_id,
@@ -198,12 +196,12 @@ def _hit(row: Sequence[Any], folded_words: Sequence[str]) -> SearchHit:
     )
 
 
-def _snippet(body: str, folded_words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def _snippet(body: str, words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The part of the body around its first match, and the matches in it."""
-    places = places_of(body, folded_words)
+    places = places_of(body, words)
     start = max(places[0][0] - BEFORE, 0) if places else 0
     start = max(min(start, len(body) - SNIPPET), 0)
-    end = _after_marks(body, min(start + SNIPPET, len(body)), SNIPPET)
+    end = min(start + SNIPPET, len(body))
     # Whole words, where blanks separate them; the first match always stays.
     first, last = places[0] if places else (start, start)
     if start:
@@ -221,16 +219,21 @@ def _snippet(body: str, folded_words: Sequence[str]) -> tuple[str, tuple[tuple[i
     return f"{before}{body[start:end]}{after}", inside
 
 
-def places_of(body: str, folded_words: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the folded words are in the body, in order and without overlaps."""
-    folded, origins = folded_with_origins(body)
-    found = []
-    for word in folded_words:
-        at = folded.find(word)
-        while at >= 0:
-            last = at + len(word)
-            found.append((origins[at], _after_marks(body, origins[last - 1] + 1)))
-            at = folded.find(word, last)
+def places_of(body: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where words from `search_words` are in the body, in order and without overlaps.
+
+    Some may be missing, because only single characters are compared: in decomposed Hangul.
+    """
+    parts = [_plain(character) for character in body]
+    text = "".join(parts)
+    # For each character of the text its place in the body. A letter goes on to the next one, so
+    # that it includes its marks.
+    origins = [place for place, part in enumerate(parts) for _ in part] + [len(body)]
+    found = [
+        (origins[match.start()], origins[match.end()])
+        for word in words
+        for match in re.finditer(re.escape(word), text)
+    ]
     merged: list[tuple[int, int]] = []
     for low, high in sorted(found):
         if merged and low <= merged[-1][1]:
@@ -238,11 +241,3 @@ def places_of(body: str, folded_words: Sequence[str]) -> list[tuple[int, int]]:
         else:
             merged.append((low, high))
     return merged
-
-
-def _after_marks(text: str, index: int, most: int | None = None) -> int:
-    """The index after the marks of the character before it, and after ``most`` of them."""
-    end = len(text) if most is None else min(index + most, len(text))
-    while index < end and category(text[index]) == "Mn":
-        index += 1
-    return index
