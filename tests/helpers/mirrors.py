@@ -204,6 +204,9 @@ class BatchReading:
         self.ended_early = ended_early
         self._progress = Progress()
         self.stopped = False
+        self.stopped_by: BaseException | None = None
+        self.service_date: datetime | None = None
+        self.repaired_text = 0
 
     def progress(self) -> Progress:
         return replace(self._progress)

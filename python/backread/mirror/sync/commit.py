@@ -20,10 +20,10 @@ from backread.mirror.store.schema import (
 from backread.mirror.sync.deletions import mark_answered, mark_messages_of_deleted
 
 if TYPE_CHECKING:
+    from backread._backread import SyncBatch
     from backread.mirror.store.service import Service
     from backread.mirror.store.store import ArrowTable, Store
     from backread.mirror.sync.runs import Run, Spent
-    from backread.mirror.sync.source import Batch
 
 __all__ = ["commit"]
 
@@ -34,7 +34,7 @@ PLACE = r"^\$\.\w+\[\d+\]"
 def commit(
     store: Store,
     run: Run,
-    batch: Batch,
+    batch: SyncBatch,
     service: Service,
     *,
     asked: bool,

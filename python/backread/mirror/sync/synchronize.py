@@ -46,7 +46,6 @@ from backread.mirror.sync.runs import (
     known_to,
     record_error,
 )
-from backread.mirror.sync.source import Batch, Reading, ReadingProgress, Source
 from backread.mirror.sync.unfinished_run import (
     UnfinishedRun,
     forget_unfinished_run,
@@ -54,7 +53,8 @@ from backread.mirror.sync.unfinished_run import (
 )
 
 if TYPE_CHECKING:
-    from backread._backread import NativePrivacy
+    from backread._backread import NativePrivacy, SyncBatch, SyncPace, SyncRun
+    from backread._client.client import Client
     from backread._client.privacy import LoadedPrivacy
 
 __all__ = ["OnProgress", "Options", "synchronize"]
@@ -99,7 +99,7 @@ class Options:
         return None if self.privacy is None else self.privacy.native
 
 
-def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
+def synchronize(folder: Path, client: Client, options: Options) -> SyncReport:
     """Resumes or starts a run, reads it to its end, publishes; see `Mirror.sync`."""
     load_duckdb()
     if not options.demo:
@@ -109,20 +109,20 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
         with named_errors(folder):
             refuse_foreign(folder)
             held.enter_context(writer_lock(folder))
-        report = _sync(folder, source, options)
+        report = _sync(folder, client, options)
         if removal_is_pending(folder):
             with named_errors(folder), open_store(folder, options.memory_limit):
                 report = replace(report, published=True)
         return report
 
 
-def _sync(folder: Path, source: Source, options: Options) -> SyncReport:
+def _sync(folder: Path, client: Client, options: Options) -> SyncReport:
     with ExitStack() as held:
         with named_errors(folder):
             choice = None if options.privacy is None else options.privacy.choice
 
             def prepare(store: Store) -> None:
-                service = _service_of(source, store)
+                service = _service_of(client, store)
                 refuse_other_service(folder, store.service(), service, options.moved)
                 # Before the first rows, nothing is stored that another choice would have changed.
                 if store.service() is not None:
@@ -140,7 +140,7 @@ def _sync(folder: Path, source: Source, options: Options) -> SyncReport:
             else:
                 run = begin_run(store, options.mode, killed=killed)
         sync = _Sync(store, run, options)
-        report = sync.run(source)
+        report = sync.run(client)
         if options.retention is None:
             return report
         with named_errors(folder):
@@ -148,11 +148,11 @@ def _sync(folder: Path, source: Source, options: Options) -> SyncReport:
         return replace(report, retention_problem=problem)
 
 
-def _service_of(source: Source, store: Store) -> Service:
+def _service_of(client: Client, store: Store) -> Service:
     """The service that a client reads, as this mirror stores it."""
     mirror_id = store.meta("mirror_id") or ""
     key = hashlib.blake2s(mirror_id.encode(), digest_size=16).digest()
-    return Service(source.base_url, source.vendor, source._secret_mark(key))
+    return Service(client.base_url, client.vendor, client._secret_mark(key))
 
 
 def _publish_earlier(store: Store) -> bool:
@@ -196,7 +196,7 @@ def _make_folder(folder: Path) -> None:
         ) from error
 
 
-def _merges_many(batch: Batch) -> bool:
+def _merges_many(batch: SyncBatch) -> bool:
     """Whether merging a batch takes long enough for more threads to help."""
     users = 0 if batch.users is None else batch.users.num_rows
     return batch.messages is not None or users > FEW_USERS
@@ -214,7 +214,7 @@ class _Sync:
         self._started_at = datetime.now(UTC) if run.resumed else run.started_at
         self._meter = Meter()
         # The reading progress of each phase.
-        self._progress: dict[Phase, ReadingProgress] = {}
+        self._progress: dict[Phase, SyncPace] = {}
         # The tables whose first rows are not yet compared with those of the mirror.
         self._uncompared: set[Table] = set()
         if store.service() is not None and not options.moved:
@@ -228,13 +228,13 @@ class _Sync:
         self._began = self._since = monotonic()
         self._told = self._began
 
-    def run(self, source: Source) -> SyncReport:
-        service = _service_of(source, self._store)
+    def run(self, client: Client) -> SyncReport:
+        service = _service_of(client, self._store)
         has_other_secret = service.has_other_secret(self._store.service())
         try:
-            ended_early = self._read(self._reading(source), service, "reading")
+            ended_early = self._read(self._reading(client), service, "reading")
             if self._run.mode == "full" and not ended_early:
-                ended_early = self._ask(source, service)
+                ended_early = self._ask(client, service)
             self._tell("finishing")
             report = self._end(ended_early)
         except BaseException as error:
@@ -284,7 +284,7 @@ class _Sync:
         if not self._run.given:
             forget_unfinished_run(self._store.folder)
 
-    def _reading(self, source: Source) -> Reading:
+    def _reading(self, client: Client) -> SyncRun:
         with named_errors(self._store.folder):
             known = known_to(self._store, self._run)
             users = None
@@ -292,7 +292,7 @@ class _Sync:
                 users = given_users(self._store, self._options.users)
             # Until there are many rows to merge, all statements are small.
             self._store.use_one_thread()
-        return source._sync_run(
+        return client._sync_run(
             known,
             mode=self._run.mode,
             max_staleness=self._options.max_staleness,
@@ -302,14 +302,14 @@ class _Sync:
             privacy=self._options.native_privacy,
         )
 
-    def _ask(self, source: Source, service: Service) -> bool:
+    def _ask(self, client: Client, service: Service) -> bool:
         with named_errors(self._store.folder):
             self._store.use_all_threads()
             candidates = rows_to_ask(self._store, self._run)
         if candidates is None:
             return False
         requests, seconds = self._options.max_requests, self._options.max_seconds
-        reading = source._ask_rows(
+        reading = client._ask_rows(
             candidates,
             # A limit may be passed: by retries, or while the last rows are committed.
             max_requests=None if requests is None else max(0, requests - self._sent()),
@@ -318,7 +318,7 @@ class _Sync:
         )
         return self._read(reading, service, "checking")
 
-    def _read(self, reading: Reading, service: Service, phase: Phase) -> bool:
+    def _read(self, reading: SyncRun, service: Service, phase: Phase) -> bool:
         """Commits what it reads; returns whether the budget ended it."""
         try:
             self._progress[phase] = reading.progress()
@@ -329,16 +329,15 @@ class _Sync:
                 work = partial(self._commit, batch, service, asked=phase == "checking")
                 run_interruptibly(work, self._store.connection.interrupt)
                 self._tell(phase)
-            # Of a source that is no client, this is not asked for.
-            self._stopped_by = getattr(reading, "stopped_by", None)
-            self.service_date = getattr(reading, "service_date", None)
+            self._stopped_by = reading.stopped_by
+            self.service_date = reading.service_date
             return reading.ended_early
         finally:
             self._progress[phase] = reading.progress()
-            self._repaired_text += getattr(reading, "repaired_text", 0)
+            self._repaired_text += reading.repaired_text
             reading.stop()
 
-    def _commit(self, batch: Batch, service: Service, *, asked: bool) -> None:
+    def _commit(self, batch: SyncBatch, service: Service, *, asked: bool) -> None:
         spent = self._spent()
         with named_errors(self._store.folder):
             if service.is_mock and self._uncompared:
@@ -348,7 +347,7 @@ class _Sync:
             commit(self._store, self._run, batch, service, asked=asked, spent=spent)
         self._count(spent)
 
-    def _refuse_other_world(self, batch: Batch) -> None:
+    def _refuse_other_world(self, batch: SyncBatch) -> None:
         for table, given in ((USERS, batch.users), (MESSAGES, batch.messages)):
             if table in self._uncompared and given is not None and given.num_rows:
                 refuse_other_world(self._store, table, given)
