@@ -515,11 +515,10 @@ class Mirror:
     ) -> SearchResults:
         """The newest messages whose body contains all words, from the published snapshot.
 
-        Case and accents do not count: ``resume`` finds ``Résumé``, and ``strasse`` and ``STRASSE``
-        find ``Straße``. Both are compared in Unicode's compatible form (NFKD), without nonspacing
-        marks and after full case folding, so different encodings of one text find each other. A
-        word may be any part of a body. Every character is literal, ``%`` and ``*`` too. Deleted
-        messages are left out. It reads all bodies; there is no index.
+        Case and accents do not count: ``resume`` finds ``Résumé``. Body and words are compared as
+        DuckDB's ``strip_accents(lower(text))``, so ``strasse`` does not find ``Straße``. A word may
+        be any part of a body. Every character is literal, ``%`` and ``*`` too. Deleted messages are
+        left out. It reads all bodies; there is no index.
 
         Args:
             words: Words between blanks, at most 1,000 characters; ``"a phrase"`` in double quotes
