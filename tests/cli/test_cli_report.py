@@ -184,21 +184,23 @@ def test_page_says_what_it_is_about(page, chats):
     assert "Data as of " in text
     assert "Complete: the list of users and all 120 message lists are proved." in text
     figures = Mirror(chats).figures(timezone="Europe/Berlin")
-    for count in (figures.totals.messages, figures.totals.user_messages):
+    for count in (figures["totals"]["messages"], figures["totals"]["user_messages"]):
         assert f"{count:,}" in text
-    assert figures.operators[0].name in text
-    hours = Mirror(chats).figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17").responses
-    assert f"answered outside opening hours{hours.answered_outside_hours}" in text
-    assert f"{hours.answered_outside_hours} more were answered before it" in text
+    assert figures["operators"][0]["name"] in text
+    hours = Mirror(chats).figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17")[
+        "responses"
+    ]
+    assert f"answered outside opening hours{hours['answered_outside_hours']}" in text
+    assert f"{hours['answered_outside_hours']} more were answered before it" in text
     assert "Conversations, times in UTC" in Page(report_html(Mirror(chats).figures())).text
 
 
 def test_each_bar_says_its_value(page, chats):
     figures = Mirror(chats).figures(timezone="Europe/Berlin")
-    week = max(figures.volume, key=lambda each: each.user_messages)
-    assert f", Users: {week.user_messages:,}</title>" in page
+    week = max(figures["volume"], key=lambda each: each["user_messages"])
+    assert f", Users: {week['user_messages']:,}</title>" in page
     titles = re.findall(r"<title>([^<]*), Messages: ([\d,]+)</title>", page)
-    operators = {each.name: each.messages for each in figures.operators}
+    operators = {each["name"]: each["messages"] for each in figures["operators"]}
     drawn = {name: int(count.replace(",", "")) for name, count in titles}
     assert (
         drawn.items()
@@ -307,11 +309,11 @@ def test_times_are_in_utc_where_python_has_no_time_zones(chats, monkeypatch):
         raise ZoneInfoNotFoundError(name)
 
     figures = Mirror(chats).figures(timezone="Europe/Berlin")
-    first = figures.longest[0].first_message_at
-    assert first is not None
-    assert f"{first:%Y-%m-%d %H:%M} UTC" not in report_html(figures)
+    first = figures["longest"][0]["first_message_at"]
+    first = first[:16].replace("T", " ")
+    assert f"{first} UTC" not in report_html(figures)
     monkeypatch.setattr("backread._report.words.ZoneInfo", missing)
-    assert f"{first:%Y-%m-%d %H:%M} UTC" in report_html(figures)
+    assert f"{first} UTC" in report_html(figures)
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -324,10 +326,10 @@ def test_without_a_file_the_main_figures_fit_a_narrow_terminal(backread, chats):
     assert (done.code, done.error) == (0, "")
     assert done.out.startswith("Conversations of chats, times in Europe/Berlin\n")
     figures = Mirror(chats).figures()
-    assert f"{figures.totals.messages:,}" in done.out
-    assert str(figures.operators[0].name) in done.out
+    assert f"{figures['totals']['messages']:,}" in done.out
+    assert str(figures["operators"][0]["name"]) in done.out
     hours = Mirror(chats).figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17")
-    outside = hours.responses.answered_outside_hours
+    outside = hours["responses"]["answered_outside_hours"]
     assert f" {outside}  answered outside opening hours\n" in done.out
     from rich.cells import cell_len
 
@@ -368,11 +370,9 @@ def test_json_has_all_figures(backread, chats):
     done = backread("report", chats, "--format", "json", "--since", "2019-03-01")
     document = json.loads(done.out)
     assert document["since"] == "2019-03-01T00:00:00+00:00"
-    expected = Mirror(chats).figures(since="2019-03-01").to_dict()
-    volatile = {"computed_at", "coverage"}
-    assert {name: document[name] for name in document.keys() - volatile} == {
-        name: expected[name] for name in expected.keys() - volatile
-    }
+    expected = Mirror(chats).figures(since="2019-03-01")
+    volatile = ("computed_at", "coverage")
+    assert document | dict.fromkeys(volatile) == {**expected, **dict.fromkeys(volatile)}
 
 
 @posix_only

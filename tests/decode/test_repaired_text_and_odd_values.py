@@ -124,7 +124,7 @@ def test_a_sync_and_a_report_name_the_columns_whose_values_are_odd(command, scri
     # Also where the rows are as before.
     assert f"; {says}; " in command(server, "sync", mirror.folder).out
     assert f"{says}." in " ".join(command(server, "report", mirror.folder).out.split())
-    assert mirror.figures().coverage.odd_values == names
+    assert mirror.figures()["coverage"]["odd_values"] == names
     # Rows that are gone, or as documented now, do not count.
     talk[:] = [message(11)]
     listed[0] = user(1)

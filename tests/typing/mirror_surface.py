@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, assert_type
+from typing import assert_type
 
 from backread import (
     AsyncClient,
@@ -92,9 +92,8 @@ def the_mirror(client: Client) -> None:
         timezone="Europe/Berlin", opening_hours="mon-fri 9-17", since="2024-01-01", until=None
     )
     assert_type(figures, Figures)
-    assert_type(figures.responses.p50_seconds, float | None)
-    assert_type([each.name for each in figures.operators], list[str | None])
-    assert_type(figures.to_dict(), dict[str, Any])
+    assert_type(figures["responses"]["p50_seconds"], float | None)
+    assert_type(figures["coverage"]["proved"], bool)
     mirror.figures(on_progress=computing)
     conversation = mirror.conversation(42)
     assert_type(conversation, Conversation)

@@ -88,7 +88,7 @@ def _is_number(value: Cell) -> bool:
 
 def operator_names(figures: Figures) -> dict[int | None, str]:
     """The operators' names by their ids; a name that several have is followed by the id."""
-    names = {each.id: cut(each.name) for each in figures.operators}
+    names = {each["id"]: cut(each["name"]) for each in figures["operators"]}
     counts = Counter(names.values())
     return {key: _operator_name(key, name, counts[name] > 1) for key, name in names.items()}
 

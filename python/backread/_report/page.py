@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from datetime import UTC
 from html import escape
 
 from backread import __version__
@@ -13,7 +12,7 @@ from backread._display.words import line
 from backread._report.charts import load_pygal
 from backread._report.sections import header, sections
 from backread._report.style import STYLE
-from backread._report.words import title
+from backread._report.words import local, title
 from backread.mirror.figures import Figures
 
 __all__ = ["is_report", "report_html"]
@@ -43,7 +42,7 @@ def report_html(figures: Figures, name: str | None = None) -> str:
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    computed = figures.computed_at.astimezone(UTC)
+    computed = local(figures["computed_at"], "UTC")
     return (
         f"{MARKER.decode()}\n"
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
@@ -54,7 +53,7 @@ def report_html(figures: Figures, name: str | None = None) -> str:
         '<link rel="icon" href="data:,">\n'
         f"<title>{escape(heading)}</title>\n<style>{STYLE}</style></head>\n"
         f"<body>\n{header(figures, heading)}\n<main>{_all(sections(figures))}</main>\n"
-        f"<footer><p>Computed {computed:%Y-%m-%d %H:%M} UTC by backread {escape(__version__)}. "
+        f"<footer><p>Computed {computed} UTC by backread {escape(__version__)}. "
         "Deleted users and messages are in no figure.</p></footer>\n</body></html>\n"
     )
 

@@ -35,42 +35,45 @@ __all__ = ["header", "sections"]
 
 def header(figures: Figures, heading: str) -> Html:
     """The title, what the figures are about, and how recent and complete the data is."""
-    coverage = figures.coverage
+    coverage = figures["coverage"]
     facts = [span(figures)]
     if asked := period(figures):
         facts.append(f"only messages {asked}")
-    if figures.opening_hours is None:
+    if figures["opening_hours"] is None:
         facts.append("response times around the clock")
     else:
-        facts.append(f"response times within the opening hours {figures.opening_hours}")
+        facts.append(f"response times within the opening hours {figures['opening_hours']}")
     fresh, complete = coverage_lines(coverage)
     lists = [
         (name, CERTIFICATES.get(name, ""), f"{count:,}")
-        for name, count in coverage.lists_by_certificate.items()
+        for name, count in coverage["lists_by_certificate"].items()
     ]
     details: str = table(
         "Message lists, one per user, by what proves them",
         ("Certificate", "What it says", "Lists"),
         lists,
     )
-    if coverage.unproved:
+    if coverage["unproved"]:
         details += table(
-            f"The first {len(coverage.unproved)} of {coverage.unproved_lists:,} lists that are not "
-            "proved",
+            f"The first {len(coverage['unproved'])} of {coverage['unproved_lists']:,} lists that "
+            "are not proved",
             ("User", "Reason"),
-            [(str(each.user_id), safe(cut(each.reason) or "–")) for each in coverage.unproved],
+            [
+                (str(each["user_id"]), safe(cut(each["reason"]) or "–"))
+                for each in coverage["unproved"]
+            ],
         )
     rejects = (
-        f"<p>{coverage.rejects:,} records of the service did not fit and are in no figure.</p>"
-        if coverage.rejects
+        f"<p>{coverage['rejects']:,} records of the service did not fit and are in no figure.</p>"
+        if coverage["rejects"]
         else ""
     )
-    odd = odd_values(coverage.odd_values)
+    odd = odd_values(coverage["odd_values"])
     odd = f"<p>{escape(odd)}.</p>" if odd else ""
     return Html(
         f"<header><h1>{escape(heading)}</h1>"
         f'<p class="quiet">{escape("; ".join(facts))}</p>'
-        f'<div class="state {"good" if coverage.proved else "warn"}"><p>{safe(fresh)} '
+        f'<div class="state {"good" if coverage["proved"] else "warn"}"><p>{safe(fresh)} '
         f"<strong>{safe(complete)}</strong></p>{rejects}{odd}"
         f"<details><summary>What is proved</summary>{details}</details></div></header>"
     )
@@ -78,7 +81,7 @@ def header(figures: Figures, heading: str) -> Html:
 
 def sections(figures: Figures) -> list[Html]:
     """Everything below the header."""
-    if not figures.totals.messages:
+    if not figures["totals"]["messages"]:
         return [_no_data(figures)]
     shown = (
         volume,
@@ -105,29 +108,29 @@ def _no_data(figures: Figures) -> Html:
 
 
 def _tiles(figures: Figures) -> Html:
-    totals, first, now = figures.totals, figures.responses, figures.states
+    totals, first, now = figures["totals"], figures["responses"], figures["states"]
     tiles = (
-        ("Messages", f"{totals.messages:,}", f"in {totals.conversations:,} conversations"),
-        ("Median first response", seconds(first.p50_seconds), "half took at most this long"),
+        ("Messages", f"{totals['messages']:,}", f"in {totals['conversations']:,} conversations"),
+        ("Median first response", seconds(first["p50_seconds"]), "half took at most this long"),
         (
             "90% of first responses within",
-            seconds(first.p90_seconds),
+            seconds(first["p90_seconds"]),
             "1 in 10 took longer",
         ),
         (
             "Never answered",
-            f"{first.unanswered:,}",
-            f"{percent(first.unanswered, first.asked)} of {first.asked:,} asked",
+            f"{first['unanswered']:,}",
+            f"{percent(first['unanswered'], first['asked'])} of {first['asked']:,} asked",
         ),
         (
             "User wrote last",
-            f"{now.user_wrote_last:,}",
-            f"{percent(now.user_wrote_last, totals.conversations)} of conversations",
+            f"{now['user_wrote_last']:,}",
+            f"{percent(now['user_wrote_last'], totals['conversations'])} of conversations",
         ),
         (
             "Unread by operators",
-            f"{now.unread_by_operator_messages:,}",
-            f"messages in {now.unread_by_operator_conversations:,} conversations",
+            f"{now['unread_by_operator_messages']:,}",
+            f"messages in {now['unread_by_operator_conversations']:,} conversations",
         ),
     )
     body = "".join(

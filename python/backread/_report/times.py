@@ -15,100 +15,71 @@ __all__ = ["heat", "hours", "volume", "weekdays"]
 
 HEAT_LEVELS = 6
 
-WROTE = ("Users", "Operators", "Automatic invitations", "Other senders")
+WROTE = {
+    "user_messages": ("Users", "of users"),
+    "operator_messages": ("Operators", "of operators"),
+    "auto_invitations": ("Automatic invitations", "automatic invitations"),
+    "other_messages": ("Other senders", "of other senders"),
+}
+"""Who wrote, by the key of their messages: in a legend, and behind a number."""
 
 
 def volume(figures: Figures) -> Html:
-    unit = figures.unit
-    shown = figures.volume[-MOST_UNITS:]
-    columns = [
-        [each.user_messages for each in shown],
-        [each.operator_messages for each in shown],
-        [each.auto_invitations for each in shown],
-        [each.other_messages for each in shown],
-    ]
-    series = [
-        Series(name, values, place)
-        for place, (name, values) in enumerate(zip(WROTE, columns, strict=True))
-        if any(values)
-    ]
-    labels = [unit_label(each.start, unit) for each in shown]
-    most = max(shown, key=lambda each: each.messages, default=None)
-    peak = (
-        "" if most is None else f" The most were {most.messages:,}: {unit_label(most.start, unit)}."
-    )
+    unit = figures["unit"]
+    shown = figures["volume"][-MOST_UNITS:]
+    labels = [unit_label(each["start"], unit) for each in shown]
+    series, counts = [], []
+    for place, (key, (name, whose)) in enumerate(WROTE.items()):
+        values = [each[key] for each in shown]
+        if any(values):
+            series.append(Series(name, values, place))
+        if count := dict(figures["totals"])[key]:
+            counts.append(f"{count:,} {whose}")
     note = f"Messages by the {unit} in which they were written and by who wrote them."
-    totals = figures.totals
-    counts = (
-        (totals.user_messages, "of users"),
-        (totals.operator_messages, "of operators"),
-        (totals.auto_invitations, "automatic invitations"),
-        (totals.other_messages, "of other senders"),
-    )
-    note += f" {', '.join(f'{count:,} {whose}' for count, whose in counts if count)}."
+    note += f" {', '.join(counts)}."
     if unit == "week":
         note += " A week begins on Monday."
-    if len(figures.volume) > MOST_UNITS:
-        note += f" The last {MOST_UNITS} of {len(figures.volume):,}."
-    if totals.undated_messages:
-        note += f" {totals.undated_messages:,} messages without a time are not here."
+    if len(figures["volume"]) > MOST_UNITS:
+        note += f" The last {MOST_UNITS} of {len(figures['volume']):,}."
+    if undated := figures["totals"]["undated_messages"]:
+        note += f" {undated:,} messages without a time are not here."
+    most, when = max(
+        ((each["messages"], label) for each, label in zip(shown, labels, strict=True)),
+        key=lambda each: each[0],
+        default=(0, ""),
+    )
+    peak = f" The most were {most:,}: {when}." if when else ""
+    keys = ("messages", "user_messages", "operator_messages", "auto_invitations", "conversations")
     rows = [
-        (
-            unit_label(each.start, unit),
-            each.messages,
-            each.user_messages,
-            each.operator_messages,
-            each.auto_invitations,
-            each.conversations,
-            seconds(each.p50_seconds),
-        )
-        for each in shown
+        (label, *(each[key] for key in keys), seconds(each["p50_seconds"]))
+        for each, label in zip(shown, labels, strict=True)
     ]
-    details = table(
-        f"Volume by {unit}",
-        (unit.title(), "Messages", *WROTE[:3], "New conversations", "Median first response"),
-        rows,
-    )
-    return figure(
-        f"Messages by {unit}",
-        note,
-        Bars(f"Messages by {unit}", f"{note}{peak}", labels, series, "stacked", width=FULL_WIDTH),
-        "volume",
-        details,
-        "full",
-    )
+    heading = f"Messages by {unit}"
+    names = [name for name, _ in WROTE.values()][:3]
+    columns = (unit.title(), "Messages", *names, "New conversations", "Median first response")
+    bars = Bars(heading, f"{note}{peak}", labels, series, "stacked", width=FULL_WIDTH)
+    details = table(f"Volume by {unit}", columns, rows)
+    return figure(heading, note, bars, "volume", details, "full")
 
 
 def weekdays(figures: Figures) -> Html:
-    users, operators = [0] * 7, [0] * 7
-    for each in figures.hours:
-        users[each.weekday - 1] += each.user_messages
-        operators[each.weekday - 1] += each.operator_messages
-    labels = [name[:3] for name in WEEKDAYS]
-    return _two_sides(figures, "weekday", WEEKDAYS, labels, users, operators)
+    return _two_sides(figures, "weekday", WEEKDAYS, 3)
 
 
 def hours(figures: Figures) -> Html:
-    users, operators = [0] * 24, [0] * 24
-    for each in figures.hours:
-        users[each.hour] += each.user_messages
-        operators[each.hour] += each.operator_messages
-    names = [f"{hour:02}:00" for hour in range(24)]
-    return _two_sides(
-        figures, "hour of the day", names, [name[:2] for name in names], users, operators
-    )
+    return _two_sides(figures, "hour of the day", [f"{hour:02}:00" for hour in range(24)], 2)
 
 
-def _two_sides(
-    figures: Figures,
-    what: str,
-    names: Sequence[str],
-    labels: Sequence[str],
-    users: Sequence[int],
-    operators: Sequence[int],
-) -> Html:
+def _two_sides(figures: Figures, what: str, names: Sequence[str], shown: int) -> Html:
+    """Users and operators side by side; the chart has so many letters of a name."""
+    users, operators = [0] * len(names), [0] * len(names)
+    for each in figures["hours"]:
+        place = each["weekday"] - 1 if what == "weekday" else each["hour"]
+        users[place] += each["user_messages"]
+        operators[place] += each["operator_messages"]
+    labels = [name[:shown] for name in names]
     note = (
-        f"Messages of users and operators by {what} ({figures.timezone}), without automatic "
+        f"Messages of users and operators by {what} ({figures['timezone']}), without automatic "
         "invitations."
     )
     busiest = names[max(range(len(names)), key=lambda place: users[place])]
@@ -125,7 +96,7 @@ def _two_sides(
 
 
 def heat(figures: Figures) -> Html:
-    counts = {(each.weekday, each.hour): each.user_messages for each in figures.hours}
+    counts = {(each["weekday"], each["hour"]): each["user_messages"] for each in figures["hours"]}
     most = max(counts.values(), default=0)
     head = "".join(f'<th scope="col">{hour:02}</th>' for hour in range(24))
     rows = []
@@ -138,8 +109,8 @@ def heat(figures: Figures) -> Html:
         rows.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
     return Html(
         '<section class="full"><h2>When users write</h2>'
-        f'<p class="note">Messages of users by weekday and hour ({escape(figures.timezone)}); the '
-        "darker or brighter, the more. 09 is from 09:00 to 09:59, and k means thousand.</p>"
+        f'<p class="note">Messages of users by weekday and hour ({escape(figures["timezone"])}); '
+        "the darker or brighter, the more. 09 is from 09:00 to 09:59, and k means thousand.</p>"
         '<div class="scroll heat" tabindex="0" role="region" aria-label="Messages of users by '
         f'weekday and hour"><table><thead><tr><td></td>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div></section>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from backread._display.words import amount, duration
@@ -41,7 +41,7 @@ CERTIFICATES = {
 def title(figures: Figures, name: str | None) -> str:
     """``Conversations of chats, times in UTC``."""
     of = f" of {name}" if name else ""
-    return f"Conversations{of}, times in {figures.timezone}"
+    return f"Conversations{of}, times in {figures['timezone']}"
 
 
 def seconds(value: float | None) -> str:
@@ -62,46 +62,50 @@ def percent(part: int, whole: int) -> str:
     return f"{share:.1f}%" if 0 < share < 9.95 else f"{share:.0f}%"
 
 
-def day(value: date) -> str:
-    """``5 Mar 2024``."""
-    return f"{value.day} {MONTHS[value.month - 1]} {value.year:04}"
+def day(value: str) -> str:
+    """``5 Mar 2024`` of an ISO 8601 date."""
+    year, month, number = value.split("-")
+    return f"{int(number)} {MONTHS[int(month) - 1]} {year}"
 
 
-def local(moment: datetime | None, timezone: str) -> str:
+def local(moment: str | None, timezone: str) -> str:
     """``2024-03-05 10:31`` in the time zone; in UTC, and saying so, where Python lacks the zone."""
     if moment is None:
         return NONE
+    time = datetime.fromisoformat(moment)
     try:
         zone = UTC if timezone == "UTC" else ZoneInfo(timezone)
-        return moment.astimezone(zone).isoformat(" ", "minutes")[:16]
+        return time.astimezone(zone).isoformat(" ", "minutes")[:16]
     except (LookupError, ValueError, OverflowError):
         # Windows has no time zones unless tzdata is installed.
-        return f"{moment.astimezone(UTC).isoformat(' ', 'minutes')[:16]} UTC"
+        return f"{time.isoformat(' ', 'minutes')[:16]} UTC"
 
 
 def span(figures: Figures) -> str:
     """The days from the first message to the last."""
-    if figures.totals.first_message_at is None or figures.totals.last_message_at is None:
+    totals = figures["totals"]
+    if totals["first_message_at"] is None:
         return "no messages with a time"
-    first = local(figures.totals.first_message_at, figures.timezone)[:10]
-    last = local(figures.totals.last_message_at, figures.timezone)[:10]
-    first_day, last_day = date.fromisoformat(first), date.fromisoformat(last)
-    return day(first_day) if first == last else f"{day(first_day)} to {day(last_day)}"
+    first, last = (
+        day(local(each, figures["timezone"])[:10])
+        for each in (totals["first_message_at"], totals["last_message_at"])
+    )
+    return first if first == last else f"{first} to {last}"
 
 
 def period(figures: Figures) -> str:
     """The period that was asked for, or nothing."""
     parts = []
-    if figures.since is not None:
-        parts.append(f"from {local(figures.since, figures.timezone)}")
-    if figures.until is not None:
-        parts.append(f"before {local(figures.until, figures.timezone)}")
+    if figures["since"] is not None:
+        parts.append(f"from {local(figures['since'], figures['timezone'])}")
+    if figures["until"] is not None:
+        parts.append(f"before {local(figures['until'], figures['timezone'])}")
     return " and ".join(parts)
 
 
 def no_data(figures: Figures) -> str:
     """Why there is no message, and what to do."""
-    users = figures.totals.users
+    users = figures["totals"]["users"]
     if asked := period(figures):
         return f"The mirror has no message {asked}; choose another period."
     if users:
@@ -112,13 +116,11 @@ def no_data(figures: Figures) -> str:
     return "The mirror has no users and no messages yet; sync again once there are some."
 
 
-def unit_label(start: date, unit: str) -> str:
+def unit_label(start: str, unit: str) -> str:
     """A unit of the volume as an axis names it."""
     if unit == "year":
-        return f"{start.year:04}"
-    if unit == "month":
-        return f"{MONTHS[start.month - 1]} {start.year:04}"
-    return day(start)
+        return start[:4]
+    return day(start).partition(" ")[2] if unit == "month" else day(start)
 
 
 def age(value: float) -> str:
@@ -131,25 +133,27 @@ def age(value: float) -> str:
 
 def coverage_lines(coverage: Coverage) -> tuple[str, str]:
     """One sentence on how recent the data is, and one on how complete."""
-    if coverage.as_of is None or coverage.age_seconds is None:
+    if coverage["as_of"] is None or coverage["age_seconds"] is None:
         fresh = "No sync over all users has finished yet."
     else:
-        run = f"sync {coverage.run_id}"
-        partial = ", which its budget ended early" if coverage.state == "partial" else ""
+        run = f"sync {coverage['run_id']}"
+        partial = ", which its budget ended early" if coverage["state"] == "partial" else ""
         fresh = (
-            f"Data as of {coverage.as_of:%Y-%m-%d %H:%M} UTC ({run}{partial}), "
-            f"{age(coverage.age_seconds)} old when these figures were computed."
+            f"Data as of {local(coverage['as_of'], 'UTC')} UTC ({run}{partial}), "
+            f"{age(coverage['age_seconds'])} old when these figures were computed."
         )
-    users = coverage.users_certificate or "uncertified"
-    lists = sum(coverage.lists_by_certificate.values())
-    if coverage.proved:
+    users = coverage["users_certificate"] or "uncertified"
+    lists = sum(coverage["lists_by_certificate"].values())
+    if coverage["proved"]:
         return fresh, (
             f"Complete: the list of users and all {amount(lists, 'message list')} are proved."
         )
     parts = []
     if users == "uncertified":
-        why = f" ({coverage.users_reason})" if coverage.users_reason else ""
+        why = f" ({coverage['users_reason']})" if coverage["users_reason"] else ""
         parts.append(f"the list of users is not proved{why}")
-    if coverage.unproved_lists:
-        parts.append(f"{coverage.unproved_lists:,} of {amount(lists, 'message list')} not proved")
+    if coverage["unproved_lists"]:
+        parts.append(
+            f"{coverage['unproved_lists']:,} of {amount(lists, 'message list')} not proved"
+        )
     return fresh, f"Perhaps incomplete: {', and '.join(parts)}."

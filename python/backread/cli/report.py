@@ -116,14 +116,14 @@ def report(
     except ValueError as error:
         raise UnusableArgumentError(in_options(str(error))) from None
     if output is None:
-        text = as_json(figures.to_dict()) + "\n"
+        text = as_json(figures) + "\n"
         sys.stdout.write(text if shape is Shape.JSON else figures_text(figures, mirror.folder.name))
         return
     from backread._report import report_html
 
     page = report_html(figures, mirror.folder.name).encode("utf-8", "replace")
     _write(output, page)
-    sys.stdout.write(f"{figures.totals.messages:,} messages: {size(len(page))}, {output}\n")
+    sys.stdout.write(f"{figures['totals']['messages']:,} messages: {size(len(page))}, {output}\n")
     if open_it and not webbrowser.open(output.absolute().as_uri()):
         say(f"no browser could be started; open {output} yourself", named=False)
 

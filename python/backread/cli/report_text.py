@@ -37,14 +37,14 @@ def figures_text(figures: Figures, name: str) -> str:
 
 
 def _lines(figures: Figures, name: str) -> Iterator[str]:
-    totals, responses, states = figures.totals, figures.responses, figures.states
-    invitations = figures.invitations
+    totals, responses, states = figures["totals"], figures["responses"], figures["states"]
+    invitations, asked = figures["invitations"], responses["asked"]
     yield from _wrapped(title(figures, line(name)))
-    for sentence in coverage_lines(figures.coverage):
+    for sentence in coverage_lines(figures["coverage"]):
         yield from _wrapped(line(sentence))
-    if odd := odd_values(figures.coverage.odd_values):
+    if odd := odd_values(figures["coverage"]["odd_values"]):
         yield from _wrapped(f"{odd}.")
-    if not totals.messages:
+    if not totals["messages"]:
         yield ""
         yield from _wrapped(no_data(figures))
         return
@@ -54,39 +54,47 @@ def _lines(figures: Figures, name: str) -> Iterator[str]:
     )
     yield from _table(
         (
-            ("messages", totals.messages, f"in {totals.conversations:,} conversations"),
-            ("by users", totals.user_messages, percent(totals.user_messages, totals.messages)),
+            ("messages", totals["messages"], f"in {totals['conversations']:,} conversations"),
+            (
+                "by users",
+                totals["user_messages"],
+                percent(totals["user_messages"], totals["messages"]),
+            ),
             (
                 "by operators",
-                totals.operator_messages,
-                percent(totals.operator_messages, totals.messages),
+                totals["operator_messages"],
+                percent(totals["operator_messages"], totals["messages"]),
             ),
-            ("with a file", figures.attachments.messages, ""),
+            ("with a file", figures["attachments"]["messages"], ""),
             ("busiest", _busiest(figures), "for users' messages"),
-            (f"busiest {figures.unit}", _peak(figures), ""),
+            (f"busiest {figures['unit']}", _peak(figures), ""),
         )
     )
     yield ""
-    hours = figures.opening_hours
+    hours = figures["opening_hours"]
     yield from _wrapped(f"First response{f', within the opening hours {hours}' if hours else ''}")
     yield from _table(
         (
-            ("median", seconds(responses.p50_seconds), "half took at most this long"),
-            ("90% within", seconds(responses.p90_seconds), ""),
+            ("median", seconds(responses["p50_seconds"]), "half took at most this long"),
+            ("90% within", seconds(responses["p90_seconds"]), ""),
             (
                 "answered",
-                responses.answered,
-                f"{percent(responses.answered, responses.asked)} of {responses.asked:,} asked",
+                responses["answered"],
+                f"{percent(responses['answered'], asked)} of {asked:,} asked",
             ),
             *(
                 (("of them", outside, "answered outside opening hours"),)
-                if (outside := responses.answered_outside_hours)
+                if (outside := responses["answered_outside_hours"])
                 else ()
             ),
-            ("not answered", responses.unanswered, percent(responses.unanswered, responses.asked)),
+            (
+                "not answered",
+                responses["unanswered"],
+                percent(responses["unanswered"], asked),
+            ),
             *(
-                (("unknown", responses.unknown, "not read to the end"),)
-                if responses.unknown
+                (("unknown", responses["unknown"], "not read to the end"),)
+                if responses["unknown"]
                 else ()
             ),
         )
@@ -97,28 +105,28 @@ def _lines(figures: Figures, name: str) -> Iterator[str]:
         (
             (
                 "user wrote last",
-                states.user_wrote_last,
-                percent(states.user_wrote_last, totals.conversations),
+                states["user_wrote_last"],
+                percent(states["user_wrote_last"], totals["conversations"]),
             ),
             (
                 "operator wrote last",
-                states.operator_wrote_last,
-                percent(states.operator_wrote_last, totals.conversations),
+                states["operator_wrote_last"],
+                percent(states["operator_wrote_last"], totals["conversations"]),
             ),
             (
                 "unread by operators",
-                states.unread_by_operator_conversations,
-                f"{states.unread_by_operator_messages:,} messages",
+                states["unread_by_operator_conversations"],
+                f"{states['unread_by_operator_messages']:,} messages",
             ),
             (
                 "unread by users",
-                states.unread_by_user_conversations,
-                f"{states.unread_by_user_messages:,} messages",
+                states["unread_by_user_conversations"],
+                f"{states['unread_by_user_messages']:,} messages",
             ),
             (
                 "invitations",
-                invitations.sent,
-                f"{percent(invitations.followed, invitations.sent)} before a user's message",
+                invitations["sent"],
+                f"{percent(invitations['followed'], invitations['sent'])} before a user's message",
             ),
         )
     )
@@ -128,33 +136,33 @@ def _lines(figures: Figures, name: str) -> Iterator[str]:
 
 
 def _operators(figures: Figures) -> Iterator[str]:
-    if not figures.operators:
+    if not figures["operators"]:
         return
     from rich.cells import set_cell_size
 
     names = operator_names(figures)
     yield ""
     yield f"{'Operator':{NAME}}   messages  conversations       median          90%"
-    for each in figures.operators[:MOST]:
-        name = set_cell_size(plain(names[each.id]), NAME)
+    for each in figures["operators"][:MOST]:
+        name = set_cell_size(plain(names[each["id"]]), NAME)
         yield (
-            f"{name}  {each.messages:>9,}  {each.conversations:>13,}  "
-            f"{seconds(each.p50_seconds):>11}  {seconds(each.p90_seconds):>11}"
+            f"{name}  {each['messages']:>9,}  {each['conversations']:>13,}  "
+            f"{seconds(each['p50_seconds']):>11}  {seconds(each['p90_seconds']):>11}"
         )
-    if figures.operators_total > MOST:
-        yield f"and {figures.operators_total - MOST:,} more"
+    if figures["operators_total"] > MOST:
+        yield f"and {figures['operators_total'] - MOST:,} more"
 
 
 def _busiest(figures: Figures) -> str:
-    hour = max(figures.hours, key=lambda each: each.user_messages, default=None)
+    hour = max(figures["hours"], key=lambda each: each["user_messages"], default=None)
     if hour is None:
         return "–"
-    return f"{WEEKDAYS[hour.weekday - 1][:3]} {hour.hour:02}:00"
+    return f"{WEEKDAYS[hour['weekday'] - 1][:3]} {hour['hour']:02}:00"
 
 
 def _peak(figures: Figures) -> str:
-    peak = max(figures.volume, key=lambda each: each.messages, default=None)
-    return "–" if peak is None else unit_label(peak.start, figures.unit)
+    peak = max(figures["volume"], key=lambda each: each["messages"], default=None)
+    return "–" if peak is None else unit_label(peak["start"], figures["unit"])
 
 
 def _table(rows: Sequence[tuple[str, str | int, str]]) -> Iterator[str]:

@@ -577,7 +577,7 @@ class Mirror:
             on_progress: Called before each step, in this thread; an exception ends the computation.
 
         Returns:
-            The figures. ``to_dict()`` has them as JSON values.
+            The figures as one dict of JSON values: ``json.dumps`` takes it as it is.
 
         Raises:
             MirrorError: Nothing is published yet.
@@ -586,7 +586,7 @@ class Mirror:
 
         Example:
             >>> figures = mirror.figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17")
-            >>> figures.responses.p50_seconds
+            >>> figures["responses"]["p50_seconds"]
         """
         from backread.mirror.figures.compute import compute_figures
 

@@ -1,8 +1,8 @@
 """How old a mirror's data is said to be, where the last run read nothing or little."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -46,9 +46,9 @@ def printed(mirror: Mirror) -> str:
 
 def test_data_is_no_younger_after_a_run_that_read_nothing(mirror, lane, earlier):
     refused(mirror, lane)
-    coverage = mirror.figures().coverage
-    assert (coverage.run_id, coverage.as_of) == (earlier.run_id, earlier.ended_at)
-    assert (coverage.state, coverage.users_certificate) == ("finished", earlier.certificate)
+    coverage = mirror.figures()["coverage"]
+    assert (coverage["run_id"], coverage["as_of"]) == (earlier.run_id, earlier.ended_at.isoformat())
+    assert (coverage["state"], coverage["users_certificate"]) == ("finished", earlier.certificate)
     assert "(run 1, incremental)" in printed(mirror)
 
 
@@ -76,15 +76,16 @@ def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane, 
         before = mirror.sync(client, max_requests=20)
     again = refused(mirror, lane)
     assert (again.run_id, again.users, again.run.users) == (before.run_id, 0, before.users)
-    as_of: Any = mirror.figures().coverage.as_of
-    assert before.started_at < as_of <= before.ended_at
+    as_of = mirror.figures()["coverage"]["as_of"]
+    assert as_of is not None
+    assert before.started_at < datetime.fromisoformat(as_of) <= before.ended_at
     said = [text for _, text in findings(doctor("--json", mirror.folder), "mirror")]
     assert any("run 1 (incremental, partial) read something last" in text for text in said)
 
 
 def test_a_mirror_of_which_no_run_has_read_anything_has_no_age(mirror, lane, doctor):
     refused(mirror, lane)
-    assert mirror.figures().coverage.as_of is None
+    assert mirror.figures()["coverage"]["as_of"] is None
     assert "data as of: no run has read anything yet" in printed(mirror)
     said = findings(doctor("--json", mirror.folder), "mirror")
     assert ("warning", "no run has read anything yet -> sync again") in said

@@ -113,7 +113,7 @@ def hit_row(hit: SearchHit, texts: Texts) -> Row:
 
 def figure_rows(figures: Figures, texts: Texts) -> list[Row]:
     """The figures, a row for each topic, and those by period and by operator a row each."""
-    document = texts.each_short(figures.to_dict(), LONGEST_NAME)
+    document = texts.each_short(figures, LONGEST_NAME)
     rows: list[Row] = [
         {name: document[name]}
         for name in ("totals", "responses", "states", "invitations", "attachments")
@@ -126,13 +126,14 @@ def figure_rows(figures: Figures, texts: Texts) -> list[Row]:
 def figures_left_out(figures: Figures) -> list[str]:
     """What `figure_rows` leaves out, in sentences."""
     found = []
-    if (periods := len(figures.volume)) > MOST_PERIODS:
+    if (periods := len(figures["volume"])) > MOST_PERIODS:
         found.append(
-            f"The last {MOST_PERIODS} of {periods:,} {figures.unit}s; since and until show others."
+            f"The last {MOST_PERIODS} of {periods:,} {figures['unit']}s; since and until show "
+            "others."
         )
-    if figures.operators_total > MOST_OPERATORS:
+    if figures["operators_total"] > MOST_OPERATORS:
         found.append(
-            f"{MOST_OPERATORS} of {figures.operators_total:,} operators: those with the most "
+            f"{MOST_OPERATORS} of {figures['operators_total']:,} operators: those with the most "
             "messages."
         )
     return found

@@ -313,9 +313,9 @@ class Tools:
                 until=until,
                 tell=None,
             )
-            facts = [*self._age(), f"Days are those of {figures.timezone}."]
-            if figures.opening_hours:
-                facts.append(f"Response times count only {figures.opening_hours}.")
+            facts = [*self._age(), f"Days are those of {figures['timezone']}."]
+            if figures["opening_hours"]:
+                facts.append(f"Response times count only {figures['opening_hours']}.")
             facts += figures_left_out(figures)
             return answer(facts, figure_rows(figures, self._texts))
 

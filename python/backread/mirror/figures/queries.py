@@ -1,59 +1,46 @@
 """The SQL of the figures, over the tables of `Mirror.sql`; docs/how-to/report.md has it as recipes.
 
-``{period}`` is a condition on ``created_at``, ``{timezone}`` a quoted name.
+Each gives a row for each dict of `Figures`, whose keys are the columns. ``{period}`` is a condition
+on ``created_at``, ``{asked_period}`` and ``{first_period}`` the same on ``asked_at`` and
+``first_message_at``; ``{timezone}`` is a quoted name, ``{now}`` a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from backread.mirror.published.published_lists import READ_WHOLE
 from backread.mirror.published.views import LAST_READ
-from backread.mirror.store.engine import quoted
-
-__all__ = [
-    "ATTACHMENTS",
-    "BUCKETS",
-    "COVERAGE",
-    "HOURLY",
-    "INVITATIONS",
-    "LONGEST",
-    "OPERATORS",
-    "OPERATORS_TOTAL",
-    "OPERATOR_RESPONSES",
-    "RESPONSES",
-    "STATES",
-    "TALKS",
-    "TOTALS",
-    "UNPROVED",
-    "WAITS",
-    "WAITS_IN_OPENING_HOURS",
-    "buckets",
-    "open_intervals",
-]
-
-MOST_OPERATORS = 200
-MOST_TYPES = 8
-MOST_LONGEST = 10
-MOST_UNPROVED = 20
-
-BUCKETS = (0, 60, 300, 900, 3_600, 14_400, 86_400, 604_800)
-"""Where the ranges of first response times begin, in seconds."""
 
 KIND = """CASE WHEN sender_type = 'user' THEN 'user' WHEN auto_invitation THEN 'invitation'
         WHEN sender_type = 'operator' THEN 'operator' ELSE 'other' END"""
 
+
+def iso_text(moment: str) -> str:
+    """The time as Python's ``isoformat`` writes it."""
+    text = f"strftime({moment} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%f+00:00')"
+    return f"replace({text}, '.000000', '')"
+
+
+def unit_start(local: str) -> str:
+    """The first day of the unit; a time zone can move a time out of the years that Python has."""
+    return (
+        f"date_trunc('{{unit}}', greatest(TIMESTAMP '0001-01-01', least(TIMESTAMP '9999-12-31', "
+        f"{local})))::DATE"
+    )
+
+
 COVERAGE = f"""
-SELECT run_id, mode, state, epoch_us(as_of), certificate, certificate_reason,
-    (SELECT count(*) FROM rejects)
-FROM ({LAST_READ})
+SELECT run_id, mode, state, {iso_text("as_of")} AS as_of,
+    date_diff('microsecond', as_of, {{now}}) / 1000000 AS age_seconds,
+    certificate AS users_certificate, certificate_reason AS users_reason
+FROM (SELECT 1) LEFT JOIN ({LAST_READ}) ON true
 """
 
-UNPROVED = f"""
-SELECT users.id, CASE WHEN lists.user_id IS NULL THEN 'never read' ELSE lists.reason END
+UNPROVED = """
+SELECT users.id AS user_id,
+    CASE WHEN lists.user_id IS NULL THEN 'never read' ELSE lists.reason END AS reason
 FROM users LEFT JOIN lists ON lists.user_id = users.id
 WHERE users.deleted_at IS NULL AND coalesce(lists.certificate, 'uncertified') = 'uncertified'
-ORDER BY 1 LIMIT {MOST_UNPROVED}
+ORDER BY 1 LIMIT 20
 """
 
 TALKS = f"""
@@ -90,53 +77,58 @@ WHERE users.deleted_at IS NULL
 
 HOURLY = f"""
 CREATE TEMP TABLE hourly AS
-SELECT date_trunc('hour', created_at AT TIME ZONE {{timezone}}) AS hour, {KIND} AS kind,
+SELECT date_trunc('hour', created_at AT TIME ZONE {{timezone}}) AS local_hour,
+    {KIND} AS kind,
     count(*) AS messages, min(created_at) AS first_at, max(created_at) AS last_at
 FROM messages WHERE deleted_at IS NULL AND {{period}} GROUP BY ALL
 """
 
-TOTALS = """
-SELECT (SELECT count(*) FROM users WHERE deleted_at IS NULL),
-    (SELECT count(*) FROM talks WHERE in_period > 0),
-    coalesce(sum(messages), 0)::BIGINT,
-    coalesce(sum(messages) FILTER (kind = 'user'), 0)::BIGINT,
-    coalesce(sum(messages) FILTER (kind = 'operator'), 0)::BIGINT,
-    coalesce(sum(messages) FILTER (kind = 'invitation'), 0)::BIGINT,
-    coalesce(sum(messages) FILTER (kind = 'other'), 0)::BIGINT,
-    coalesce(sum(messages) FILTER (hour IS NULL), 0)::BIGINT,
-    epoch_us(min(first_at)), epoch_us(max(last_at)),
-    min(hour)::DATE, max(hour)::DATE
+WRITTEN = """coalesce(sum(messages) FILTER (kind = 'user'), 0)::BIGINT AS user_messages,
+    coalesce(sum(messages) FILTER (kind = 'operator'), 0)::BIGINT AS operator_messages,
+    coalesce(sum(messages) FILTER (kind = 'invitation'), 0)::BIGINT AS auto_invitations,
+    coalesce(sum(messages) FILTER (kind = 'other'), 0)::BIGINT AS other_messages"""
+
+TOTALS = f"""
+SELECT (SELECT count(*) FROM users WHERE deleted_at IS NULL) AS users,
+    (SELECT count(*) FROM talks WHERE in_period > 0) AS conversations,
+    coalesce(sum(messages), 0)::BIGINT AS messages, {WRITTEN},
+    coalesce(sum(messages) FILTER (local_hour IS NULL), 0)::BIGINT AS undated_messages,
+    {iso_text("min(first_at)")} AS first_message_at, {iso_text("max(last_at)")} AS last_message_at
 FROM hourly
 """
 
-VOLUME = """
+UNIT = """
+SELECT CASE WHEN days <= 92 THEN 'day' WHEN days <= 750 THEN 'week'
+    WHEN days <= 5500 THEN 'month' ELSE 'year' END
+FROM (SELECT coalesce(max(local_hour)::DATE - min(local_hour)::DATE, 0) AS days FROM hourly)
+"""
+
+VOLUME = f"""
 WITH written AS (
-    SELECT date_trunc({unit}, hour)::DATE AS start, kind, messages FROM hourly
-    WHERE hour IS NOT NULL
+    SELECT {unit_start("local_hour")} AS start, kind, messages
+    FROM hourly WHERE local_hour IS NOT NULL
+), units AS (
+    SELECT unnest(generate_series(min(start), max(start), to_{{unit}}s(1)))::DATE AS start
+    FROM written
 ), begun AS (
-    SELECT date_trunc({unit}, first_message_at AT TIME ZONE {timezone})::DATE AS start,
+    SELECT {unit_start("first_message_at AT TIME ZONE {timezone}")} AS start,
         count(*) AS conversations
-    FROM talks WHERE {first_period} GROUP BY ALL
+    FROM talks WHERE {{first_period}} AND first_message_at IS NOT NULL GROUP BY start
 ), waited AS (
-    SELECT date_trunc({unit}, asked_at AT TIME ZONE {timezone})::DATE AS start,
-        median(seconds) AS p50
-    FROM waits GROUP BY ALL
-), counted AS (
-    SELECT start, coalesce(sum(messages) FILTER (kind = 'user'), 0)::BIGINT,
-        coalesce(sum(messages) FILTER (kind = 'operator'), 0)::BIGINT,
-        coalesce(sum(messages) FILTER (kind = 'invitation'), 0)::BIGINT,
-        coalesce(sum(messages) FILTER (kind = 'other'), 0)::BIGINT
-    FROM written GROUP BY start
+    SELECT {unit_start("asked_at AT TIME ZONE {timezone}")} AS start, median(seconds) AS p50
+    FROM waits GROUP BY start
 )
-SELECT counted.*, coalesce(begun.conversations, 0), waited.p50
-FROM counted LEFT JOIN begun USING (start) LEFT JOIN waited USING (start) ORDER BY start
+SELECT units.start::VARCHAR AS start, coalesce(sum(messages), 0)::BIGINT AS messages, {WRITTEN},
+    coalesce(any_value(conversations), 0) AS conversations, any_value(p50) AS p50_seconds
+FROM units LEFT JOIN written USING (start) LEFT JOIN begun USING (start)
+LEFT JOIN waited USING (start) GROUP BY units.start ORDER BY units.start
 """
 
 HOURS = """
-SELECT isodow(hour), hour(hour),
-    coalesce(sum(messages) FILTER (kind = 'user'), 0)::BIGINT,
-    coalesce(sum(messages) FILTER (kind = 'operator'), 0)::BIGINT
-FROM hourly WHERE hour IS NOT NULL AND kind IN ('user', 'operator') GROUP BY ALL ORDER BY ALL
+SELECT isodow(local_hour) AS weekday, hour(local_hour) AS hour,
+    coalesce(sum(messages) FILTER (kind = 'user'), 0)::BIGINT AS user_messages,
+    coalesce(sum(messages) FILTER (kind = 'operator'), 0)::BIGINT AS operator_messages
+FROM hourly WHERE local_hour IS NOT NULL AND kind IN ('user', 'operator') GROUP BY ALL ORDER BY ALL
 """
 
 WAITS = """
@@ -187,20 +179,34 @@ WHERE answered_at IS NOT NULL AND complete AND {asked_period}
 """
 
 RESPONSES = """
-SELECT
-    (SELECT count(*) FROM talks WHERE asked_at IS NOT NULL AND {asked_period}),
-    (SELECT count(*) FROM talks WHERE asked_at IS NOT NULL AND NOT complete AND {asked_period}),
-    count(*), count(*) FILTER (outside), count(*) FILTER (seconds IS NULL),
-    median(seconds), quantile_cont(seconds, 0.9),
-    avg(seconds), max(seconds)::DOUBLE
-FROM waits
+SELECT count(*) AS asked, count(outside) AS answered,
+    count(*) FILTER (complete AND outside IS NULL) AS unanswered,
+    count(*) FILTER (NOT complete) AS unknown,
+    CASE WHEN {has_hours} THEN count(*) FILTER (outside) END AS asked_outside_hours,
+    CASE WHEN {has_hours} THEN count(outside) - count(seconds) END AS answered_outside_hours,
+    median(seconds) AS p50_seconds, quantile_cont(seconds, 0.9) AS p90_seconds,
+    avg(seconds) AS mean_seconds, max(seconds)::DOUBLE AS longest_seconds
+FROM talks LEFT JOIN waits USING (user_id, asked_at)
+WHERE asked_at IS NOT NULL AND {asked_period}
+"""
+
+BUCKETS = """
+SELECT low AS from_seconds, high AS to_seconds, count(seconds) AS conversations
+FROM (VALUES (0, 60), (60, 300), (300, 900), (900, 3600), (3600, 14400), (14400, 86400),
+    (86400, 604800), (604800, NULL)) AS ranges(low, high)
+LEFT JOIN waits ON seconds >= low AND (high IS NULL OR seconds < high)
+GROUP BY ALL ORDER BY low
 """
 
 STATES = """
-SELECT count(*) FILTER (last_kind = 'user'), count(*) FILTER (last_kind = 'operator'),
-    count(*) FILTER (last_kind = 'invitation'), count(*) FILTER (last_kind = 'other'),
-    coalesce(sum(unread_by_operator), 0)::BIGINT, count(*) FILTER (unread_by_operator > 0),
-    coalesce(sum(unread_by_user), 0)::BIGINT, count(*) FILTER (unread_by_user > 0)
+SELECT count(*) FILTER (last_kind = 'user') AS user_wrote_last,
+    count(*) FILTER (last_kind = 'operator') AS operator_wrote_last,
+    count(*) FILTER (last_kind = 'invitation') AS invitation_last,
+    count(*) FILTER (last_kind = 'other') AS other_last,
+    coalesce(sum(unread_by_operator), 0)::BIGINT AS unread_by_operator_messages,
+    count(*) FILTER (unread_by_operator > 0) AS unread_by_operator_conversations,
+    coalesce(sum(unread_by_user), 0)::BIGINT AS unread_by_user_messages,
+    count(*) FILTER (unread_by_user > 0) AS unread_by_user_conversations
 FROM talks WHERE in_period > 0
 """
 
@@ -212,68 +218,60 @@ WITH invited AS (
     WHERE deleted_at IS NULL AND auto_invitation AND sender_type IS DISTINCT FROM 'user'
         AND {period}
 )
-SELECT count(*), count(*) FILTER (followed), count(*) FILTER (seen AND NOT followed),
-    count(*) FILTER (NOT seen AND NOT followed), count(DISTINCT user_id),
-    count(DISTINCT user_id) FILTER (followed)
+SELECT count(*) AS sent, count(*) FILTER (followed) AS followed,
+    count(*) FILTER (seen AND NOT followed) AS read,
+    count(*) FILTER (NOT seen AND NOT followed) AS unread,
+    count(DISTINCT user_id) AS users, count(DISTINCT user_id) FILTER (followed) AS users_followed
 FROM invited
 """
 
 ATTACHMENTS = """
-SELECT coalesce(nullif(regexp_extract(lower(split_part(split_part(file_url, '#', 1), '?', 1)),
-        '/[^/]*\\.([a-z0-9]{{1,5}})$', 1), ''), 'other') AS type,
-    count(*), count(*) FILTER (sender_type = 'user'), count(*) FILTER (sender_type = 'operator')
+SELECT count(*) AS messages, count(*) FILTER (sender_type = 'user') AS by_users,
+    count(*) FILTER (sender_type = 'operator') AS by_operators,
+    count(DISTINCT user_id) AS conversations
 FROM messages WHERE deleted_at IS NULL AND file_url IS NOT NULL AND {period}
-GROUP BY type ORDER BY 2 DESC, 1
 """
 
-ATTACHED = """
-SELECT count(DISTINCT user_id) FROM messages
-WHERE deleted_at IS NULL AND file_url IS NOT NULL AND {period}
+FILE_TYPES = """
+WITH types AS (
+    SELECT regexp_extract(lower(split_part(split_part(file_url, '#', 1), '?', 1)),
+            '/[^/]*\\.([a-z0-9]{{1,5}})$', 1) AS type,
+        count(*) AS messages,
+        row_number() OVER (ORDER BY type = '', count(*) DESC, type) AS place
+    FROM messages WHERE deleted_at IS NULL AND file_url IS NOT NULL AND {period} GROUP BY type
+)
+SELECT CASE WHEN type <> '' AND place <= 8 THEN type ELSE 'other' END AS name,
+    sum(messages)::BIGINT
+FROM types GROUP BY name ORDER BY min(place)
 """
 
 OPERATORS = """
-CREATE TEMP TABLE operators AS
-SELECT sender_id, count(*) AS messages, count(DISTINCT user_id) AS conversations,
-    -- The newest name; a null would sort after all times.
-    arg_max(nullif(trim(concat_ws(' ', sender_forename, sender_surname)), ''),
-        (coalesce(created_at, TIMESTAMPTZ 'epoch'), id)) AS name
-FROM messages
-WHERE deleted_at IS NULL AND sender_type = 'operator' AND NOT coalesce(auto_invitation, false)
-    AND {period}
-GROUP BY sender_id
-"""
-
-OPERATOR_RESPONSES = f"""
 WITH answers AS (
-    SELECT answered_by, count(seconds) AS responses, median(seconds) AS p50,
-        quantile_cont(seconds, 0.9) AS p90
+    SELECT answered_by, count(seconds) AS first_responses, median(seconds) AS p50_seconds,
+        quantile_cont(seconds, 0.9) AS p90_seconds
     FROM waits GROUP BY answered_by
+), written AS (
+    SELECT sender_id AS id, count(*) AS messages, count(DISTINCT user_id) AS conversations,
+        -- The newest name; a null would sort after all times.
+        arg_max(nullif(trim(concat_ws(' ', sender_forename, sender_surname)), ''),
+            (coalesce(created_at, TIMESTAMPTZ 'epoch'), messages.id)) AS name
+    FROM messages
+    WHERE deleted_at IS NULL AND sender_type = 'operator' AND NOT coalesce(auto_invitation, false)
+        AND {period}
+    GROUP BY sender_id
 )
-SELECT sender_id, name, messages, conversations, coalesce(responses, 0), p50, p90
-FROM operators LEFT JOIN answers ON answered_by IS NOT DISTINCT FROM sender_id
-ORDER BY messages DESC, sender_id NULLS LAST LIMIT {MOST_OPERATORS}
+SELECT coalesce(list(each ORDER BY each.messages DESC, each.id NULLS LAST)[:200], []), count(*)
+FROM (
+    SELECT id, name, messages, conversations, coalesce(first_responses, 0) AS first_responses,
+        p50_seconds, p90_seconds
+    FROM written LEFT JOIN answers ON answered_by IS NOT DISTINCT FROM id
+) AS each
 """
-
-OPERATORS_TOTAL = "SELECT count(*) FROM operators"
 
 LONGEST = f"""
 SELECT user_id, users.name, messages, user_messages, operator_messages,
-    epoch_us(first_message_at), epoch_us(last_message_at)
+    {iso_text("first_message_at")} AS first_message_at,
+    {iso_text("last_message_at")} AS last_message_at
 FROM talks JOIN users ON users.id = user_id
-WHERE in_period > 0 ORDER BY messages DESC, user_id LIMIT {MOST_LONGEST}
+WHERE in_period > 0 ORDER BY messages DESC, user_id LIMIT 10
 """
-
-
-def open_intervals(intervals: Iterable[tuple[int, int, int]], timezone: str, period: str) -> str:
-    """The statement that makes the table of opening hours over the range of the waits."""
-    hours = ", ".join(map(str, intervals))
-    return OPEN_INTERVALS.format(hours=hours, timezone=quoted(timezone), asked_period=period)
-
-
-def buckets(bounds: Sequence[int]) -> str:
-    """The query that counts the waits from each bound up to the next."""
-    counts = [
-        f"count(*) FILTER (seconds >= {low} AND seconds < {high})"
-        for low, high in zip(bounds, (*bounds[1:], "'inf'::DOUBLE"), strict=True)
-    ]
-    return f"SELECT {', '.join(counts)} FROM waits"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 from difflib import get_close_matches
@@ -13,11 +12,12 @@ from backread.mirror.store.engine import from_microseconds, quoted
 
 __all__ = ["find_timezone", "moment_in"]
 
-UTC_NAME = "UTC"
-
 # DuckDB also takes abbreviations such as IST, of which three countries have their own.
-ABBREVIATION = re.compile(r"[A-Z]{3}|SystemV/.*")
-UNAMBIGUOUS = {"UTC", "GMT", "CET", "EET", "MET", "WET"}
+NAMES = """
+SELECT name FROM pg_timezone_names()
+WHERE name IN ('UTC', 'GMT', 'CET', 'EET', 'MET', 'WET')
+    OR NOT regexp_full_match(name, '[A-Z]{3}|SystemV/.*')
+"""
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -29,23 +29,18 @@ def find_timezone(name: str | None, rows: Rows) -> str:
     for an unknown name, with similar ones.
     """
     if name is None:
-        return UTC_NAME
+        return "UTC"
     if not isinstance(name, str):
         raise TypeError(f"timezone must be a name such as 'Europe/Berlin', not {name!r:.60}")
-    known: dict[str, str] = {
-        each.lower(): each
-        for (each,) in rows("SELECT name FROM pg_timezone_names()")
-        if each in UNAMBIGUOUS or not ABBREVIATION.fullmatch(each)
-    }
+    known: dict[str, str] = {each.lower(): each for (each,) in rows(NAMES)}
     wanted = name.strip().replace(" ", "_").lower()
     if wanted in known:
         return known[wanted]
-    cities = {each.rpartition("/")[2]: each for each in known}
-    close = get_close_matches(wanted, known, 3, 0.75) or [
-        cities[each] for each in get_close_matches(wanted.rpartition("/")[2], cities, 3, 0.75)
-    ]
-    similar = " or ".join(known[each] for each in close)
-    advice = f"did you mean {similar}?" if close else "use an IANA name such as Europe/Berlin"
+    named = {each.rpartition("/")[2]: full for each, full in known.items()} | known
+    similar = " or ".join(
+        dict.fromkeys(named[each] for each in get_close_matches(wanted, named, 3, 0.75))
+    )
+    advice = f"did you mean {similar}?" if similar else "use an IANA name such as Europe/Berlin"
     raise ValueError(f"timezone: {name!r:.60} is unknown; {advice}")
 
 
@@ -53,12 +48,11 @@ def moment_in(name: str, value: Moment, timezone: str, rows: Rows) -> datetime:
     """A date or time as an aware datetime in UTC; in the time zone unless it names another."""
     moment = moment_of(name, value)
     given = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
-    if timezone == UTC_NAME or (isinstance(given, datetime) and given.tzinfo is not None):
+    if isinstance(given, datetime) and given.tzinfo is not None:
         return moment
-    local = moment.replace(tzinfo=None).isoformat(sep=" ")
-    zone = quoted(timezone)
-    found = rows(f"SELECT epoch_us(TIMESTAMP {quoted(local)} AT TIME ZONE {zone})")
-    microseconds: int = found[0][0]
+    local = quoted(moment.replace(tzinfo=None).isoformat(sep=" "))
+    [(found,)] = rows(f"SELECT epoch_us(TIMESTAMP {local} AT TIME ZONE {quoted(timezone)})")
+    microseconds: int = found
     try:
         return from_microseconds(microseconds)
     except OverflowError:
