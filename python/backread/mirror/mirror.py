@@ -404,8 +404,8 @@ class Mirror:
         The target is created complete or not at all. Files get the access of their folder, or of
         the file they replace; a new folder is private to this user. Memory does not grow with the
         number of rows. Rows are in the order of their key, messages in that of ``user_id``,
-        ``created_at`` and ``id``. Without ``users``, messages are unordered in Parquet, CSV and
-        JSON lines: several threads write them, and an order would take time and memory.
+        ``created_at`` and ``id``. Without ``users``, messages are unordered in Parquet, CSV,
+        JSON lines and DuckDB: several threads write them; an order would take time and memory.
 
         Args:
             target: A file or folder. With ``parquet``, ``csv`` and ``jsonl`` a folder with one

@@ -416,7 +416,7 @@ def test_rows_are_in_the_order_of_their_key(tmp_path):
     mirror = Mirror(tmp_path / "chats")
     large = replace(found, messages=pyarrow.table(columns, one.schema))
     BatchSource(large).sync_into(mirror.folder)
-    mirror.export(tmp_path / "chats.duckdb")
+    mirror.export(tmp_path / "chats.duckdb", users=range(users))
     mirror.export(tmp_path / "chats.db")
     mirror.export(tmp_path / "parquet", format="parquet", users=range(users))
     expected = sorted((place % users, -place) for place in range(users * each))

@@ -84,6 +84,7 @@ def write_duckdb(job: Job, path: Path) -> None:
         for table in job.begin_tables():
             file = job.folder / f"{table.name}.parquet"
             write_parquet(job, table, file)
+            rows_of(connection, f"SET preserve_insertion_order = {table.is_sorted}")
             job.execute(
                 f"CREATE TABLE exported.{identifier(table.name)} AS FROM "
                 f"read_parquet({pattern(file)}, hive_partitioning = false)",

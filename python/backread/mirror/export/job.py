@@ -38,6 +38,8 @@ class TableQuery:
     key: tuple[str, ...] = ()
     """The columns that identify a row, if there are any."""
     rows: int = 0
+    is_sorted: bool = True
+    """Whether the query has an order."""
 
 
 class Job:

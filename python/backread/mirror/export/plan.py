@@ -106,13 +106,13 @@ def queries(rows: Rows, selection: Selection) -> list[TableQuery]:
     for name in selection.tables:
         key = TABLE_KEYS.get(name, ())
         source = f"FROM {name}{selection.condition(name)}"
-        order = f" ORDER BY {', '.join(key) or 'ALL'}"
-        if name == "messages":
-            # Sorting all of them would take their size in memory, or on disk.
-            order = "" if selection.users is None else f" ORDER BY {MESSAGES.order}"
+        order = MESSAGES.order if name == "messages" else ", ".join(key) or "ALL"
+        # Sorting all messages would take their size in memory, or on disk.
+        is_sorted = name != "messages" or selection.users is not None
+        query = f"SELECT * {source}{f' ORDER BY {order}' if is_sorted else ''}"
         [(count,)] = rows(f"SELECT count(*) {source}")
         columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE SELECT * FROM {name}"))
-        found.append(TableQuery(name, f"SELECT * {source}{order}", columns, key, count))
+        found.append(TableQuery(name, query, columns, key, count, is_sorted))
     return found
 
 

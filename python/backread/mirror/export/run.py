@@ -100,7 +100,7 @@ def export_mirror(
     if kind == "xlsx":
         check_xlsx(tables)
     began = monotonic()
-    for setting in (*SETTINGS, *([UNORDERED] if kind in ONE_TABLE else [])):
+    for setting in (*SETTINGS, *([UNORDERED] if kind in (*ONE_TABLE, "duckdb") else [])):
         rows_of(cursor, setting)
     with place.unfinished() as folder:
         job = Job(cursor, tables, folder, tell)
