@@ -28,7 +28,7 @@ const ALREADY_READ: &str = "this Arrow stream was already read, and can be read 
 
 /// Makes what streams need; see `super::prepare`.
 pub fn prepare() {
-    for schema in [&USERS, &MESSAGES, &LISTS, &REJECTS, &&GONE] {
+    for schema in [&USERS, &MESSAGES, &LISTS, &REJECTS, &GONE] {
         LazyLock::force(schema);
     }
 }
