@@ -150,11 +150,9 @@ def ended(user_id: int, certificate: Certificate = "snapshot", **fields: Any) ->
     } | fields
 
 
-def cursor(user_id: int | None, state: str, checked_at: datetime | None = None) -> Row:
-    """A list that goes on at this state; ``None`` is the list of users."""
-    begun = checked_at or datetime.now(UTC)
-    row = ended(user_id or 0, "uncertified", kind="partial", checked_at=begun, state=state)
-    return row | {"user_id": user_id}
+def half_read(user_id: int | None, state: str) -> Row:
+    """A list that is read on from this state; ``None`` is the list of users."""
+    return ended(0, "uncertified", kind="partial", state=state) | {"user_id": user_id}
 
 
 def batch(
@@ -164,21 +162,15 @@ def batch(
     *,
     swept: Certificate | None = None,
     lists: dict[int, Certificate] | Sequence[Row] = (),
-    cursors: Sequence[Row] = (),
+    half_read: Sequence[Row] = (),
     gone: Sequence[Row] = (),
-    checked_at: datetime | None = None,
 ) -> Batch:
-    """A batch; ``swept`` ends the users with this certificate, ``lists`` those users' lists.
-
-    ``checked_at`` is when the lists were read: now, if it is not given.
-    """
+    """A batch; ``swept`` ends the users with this certificate, ``lists`` those users' lists."""
     now = datetime.now(UTC)
     if isinstance(lists, dict):
-        times = {"checked_at": checked_at} if checked_at else {}
-        lists = [ended(*each, **times) for each in lists.items()]
-    half_read = [each for each in cursors if each["user_id"] is not None]
-    lists = [*half_read, *lists]
-    users_states = [each["state"] for each in cursors if each["user_id"] is None]
+        lists = [ended(*each) for each in lists.items()]
+    lists = [*(each for each in half_read if each["user_id"] is not None), *lists]
+    users_states = [each["state"] for each in half_read if each["user_id"] is None]
     rejected = [{"json": "{}", "reason": "does not fit", "seen_at": now} | each for each in rejects]
     return Batch(
         table("users", users) if users else None,
@@ -279,12 +271,12 @@ class BatchSource:
         self.known = {
             "lists": [each for each in lists if each not in read or each["kind"] == "unread"],
             "done": [each for each in read if each["kind"] not in ("unread", "partial")],
-            "cursors": [each for each in read if each["kind"] == "partial"],
+            "half_read": [each for each in read if each["kind"] == "partial"],
             "held": arrow_rows(known.held),
             "users": arrow_rows(known.users),
         }
         if known.users_state is not None:
-            self.known["cursors"].insert(0, {"user_id": None, "state": known.users_state})
+            self.known["half_read"].insert(0, {"user_id": None, "state": known.users_state})
         self.profile, self.mode, self.max_staleness = known.profile, mode, max_staleness
         return BatchReading(self._batches, ended_early=self._ended_early)
 

@@ -20,7 +20,7 @@ from backread.testing import MockServer, World
 from helpers.command_line import posix_only
 from helpers.file_modes import largest_file
 from helpers.file_traces import state, traces
-from helpers.mirrors import BatchSource, batch, cursor, rows, sync
+from helpers.mirrors import BatchSource, batch, half_read, rows, sync
 
 WHO = 42
 OTHER = 7
@@ -90,7 +90,7 @@ def planted(mirror: Mirror) -> Mirror:
     BatchSource(batch([person(WHO, MARKS)], swept="linked")).sync_into(mirror.folder)
     with contextlib.suppress(RuntimeError):
         BatchSource(
-            batch(cursors=[cursor(WHO, MARKS[15]), cursor(None, MARKS[15])]),
+            batch(half_read=[half_read(WHO, MARKS[15]), half_read(None, MARKS[15])]),
             RuntimeError(f"cannot read {MARKS[16]}"),
         ).sync_into(mirror.folder)
     return mirror

@@ -7,7 +7,7 @@ import pytest
 
 from backread import ConnectError, ServiceProfile
 from backread.testing import MockServer, World
-from helpers.mirrors import BatchSource, batch, rows, sync
+from helpers.mirrors import BatchSource, batch, rows
 
 pytest.importorskip("duckdb")
 
@@ -26,33 +26,25 @@ def profile(server: MockServer) -> ServiceProfile:
         return client.probe()
 
 
-def test_profile_is_kept_and_replaced_by_the_next_one(mirror, server, profile):
+def test_mirror_profile_is_kept_published_and_handed_to_every_run(mirror, server, profile):
     assert mirror.profile is None
-    sync(mirror, server)
-    assert mirror.profile is None
-    sync(mirror, server, profile=profile)
-    assert mirror.profile == profile
-    # The one before stays where none is given, and another process sees it too.
-    sync(mirror, server)
+    text = profile.to_json()
+    first = BatchSource(batch([{"id": 1}]), ConnectError("the connection broke"))
+    with pytest.raises(ConnectError):
+        first.sync_into(mirror.folder, profile=text, max_staleness=60.0)
+    second = BatchSource(batch(swept="snapshot"))
+    second.sync_into(mirror.folder, "full")
+    assert first.profile == second.profile == profile.to_dict()
+    assert (first.mode, first.max_staleness) == ("incremental", 60.0)
+    assert (second.mode, second.max_staleness) == ("full", None)
     assert Mirror(mirror.folder).profile == profile
     with server.client() as client:
         other = client.probe()
     assert other != profile
-    sync(mirror, server, profile=other)
+    BatchSource().sync_into(mirror.folder, profile=other.to_json())
     assert mirror.profile == other
     [(text,)] = rows(mirror, "SELECT profile FROM profile")
     assert ServiceProfile.from_json(text) == other
-
-
-def test_every_run_is_handed_the_profile_that_is_kept(mirror, profile):
-    text = profile.to_json()
-    first = BatchSource(batch([{"id": 1}]), ConnectError("the connection broke"))
-    with pytest.raises(ConnectError):
-        first.sync_into(mirror.folder, profile=text)
-    second = BatchSource(batch(swept="snapshot"))
-    second.sync_into(mirror.folder)
-    assert first.profile == second.profile == profile.to_dict()
-    assert mirror.profile == profile
 
 
 def test_profile_that_a_newer_backread_made_is_refused_by_name(mirror, profile):

@@ -1,13 +1,18 @@
-"""What a resumed run takes over from its beginning, and what it reads once more."""
+"""A sync resumes the run that a kill, an error or a budget ended, and reads nothing again."""
 
+import base64
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from backread import ConnectError
-from helpers.mirrors import BatchSource, batch, cursor, ended, marked, rows
+from backread.testing import MockServer, World
+from helpers.mirrors import BatchSource, batch, ended, half_read, marked, rows
 
 pytest.importorskip("duckdb")
+
+import duckdb
 
 from backread.mirror import Mirror
 from backread.mirror.sync import runs
@@ -32,23 +37,19 @@ def broken_off(mirror: Mirror, source: BatchSource, mode: str = "incremental") -
         source.sync_into(mirror.folder, mode)  # type: ignore[arg-type]
 
 
-def test_lists_that_the_run_has_read_are_not_read_again_however_long_ago(mirror):
+def test_finished_lists_are_not_read_again_however_long_ago(mirror):
     now = datetime.now(UTC)
-    broken_off(
-        mirror,
-        BatchSource(
-            batch([{"id": 1}, {"id": 2}]),
-            batch(lists={1: "snapshot"}, checked_at=now - timedelta(days=25)),
-            batch(lists={2: "snapshot"}, checked_at=now - timedelta(hours=23)),
-            BROKEN,
-        ),
-    )
+    lists = [
+        ended(1, checked_at=now - timedelta(days=25)),
+        ended(2, checked_at=now - timedelta(hours=23)),
+    ]
+    broken_off(mirror, BatchSource(batch([{"id": 1}, {"id": 2}]), batch(lists=lists), BROKEN))
     following = BatchSource(batch([{"id": 1}, {"id": 2}], swept="snapshot"))
     assert following.sync_into(mirror.folder).resumed
     assert following.done == [1, 2]
 
 
-def test_half_of_a_list_says_nothing_about_a_run_that_is_resumed(mirror):
+def test_resumed_full_run_marks_what_only_an_unfinished_read_had_shown(mirror):
     held(mirror)
     # The first attempt sees messages 11 and 12, but not the end of their list.
     first = batch([{"id": 1}, {"id": 2}], [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}])
@@ -89,14 +90,18 @@ def test_messages_of_lists_that_had_ended_stay_seen(mirror):
     assert rows(mirror, "SELECT state, resumptions FROM runs WHERE run_id = 2") == [("finished", 1)]
 
 
-def test_finished_sweep_of_the_users_is_not_repeated(mirror):
+def test_finished_list_of_users_is_not_read_again(mirror):
     users = [{"id": 1, "updated_at": datetime(2026, 3, 1, tzinfo=UTC)}, {"id": 2}]
     misfit = {"resource": "users", "user_id": 3, "id": 3}
-    broken_off(mirror, BatchSource(batch(users, (), [misfit], swept="linked"), BROKEN), "full")
+    first = batch(users[:1], half_read=[half_read(None, "page")])
+    broken_off(
+        mirror, BatchSource(first, batch(users[1:], (), [misfit], swept="linked"), BROKEN), "full"
+    )
     second = BatchSource(batch(lists={1: "snapshot", 2: "snapshot", 3: "snapshot"}))
     report = second.sync_into(mirror.folder)
     assert report.certificate == "linked"
     assert second.known is not None
+    assert (second.known["half_read"], second.known["held"]) == ([], [])
     # The user who does not fit has a list of messages like any other.
     assert sorted(second.known["users"], key=lambda each: each["id"]) == [
         {"id": 1, "updated_at": datetime(2026, 3, 1, tzinfo=UTC), "online_at": None},
@@ -110,7 +115,7 @@ def test_finished_sweep_of_the_users_is_not_repeated(mirror):
 
 
 @pytest.mark.parametrize(("requests", "again"), [(24, False), (25, True)])
-def test_users_are_swept_again_an_hour_later_if_that_costs_little(
+def test_users_are_read_again_an_hour_later_if_that_costs_little(
     mirror, monkeypatch, requests, again
 ):
     batches = [batch([{"id": 1}], swept="snapshot"), *[batch([{"id": 1}])] * (requests - 2)]
@@ -122,7 +127,7 @@ def test_users_are_swept_again_an_hour_later_if_that_costs_little(
     assert (second.known["users"] == []) is again
 
 
-def test_first_run_that_is_killed_twice_does_not_sweep_the_users_each_time(mirror):
+def test_first_run_that_is_killed_twice_does_not_read_the_users_each_time(mirror):
     batches = [batch([{"id": 1}], swept="snapshot"), *[batch([{"id": 1}])] * 30]
     broken_off(mirror, BatchSource(*batches, BROKEN))
     for _ in range(2):
@@ -133,72 +138,42 @@ def test_first_run_that_is_killed_twice_does_not_sweep_the_users_each_time(mirro
         assert [each["id"] for each in again.known["users"]] == [1]
 
 
-def test_half_read_lists_go_on_at_their_cursor(mirror):
+def test_half_read_lists_are_read_on_from_their_newest_state(mirror):
     broken_off(
         mirror,
         BatchSource(
-            batch([{"id": 1}], cursors=[cursor(None, "first page of users")]),
-            batch([{"id": 2}], cursors=[cursor(None, "second page of users")]),
+            batch([{"id": 1}], half_read=[half_read(None, "first page of users")]),
+            batch([{"id": 2}], half_read=[half_read(None, "second page of users")]),
             batch(
                 messages=[{"user_id": 1, "id": 11}],
-                cursors=[cursor(1, "first page"), cursor(2, "its first")],
+                half_read=[half_read(1, "first page"), half_read(2, "its first")],
             ),
             batch(
                 messages=[{"user_id": 1, "id": 12}, {"user_id": 2, "id": 21}],
-                cursors=[cursor(1, "second page"), cursor(2, "its second")],
+                half_read=[half_read(1, "second page"), half_read(2, "its second")],
                 lists={2: "counted"},
             ),
             BROKEN,
         ),
     )
     second = BatchSource(
-        batch([{"id": 3}], swept="linked", lists={1: "linked"}),
+        batch([{"id": 3}], [{"user_id": 1, "id": 13}], swept="linked", lists={1: "linked"})
     )
     second.sync_into(mirror.folder)
     assert second.known is not None
     assert second.done == [2]
-    read = {each["user_id"]: each["state"] for each in second.known["cursors"]}
+    read = {each["user_id"]: each["state"] for each in second.known["half_read"]}
     assert read == {None: "second page of users", 1: "second page"}
     held = [(each["user_id"], each["id"]) for each in second.known["held"]]
     assert sorted(held, key=str) == [(1, 11), (1, 12), (None, 1), (None, 2)]
+    # What was read before counts as seen.
+    newest = "SELECT id FROM messages, runs WHERE last_seen_at = ended_at ORDER BY 1"
+    assert rows(mirror, newest) == [(11,), (12,), (13,), (21,)]
     # A run that has ended leaves nothing half-read.
     third = BatchSource()
     third.sync_into(mirror.folder)
     assert third.known is not None
-    assert (third.known["cursors"], third.known["held"], third.done) == ([], [], [])
-
-
-def test_cursor_ends_with_its_list_of_users(mirror):
-    broken_off(
-        mirror,
-        BatchSource(
-            batch([{"id": 1}], cursors=[cursor(None, "page")]),
-            batch([{"id": 2}], swept="linked"),
-            BROKEN,
-        ),
-    )
-    second = BatchSource()
-    second.sync_into(mirror.folder)
-    assert second.known is not None
-    assert (second.known["cursors"], second.known["held"]) == ([], [])
-    assert sorted(each["id"] for each in second.known["users"]) == [1, 2]
-
-
-def test_cursor_of_last_month_is_a_place_to_go_on(mirror):
-    held(mirror)
-    old = datetime.now(UTC) - timedelta(days=31)
-    first = batch(
-        [{"id": 1}, {"id": 2}],
-        [{"user_id": 1, "id": 11}],
-        cursors=[cursor(None, "users", old), cursor(1, "messages", old)],
-    )
-    broken_off(mirror, BatchSource(first, BROKEN), "full")
-    second = BatchSource(batch(swept="snapshot", lists={1: "snapshot"}))
-    # What the first attempt saw counts: users 1 and 2, and message 11.
-    assert second.sync_into(mirror.folder).deleted == 1
-    assert second.known is not None
-    assert len(second.known["cursors"]) == 2
-    assert marked(mirror) == ([], [12])
+    assert (third.known["half_read"], third.known["held"], third.done) == ([], [], [])
 
 
 def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
@@ -209,7 +184,7 @@ def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
         [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}, {"user_id": 2, "id": 22}],
         swept="snapshot",
         lists=[whole, end],
-        cursors=[cursor(3, "at its growing end")],
+        half_read=[half_read(3, "at its growing end")],
     )
     broken_off(mirror, BatchSource(first, BROKEN))
     second = BatchSource(batch(messages=[{"user_id": 2, "id": 21}], lists={2: "snapshot"}))
@@ -217,19 +192,10 @@ def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
     assert second.done == [1]
     assert second.known is not None
     assert [each["user_id"] for each in second.known["lists"]] == [2]
-    assert second.known["cursors"] == []
+    assert second.known["half_read"] == []
     assert (report.mode, report.run.lists_by_kind, report.deleted) == ("full", {"whole": 2}, 1)
     assert report.lists_by_kind == {"whole": 1}
     assert marked(mirror) == ([], [22])
-
-
-def test_list_that_is_read_twice_in_a_run_stands_once(mirror):
-    end = ended(1, "counted", kind="end")
-    broken_off(mirror, BatchSource(batch([{"id": 1}]), batch(lists=[end]), BROKEN))
-    following = BatchSource(batch([{"id": 1}], swept="snapshot", lists={1: "snapshot"}))
-    report = following.sync_into(mirror.folder, "full")
-    assert report.lists_by_certificate == {"snapshot": 1}
-    assert rows(mirror, "SELECT user_id, run_id, certificate FROM lists") == [(1, 1, "snapshot")]
 
 
 def test_run_keeps_what_stopped_it_and_all_it_cost(mirror):
@@ -242,3 +208,46 @@ def test_run_keeps_what_stopped_it_and_all_it_cost(mirror):
     assert rows(mirror, "SELECT resumptions, error, requests FROM runs") == [
         (2, "ConnectError: the connection broke", 6)
     ]
+
+
+def test_first_run_does_not_count_what_it_read_before_it_was_broken_off_as_missed(mirror):
+    users = [{"id": 1}, {"id": 2}]
+    read = [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}]
+    one = batch(users, read, swept="snapshot", lists={1: "snapshot"})
+    broken_off(mirror, BatchSource(one, BROKEN), "full")
+    broken_off(mirror, BatchSource(batch(messages=[{"user_id": 2, "id": 21}]), BROKEN))
+    last = batch(messages=[{"user_id": 2, "id": 22}], lists={2: "counted"})
+    report = BatchSource(last).sync_into(mirror.folder)
+    # What the second attempt read of user 2 was no whole list, and so is read again.
+    assert (report.resumptions, report.run.messages_added, report.deleted) == (2, 4, 1)
+    assert marked(mirror) == ([], [21])
+    newest = "SELECT id FROM messages, runs WHERE last_seen_at = ended_at ORDER BY ALL"
+    assert rows(mirror, newest) == [(11,), (12,), (22,)]
+
+
+def stored_states(mirror: Mirror) -> list[str]:
+    """What the writer's database remembers of lists of messages, and of the list of users."""
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb"), read_only=True) as connection:
+        query = "SELECT state FROM lists UNION ALL SELECT users_state FROM runs"
+        return [state for (state,) in connection.execute(query).fetchall() if state]
+
+
+@pytest.mark.parametrize("choice", ["drop_bodies", "pseudonymise", "as sent"])
+def test_private_mirror_remembers_no_hash_of_half_read_rows_and_resumes(tmp_path, choice):
+    key = tmp_path / "key"
+    key.write_bytes(base64.b64encode(bytes(range(32))))
+    key.chmod(0o600)
+    options = {"drop_bodies": {"drop_bodies": True}, "pseudonymise": {"pseudonymise": key}}
+    mirror = Mirror(tmp_path / "chats", **options.get(choice, {}))
+    world = World(seed=5, users=100, messages_per_user=(500, 510))
+    with MockServer(world) as server, server.client(max_concurrency=1) as client:
+        # The first one ends within the list of users, the second within a list of messages.
+        for requests in (1, 6):
+            assert mirror.sync(client, max_requests=requests).partial
+            hashes = re.findall(r'"content":(\d+)', " ".join(stored_states(mirror)))
+            assert hashes
+            assert any(each != "0" for each in hashes) is (choice == "as sent")
+        mirror.sync(client)
+    held = rows(mirror, "SELECT user_id, id FROM messages ORDER BY ALL")
+    assert held == sorted((each, of) for each in world.user_ids() for of in world.message_ids(each))
+    assert rows(mirror, "SELECT count(*) FROM users") == [(100,)]

@@ -1,4 +1,4 @@
-"""Rows of a batch into the tables: each stands once, and only a change counts as one."""
+"""The writer's database while a statement or transaction fails or Ctrl-C comes: rows stay whole."""
 
 import signal
 import threading
@@ -11,28 +11,18 @@ from typing import Any
 
 import pytest
 
-from backread._backread import empty_table
 from helpers.command_line import posix_only
-from helpers.mirrors import BatchSource, Row, batch, rows, table
+from helpers.mirrors import Row, table
 
 pytest.importorskip("duckdb")
 
 import duckdb
 import pyarrow as pa
-from duckdb import DuckDBPyConnection
 
 from backread.errors import MirrorError
-from backread.mirror import Mirror
 from backread.mirror.store.engine import connect, named_errors, rows_of, transaction
-from backread.mirror.store.merge import merge_rows, stage
-from backread.mirror.store.schema import (
-    GONE_NAMES,
-    LIST_NAMES,
-    MESSAGES,
-    REJECT_NAMES,
-    USERS,
-    create_statements,
-)
+from backread.mirror.store.merge import merge_rows
+from backread.mirror.store.schema import MESSAGES, USERS, create_statements
 from backread.mirror.store.store import Store
 from backread.mirror.sync.known import StoredRows
 
@@ -65,20 +55,6 @@ def test_what_a_transaction_set_is_forgotten_if_it_fails(store):
     assert store.rows("SELECT value FROM meta WHERE key = 'kept'") == [("4",)]
 
 
-def test_same_row_twice_in_a_batch_stands_once(store):
-    given = table(
-        "messages",
-        [
-            {"user_id": 7, "id": 1, "body": "old"},
-            {"user_id": 7, "id": 2, "body": "other"},
-            {"user_id": 7, "id": 1, "body": "new"},
-        ],
-    )
-    assert merge_rows(store, MESSAGES, given, NOW, 1) == (2, 0)
-    assert merge_rows(store, MESSAGES, given, NOW, 1) == (0, 0)
-    assert store.rows("SELECT id, body FROM messages ORDER BY id") == [(1, "new"), (2, "other")]
-
-
 def test_batch_of_scattered_users_finds_their_rows(store):
     held: list[Row] = [{"user_id": user, "id": each} for user in range(100) for each in (1, 2)]
     assert merge_rows(store, MESSAGES, table("messages", held), NOW, 1) == (200, 0)
@@ -91,63 +67,6 @@ def test_batch_of_scattered_users_finds_their_rows(store):
     changed = "SELECT user_id, id FROM messages WHERE body = 'new' OR id = 3 ORDER BY ALL"
     assert store.rows(changed) == [(50, 3), (99, 1)]
     assert store.rows("SELECT count(*) FROM messages") == [(201,)]
-
-
-def test_row_that_one_run_missed_is_no_change(tmp_path):
-    mirror = Mirror(tmp_path / "chats")
-    users = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}]
-    messages: list[Row] = [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}]
-    both = batch(users, messages, swept="uncertified")
-    BatchSource(both).sync_into(mirror.folder)
-    BatchSource(batch(users[:1], messages[:1], swept="uncertified")).sync_into(mirror.folder)
-    unseen = "SELECT count(*) FROM users, runs WHERE id = 2 AND last_seen_at = ended_at AND run_id"
-    assert rows(mirror, f"{unseen} = 1") == [(1,)]
-    report = BatchSource(both).sync_into(mirror.folder)
-    assert (report.users_updated, report.messages_updated) == (0, 0)
-    assert rows(mirror, f"{unseen} = 3") == [(1,)]
-    renamed = batch([{"id": 1, "name": "Ada"}, {"id": 2, "name": "Hopper"}], swept="uncertified")
-    assert BatchSource(renamed).sync_into(mirror.folder).users_updated == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "kept"),
-    [
-        ("users", USERS.names),
-        ("messages", MESSAGES.names),
-        ("lists", LIST_NAMES),
-        ("rejects", REJECT_NAMES),
-        ("gone", GONE_NAMES),
-    ],
-)
-def test_mirror_keeps_every_column_that_the_core_gives(name, kept):
-    assert sorted(pa.table(empty_table(name)).column_names) == sorted(kept)
-
-
-class InterruptedConnection:
-    """One in which Ctrl-C comes while rows are copied, in a transaction that fails as well."""
-
-    def __init__(self, connection: DuckDBPyConnection) -> None:
-        self._connection = connection
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-    def execute(self, statement: str, values: list[Any]) -> Any:
-        if " AS SELECT " not in statement:
-            return self._connection.execute(statement, values)
-        with suppress(duckdb.Error):
-            self._connection.execute("SELECT error('this aborts the transaction')").fetchall()
-        signal.raise_signal(signal.SIGINT)
-        return self._connection.execute(statement, values)
-
-
-def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store):
-    connection: Any = InterruptedConnection(store.connection)
-    interrupted = Store(Path("chats"), connection)
-    given = table("users", [{"id": 1}])
-    with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), transaction(connection):
-        stage(interrupted, "users", given, ("id",))
-    assert store.rows("SELECT 1") == [(1,)]
 
 
 class InterruptedRows:
@@ -189,3 +108,28 @@ def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store):
     except KeyboardInterrupt:
         with pytest.raises(MirrorError, match="no_such_table"), named_errors(Path("chats")):
             store.rows("FROM no_such_table")
+
+
+class InterruptedOnce:
+    """A connection in which a signal meets the first rollback."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.interrupt = connection.interrupt
+        self.rollbacks = 0
+
+    def execute(self, statement: str, values: list[Any]) -> Any:
+        self.rollbacks += statement == "ROLLBACK"
+        if statement == "ROLLBACK" and self.rollbacks == 1:
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+        return self.connection.execute(statement, values)
+
+
+def test_a_rollback_that_is_interrupted_is_done_all_the_same():
+    with duckdb.connect() as real:
+        connection: Any = InterruptedOnce(real)
+        with pytest.raises(duckdb.CatalogException), transaction(connection):
+            real.execute("CREATE TABLE held (id INTEGER); CREATE TABLE held (id INTEGER)")
+        assert connection.rollbacks == 2
+        real.execute("BEGIN TRANSACTION")
+        assert real.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]

@@ -1,13 +1,15 @@
-"""What a sync makes of a row that fails each page that it is part of: it reads around it."""
+"""A sync of a service that fails for some rows, pages or offsets: it reads all the others."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from backread import ServerError
+from backread import IncompleteError, IncompleteWarning, ServerError, plan
 from helpers.api_rows import failing, message, paged, users
+from helpers.command_line import settings_of
 from helpers.mirrors import rows
+from helpers.refused_offsets import REFUSALS, REFUSES, WINDOW, Accounts
 from helpers.scripted_server import Request, answer
 
 pytest.importorskip("duckdb")
@@ -134,13 +136,89 @@ def test_a_list_of_which_nothing_is_read_is_unread(mirror, scripted):
     assert report.unread_users == (2,)
 
 
-def test_a_service_that_cannot_render_any_message_ends_the_sync(mirror, scripted):
-    def service(request: Request) -> Any:
-        if not request.path.endswith("messages"):
-            return paged(users(200))(request)
-        return failing([message(1)], "messages", lambda page: page.start < 1)(request)
+@pytest.fixture(params=REFUSALS)
+def accounts(request) -> Accounts:
+    return Accounts(REFUSALS[request.param])
 
-    server = scripted(service)
+
+@pytest.fixture
+def client(scripted, accounts) -> Any:
+    with scripted(accounts).client(max_retries=0) as client:
+        yield client
+
+
+def test_sync_reads_and_publishes_the_users_before_a_refused_offset(mirror, client, accounts):
+    report = mirror.sync(client)
+    assert (report.state, report.certificate) == ("finished", "uncertified")
+    assert REFUSES in report.certificate_reason
+    assert rows(mirror, "SELECT count(*), max(id) FROM users") == [(300, 300)]
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(300,)]
+    accounts.messages[7].append(message(1007))
+    mirror.sync(client)
+    assert rows(mirror, "SELECT id FROM messages WHERE user_id = 7 ORDER BY id") == [(7,), (1007,)]
+    accounts.refuses = False
+    report = mirror.sync(client)
+    assert report.certificate == "linked"
+    assert rows(mirror, "SELECT count(*), max(id) FROM users") == [(500, 500)]
+
+
+def test_a_sync_reads_the_messages_of_known_users_behind_a_refused_offset_and_marks_none_deleted(
+    mirror, client, accounts
+):
+    accounts.refuses = False
+    mirror.sync(client)
+    accounts.refuses = True
+    accounts.messages[400].append(message(1400))
+    for mode in ("incremental", "full"):
+        report = mirror.sync(client, mode=mode)
+        assert (report.certificate, report.deleted) == ("uncertified", 0)
+        assert REFUSES in report.certificate_reason
+        deleted = "SELECT count(*) FROM users WHERE deleted_at IS NOT NULL"
+        assert rows(mirror, deleted) == [(0,)]
+        assert rows(mirror, "SELECT count(*) FROM messages WHERE user_id = 400") == [(2,)]
+
+
+def test_messages_all_reads_the_users_before_a_refused_offset_and_warns(
+    each_face, scripted, accounts
+):
+    client = each_face.client(scripted(accounts), max_retries=0)
+    listing = client.messages.all()
+    with pytest.warns(IncompleteWarning, match=REFUSES):
+        read = each_face.collect(listing)
+    assert sorted(one.id for one in read) == list(range(1, WINDOW + 1))
+    assert listing.report.certificate == "uncertified"
+    assert REFUSES in listing.report.reason
+    with pytest.raises(IncompleteError, match=REFUSES):
+        each_face.collect(client.messages.all(strict=True))
+
+
+def test_plan_covers_the_users_before_a_refused_offset(client):
+    shards = plan(client, shards=3)
+    assert (shards.users, shards.report.certificate) == (WINDOW, "uncertified")
+    assert REFUSES in shards.report.reason
+    read = [row.id for shard in shards for row in shard.read(client)]
+    assert sorted(read) == list(range(1, WINDOW + 1))
+
+
+def test_sync_fails_if_the_service_then_answers_nothing(mirror, scripted):
+    accounts = Accounts(answer(500, b""))
+    refused: list[Request] = []
+
+    def service(request: Request) -> Any:
+        answered = accounts.refusal if refused else accounts(request)
+        if answered is accounts.refusal:
+            refused.append(request)
+        return answered
+
     with pytest.raises(ServerError):
-        mirror.sync(server.client(max_retries=0, max_concurrency=1))
-    assert len(server.requests) < 50 * 8
+        mirror.sync(scripted(service).client(max_retries=0))
+
+
+def test_backread_sync_ends_with_6_after_a_refused_offset(
+    backread, scripted, monkeypatch, tmp_path
+):
+    for name, value in settings_of(scripted(Accounts(REFUSALS["400"]))).items():
+        monkeypatch.setenv(name, value)
+    done = backread("sync", tmp_path / "chats")
+    assert done.code == 6
+    assert REFUSES in done.error

@@ -1,0 +1,177 @@
+"""A sync of given users, alone and between the parts of a run over all users."""
+
+import pytest
+
+from backread import AuthenticationError, Client, ConnectError
+from backread.testing import Dialect, MockServer, World
+from helpers.mirrors import BatchSource, batch, ended, marked, rows
+
+pytest.importorskip("duckdb")
+
+from backread.mirror import Mirror, SyncProgress
+from backread.mirror.sync import synchronize
+
+BROKEN = ConnectError("the connection broke")
+USERS = [{"id": user_id} for user_id in (1, 2, 3)]
+MESSAGES = [{"user_id": user_id, "id": user_id * 10 + 1} for user_id in (1, 2, 3)]
+ALL = batch(USERS, MESSAGES, swept="snapshot", lists={1: "snapshot", 2: "snapshot", 3: "snapshot"})
+HALF = batch(USERS, MESSAGES[:1], swept="snapshot", lists={1: "snapshot"})
+REST = batch(messages=MESSAGES[1:], lists={2: "snapshot", 3: "snapshot"})
+
+
+def states(source: BatchSource) -> dict[int, str | None]:
+    """What the mirror handed over as known of each list."""
+    assert source.known is not None
+    return {each["user_id"]: each["state"] for each in source.known["lists"]}
+
+
+def test_given_users_are_read_beside_an_unfinished_run(mirror, monkeypatch):
+    monkeypatch.setattr(synchronize, "SECONDS_BETWEEN_FILES", 0.0)
+    with pytest.raises(ConnectError):
+        BatchSource(HALF, BROKEN).sync_into(mirror.folder)
+    unfinished = mirror.unfinished_run
+    assert unfinished is not None
+    named = batch([{"id": 3, "name": "Ada"}], MESSAGES[2:], lists={3: "snapshot"})
+    given = BatchSource(named)
+    report = given.sync_into(mirror.folder, users=(3, 3))
+    assert given.users == [3]
+    assert given.known is not None
+    assert given.known["half_read"] == given.known["done"] == []
+    assert (report.run_id, report.state, report.users_updated) == (2, "finished", 1)
+    assert rows(mirror, "SELECT name FROM users WHERE id = 3") == [("Ada",)]
+    with pytest.raises(ConnectError):
+        BatchSource(named, BROKEN).sync_into(mirror.folder, users=(3,))
+    # Its lists are not in the report of the next one.
+    report = BatchSource(batch(lists={2: "snapshot"})).sync_into(mirror.folder, users=(2,))
+    assert report.lists_by_certificate == {"snapshot": 1}
+    assert mirror.unfinished_run == unfinished
+    following = BatchSource(REST)
+    report = following.sync_into(mirror.folder)
+    assert (report.run_id, report.state) == (1, "finished")
+    assert following.done == [1]
+    assert mirror.unfinished_run is None
+    assert marked(mirror) == ([], [])
+
+
+@pytest.mark.parametrize("end", ["finished", "partial", "broken off"])
+def test_given_user_whom_the_service_does_not_know_is_deleted_however_the_run_ends(mirror, end):
+    BatchSource(ALL).sync_into(mirror.folder)
+    gone = batch(gone=[{"resource": "users", "user_id": 2, "id": 2}])
+    if end == "broken off":
+        with pytest.raises(ConnectError):
+            BatchSource(gone, BROKEN).sync_into(mirror.folder, users=(2, 3))
+        BatchSource(batch(USERS[:1])).sync_into(mirror.folder, users=(1,))
+    else:
+        source = BatchSource(gone, ended_early=end == "partial")
+        report = source.sync_into(mirror.folder, users=(2, 3))
+        assert (report.deleted, report.unknown_users) == (2, (2,))
+    assert marked(mirror) == ([2], [21])
+
+
+def test_whole_list_of_a_user_who_comes_back_is_read(mirror):
+    BatchSource(ALL).sync_into(mirror.folder)
+    gone = batch(gone=[{"resource": "users", "user_id": 2, "id": 2}])
+    BatchSource(gone).sync_into(mirror.folder, users=(2,))
+    following = BatchSource(ALL)
+    following.sync_into(mirror.folder)
+    assert states(following) == {1: "{}", 2: None, 3: "{}"}
+    assert marked(mirror) == ([], [])
+
+
+@pytest.mark.parametrize(("kind", "state"), [("whole", None), ("end", "{}")])
+def test_whole_list_that_a_run_of_given_users_read_is_read_again(mirror, kind, state):
+    """It records nothing as missed; by what it knows, only the end of the list would be read."""
+    BatchSource(ALL).sync_into(mirror.folder)
+    BatchSource(batch(lists=[ended(1, kind=kind)])).sync_into(mirror.folder, users=(1,))
+    following = BatchSource(ALL)
+    following.sync_into(mirror.folder)
+    assert states(following) == {1: state, 2: "{}", 3: "{}"}
+
+
+def test_list_whose_rows_a_run_missed_is_read_whole_by_the_next(mirror):
+    """Those that a run of given users read meanwhile are not known by its list to the next run."""
+    BatchSource(ALL).sync_into(mirror.folder)
+    BatchSource(batch(USERS[1:], swept="snapshot"), ended_early=True).sync_into(mirror.folder)
+    end = batch(USERS[:1], MESSAGES[:1], lists=[ended(1, kind="end")])
+    BatchSource(end).sync_into(mirror.folder, users=(1,))
+    BatchSource(batch(messages=MESSAGES[1:], lists={2: "snapshot", 3: "snapshot"})).sync_into(
+        mirror.folder
+    )
+    following = BatchSource(ALL)
+    assert following.sync_into(mirror.folder, "full").deleted == 0
+    assert states(following)[1] is None
+
+
+class InterruptedAtCommitError(Exception):
+    """What a callback raises to end a run."""
+
+
+def interrupted(mirror: Mirror, client: Client, commits: int, **options) -> None:
+    """A sync that is interrupted after so many commits."""
+    left = commits
+
+    def interrupt(_: SyncProgress) -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            raise InterruptedAtCommitError
+
+    with pytest.raises(InterruptedAtCommitError):
+        mirror.sync(client, on_progress=interrupt, **options)
+
+
+def complete(mirror: Mirror, world: World) -> bool:
+    """Whether the mirror shows all messages of the service, and no others, as there."""
+    held = rows(mirror, "SELECT user_id, id FROM messages WHERE deleted_at IS NULL ORDER BY ALL")
+    there = [(user, each) for user in world.user_ids() for each in world.message_ids(user)]
+    return held == sorted(there)
+
+
+@pytest.mark.parametrize("mode", ["full", "incremental"])
+@pytest.mark.parametrize("first", [True, False])
+def test_sync_of_given_users_between_two_parts_of_a_run_loses_nothing(mirror, mode, first):
+    world = World(seed=11, users=60, messages_per_user=5)
+    with MockServer(world) as mock, mock.client(max_concurrency=1) as client:
+        if first:
+            wrong = Client(mock.url, "wrong", mock.vendor)
+            with wrong, pytest.raises(AuthenticationError):
+                mirror.sync(wrong, users=world.user_ids()[:1])
+        else:
+            mirror.sync(client)
+        interrupted(mirror, client, 3, mode=mode)
+        interrupted(mirror, client, 2, users=world.user_ids()[:3])
+        mirror.sync(client, mode=mode)
+        for _ in range(2):
+            report = mirror.sync(client, mode="full")
+            assert report.deleted == 0
+            assert marked(mirror) == ([], [])
+            assert complete(mirror, world)
+
+
+@pytest.mark.parametrize("order", ["id", "newest"])
+def test_a_position_before_it_proves_nothing_of_what_was_deleted_meanwhile(mirror, order):
+    world = World(seed=5, users=1, messages_per_user=600)
+    [user] = world.user_ids()
+    dialect = Dialect("documented", order=order)
+    with MockServer(world, dialect=dialect) as mock, mock.client(max_concurrency=1) as client:
+        mirror.sync(client, mode="full", max_requests=4)
+        for (message,) in rows(mirror, "SELECT id FROM messages ORDER BY id LIMIT 20"):
+            world.remove_message(user, message)
+        mirror.sync(client, users=[user], max_requests=2)
+        world.add_messages(user, 20)
+        report = mirror.sync(client, mode="full")
+        assert complete(mirror, world) or not {"snapshot", "counted"} & {
+            *report.lists_by_certificate
+        }
+        mirror.sync(client, mode="full")
+        assert complete(mirror, world)
+
+
+def test_deletion_after_a_killed_sync_of_given_users_is_marked_by_the_first_run(mirror):
+    with pytest.raises(ConnectError):
+        BatchSource(batch(USERS[:1], MESSAGES[:1], lists={1: "snapshot"}), BROKEN).sync_into(
+            mirror.folder, users=(1,), publish=False
+        )
+    without = batch(USERS, MESSAGES[1:], swept="snapshot", lists={1: "snapshot"})
+    BatchSource(without).sync_into(mirror.folder, "full")
+    assert marked(mirror) == ([], [11])

@@ -1,0 +1,252 @@
+"""What a sync stores: every field, each row once, when it was seen; and only what changed."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from backread import MirrorError
+from backread._backread import empty_table
+from backread.testing import MockServer, World
+from helpers.api_rows import paged
+from helpers.mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
+from helpers.scripted_server import answer
+
+pytest.importorskip("duckdb")
+
+import pyarrow as pa
+
+from backread.mirror.published import publish
+from backread.mirror.published.manifest import file_name
+from backread.mirror.store.schema import (
+    GONE_NAMES,
+    LIST_NAMES,
+    MESSAGES,
+    REJECT_NAMES,
+    USERS,
+)
+
+
+def test_first_sync_stores_every_row_with_every_field(mirror):
+    with MockServer(World(seed=3, users=40, messages_per_user=(0, 250))) as server:
+        report = sync(mirror, server)
+        world = server.world
+        assert (report.users, report.users_added) == (40, 40)
+        assert report.messages == report.messages_added == world.total_messages
+        assert (report.run_id, report.mode, report.resumed) == (1, "incremental", False)
+        assert report.requests == sum(server.counts().values())
+        assert (report.certificate, report.uncertified_users) == ("snapshot", ())
+        long = {each for each in world.user_ids() if len(world.message_ids(each)) > 99}
+        assert report.lists_by_certificate["snapshot"] == 40 - len(long)
+        assert sum(report.lists_by_certificate.values()) == 40
+        assert report.lists_by_kind == {"whole": 40}
+        assert timedelta(0) < report.ended_at - report.started_at < timedelta(minutes=5)
+        with server.client() as client:
+            for user in client.users.list():
+                held = mirror.conversation(user.id)
+                assert held.user == user
+                assert sorted(held, key=lambda each: each.id) == sorted(
+                    client.messages.list(user.id), key=lambda each: each.id
+                )
+                times = [each.created_at for each in held]
+                assert times == sorted(times)  # type: ignore[type-var]
+
+
+def test_nothing_that_came_is_dropped_in_silence(mirror, scripted):
+    users = {
+        "limit": 99,
+        "offset": 0,
+        "total": 3,
+        "users": [{"id": 5, "shoe_size": 43}, {"id": "six"}, "seven"],
+    }
+    said = {
+        "id": 1,
+        "body": None,
+        "sender_type": "robot",
+        "sender": {"id": 9, "model": "R2"},
+        "mood": "good",
+    }
+    page = {"limit": 99, "offset": 0, "total": 1, "messages": [said]}
+    server = scripted(answer(200, users), answer(200, page))
+    report = sync(mirror, server)
+    assert (report.users, report.rejects) == (1, 2)
+    kept = rows(mirror, "SELECT resource, json, reason FROM rejects ORDER BY json")
+    assert [(resource, json.loads(text)) for resource, text, _ in kept] == [
+        ("users", "seven"),
+        ("users", {"id": "six"}),
+    ]
+    assert all(reason for *_, reason in kept)
+    held = mirror.conversation(5)
+    assert held.user.extra == {"shoe_size": 43}
+    assert held[0].extra == {"mood": "good"}
+    assert held[0].sender_type == "robot"
+    assert held[0].sender is not None
+    assert held[0].sender.id == 9
+    assert held[0].sender.extra == {"model": "R2"}
+
+
+def test_a_record_that_does_not_fit_is_stored_once_wherever_it_is_in_its_page(mirror, scripted):
+    sent: list[Any] = [{"id": "six"}, "seven"]
+    server = scripted(
+        lambda request: (
+            paged(sent)(request)
+            if request.path.endswith("/users")
+            else paged([], key="messages")(request)
+        )
+    )
+    for number in range(3):
+        sent.insert(0, {"id": number})
+        assert sync(mirror, server).rejects == 2
+    kept = "SELECT json, reason, run_id, first_seen_at < last_seen_at FROM rejects ORDER BY json"
+    assert rows(mirror, kept) == [
+        ('"seven"', "$: not an object", 3, True),
+        ('{"id": "six"}', "$.id: the id is not a 64-bit integer", 3, True),
+    ]
+
+
+def messages_of(user_id: int, *ids: int, body: str | None = None) -> list[Row]:
+    return [{"user_id": user_id, "id": each, "body": body} for each in ids]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_row_that_comes_again_is_stored_once_as_it_came_last(mirror, first):
+    """A first run adds rows at once, a later one merges them."""
+    others = 0
+    if not first:
+        BatchSource(batch([{"id": 9}], messages_of(9, *range(90, 99)))).sync_into(mirror.folder)
+        others = 9
+    report = BatchSource(
+        batch([{"id": 1}, {"id": 2}], messages_of(1, 11, 12, 13, body="old")),
+        # One twice in a batch, one that is held, one that only reads as if it were.
+        batch([{"id": 2, "name": "Ada"}], messages_of(2, 21, 22, body="old")),
+        batch((), messages_of(1, 12, body="newer") + messages_of(1, 14)),
+        batch((), messages_of(2, 23, body="old") + messages_of(2, 23, body="newer")),
+        batch((), messages_of(2, 11, body="another's"), swept="snapshot"),
+    ).sync_into(mirror.folder)
+    assert (report.users, report.users_added, report.users_updated) == (3, 2, 1)
+    assert (report.messages, report.messages_added, report.messages_updated) == (10, 8, 1)
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(8 + others,)]
+    held = rows(mirror, "SELECT user_id, id, body FROM messages WHERE user_id < 9 ORDER BY ALL")
+    assert held == [
+        (1, 11, "old"),
+        (1, 12, "newer"),
+        (1, 13, "old"),
+        (1, 14, None),
+        (2, 11, "another's"),
+        (2, 21, "old"),
+        (2, 22, "old"),
+        (2, 23, "newer"),
+    ]
+    assert rows(mirror, "SELECT id, name FROM users WHERE id < 9 ORDER BY id") == [
+        (1, None),
+        (2, "Ada"),
+    ]
+
+
+def test_mirror_stores_every_column_that_the_core_gives():
+    kept = {
+        "users": USERS.names,
+        "messages": MESSAGES.names,
+        "lists": LIST_NAMES,
+        "rejects": REJECT_NAMES,
+        "gone": GONE_NAMES,
+    }
+    for name, columns in kept.items():
+        assert sorted(pa.table(empty_table(name)).column_names) == sorted(columns)
+
+
+def test_row_that_one_run_missed_is_no_change(mirror):
+    users = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}]
+    messages: list[Row] = [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}]
+    both = batch(users, messages, swept="uncertified")
+    BatchSource(both).sync_into(mirror.folder)
+    BatchSource(batch(users[:1], messages[:1], swept="uncertified")).sync_into(mirror.folder)
+    unseen = "SELECT count(*) FROM users, runs WHERE id = 2 AND last_seen_at = ended_at AND run_id"
+    assert rows(mirror, f"{unseen} = 1") == [(1,)]
+    report = BatchSource(both).sync_into(mirror.folder)
+    assert (report.users_updated, report.messages_updated) == (0, 0)
+    assert rows(mirror, f"{unseen} = 3") == [(1,)]
+    renamed = batch([{"id": 1, "name": "Ada"}, {"id": 2, "name": "Hopper"}], swept="uncertified")
+    assert BatchSource(renamed).sync_into(mirror.folder).users_updated == 1
+
+
+OTHERS: list[Row] = [{"user_id": 2, "id": each} for each in (1, 2)]
+TALK: list[Row] = [{"user_id": 1, "id": each, "body": str(each)} for each in range(100, 220)]
+SEEN_BY = """
+    SELECT messages.id, run_id FROM messages JOIN runs ON last_seen_at = ended_at
+    WHERE user_id = 1 ORDER BY messages.id
+"""
+
+
+def read(list_of_1: Row, messages: list[Row]) -> BatchSource:
+    """A service that gives these messages of user 1, and both of user 2."""
+    users = [{"id": 1}, {"id": 2}]
+    lists = [list_of_1, ended(2)]
+    return BatchSource(batch(users, messages + OTHERS, swept="snapshot", lists=lists))
+
+
+WHOLE = ended(1, "counted", rows=120)
+END = ended(1, "counted", rows=120, kind="end")
+UNCERTIFIED_END = ended(1, "uncertified", rows=120, kind="end")
+NEW: Row = {"user_id": 1, "id": 220, "body": "220"}
+
+
+@pytest.mark.parametrize(
+    ("syncs", "seen"),
+    [
+        ([(END, [*TALK[-10:], NEW])], dict.fromkeys(range(100, 221), 2)),
+        ([(UNCERTIFIED_END, TALK[-10:])], {each: 1 + (each >= 210) for each in range(100, 220)}),
+        (
+            [(ended(1, "linked", rows=119), TALK[:5] + TALK[6:]), (END, TALK[-10:])],
+            {each: 1 if each == 105 else 3 for each in range(100, 220)},
+        ),
+    ],
+    ids=["certified end", "uncertified end", "missed by a whole read"],
+)
+def test_last_seen_moves_with_what_a_list_proves(mirror, syncs, seen):
+    read(WHOLE, TALK).sync_into(mirror.folder)
+    for list_of_1, messages in syncs:
+        report = read(list_of_1, messages).sync_into(mirror.folder)
+        assert report.messages_updated == 0
+    assert dict(rows(mirror, SEEN_BY)) == seen
+
+
+def test_sync_reads_whole_the_list_of_a_user_missing_in_the_last_run(mirror):
+    read(WHOLE, TALK).sync_into(mirror.folder)
+    BatchSource(batch([{"id": 2}], OTHERS, swept="linked", lists=[ended(2)])).sync_into(
+        mirror.folder
+    )
+    assert dict(rows(mirror, SEEN_BY)) == dict.fromkeys(range(100, 220), 1)
+    third = read(WHOLE, TALK)
+    third.sync_into(mirror.folder)
+    assert third.known is not None
+    assert [each["user_id"] for each in third.known["lists"]] == [2]
+    assert dict(rows(mirror, SEEN_BY)) == dict.fromkeys(range(100, 220), 3)
+
+
+def test_sync_of_one_new_message_rewrites_one_file_and_one_of_none_no_file(mirror):
+    read(WHOLE, TALK).sync_into(mirror.folder)
+    for new, changed in (([], 0), ([NEW], 1)):
+        users, messages = data_files(mirror, "users"), data_files(mirror, "messages")
+        read(END, TALK[-10:] + new).sync_into(mirror.folder)
+        assert data_files(mirror, "users") == users
+        assert len(data_files(mirror, "messages") - messages) == changed
+
+
+def test_file_that_cannot_be_written_is_named_and_left_to_the_next_sync(mirror, monkeypatch):
+    def misnamed(table: str, sequence: int, number: int) -> str:
+        name = file_name(table, sequence, number)
+        return f"missing/{name}" if table == "messages" else name
+
+    monkeypatch.setattr(publish, "file_name", misnamed)
+    with pytest.raises(MirrorError, match="messages-0000"):
+        BatchSource(batch([{"id": 1}], messages_of(1, 11, 12), swept="snapshot")).sync_into(
+            mirror.folder
+        )
+    with pytest.raises(MirrorError, match="nothing"):
+        rows(mirror, "FROM messages")
+    assert list((mirror.folder / "published").iterdir()) == []
+    monkeypatch.undo()
+    BatchSource(batch([{"id": 1}])).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT id FROM messages ORDER BY id") == [(11,), (12,)]
