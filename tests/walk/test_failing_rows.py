@@ -2,7 +2,7 @@
 
 Real services have such rows: one that no longer renders, or takes too long to. If it is in the
 first page, nothing tells it from a service that is down; see
-test_sync_failing_rows.py.
+test_sync_around_failures.py.
 """
 
 import contextlib

@@ -10,7 +10,7 @@ from backread import MirrorError
 from backread._backread import empty_table
 from backread.testing import MockServer, World
 from helpers.api_rows import paged
-from helpers.mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
+from helpers.mirrors import BatchSource, Row, batch, ended, rows, sync
 from helpers.scripted_server import answer
 
 pytest.importorskip("duckdb")
@@ -223,15 +223,6 @@ def test_sync_reads_whole_the_list_of_a_user_missing_in_the_last_run(mirror):
     assert third.known is not None
     assert [each["user_id"] for each in third.known["lists"]] == [2]
     assert dict(rows(mirror, SEEN_BY)) == dict.fromkeys(range(100, 220), 3)
-
-
-def test_sync_of_one_new_message_rewrites_one_file_and_one_of_none_no_file(mirror):
-    read(WHOLE, TALK).sync_into(mirror.folder)
-    for new, changed in (([], 0), ([NEW], 1)):
-        users, messages = data_files(mirror, "users"), data_files(mirror, "messages")
-        read(END, TALK[-10:] + new).sync_into(mirror.folder)
-        assert data_files(mirror, "users") == users
-        assert len(data_files(mirror, "messages") - messages) == changed
 
 
 def test_file_that_cannot_be_written_is_named_and_left_to_the_next_sync(mirror, monkeypatch):

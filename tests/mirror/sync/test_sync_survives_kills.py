@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -207,19 +206,6 @@ def test_reader_never_sees_half_a_snapshot(mirror):
     assert not failures
     assert states <= expected
     assert len(states) > 1
-
-
-def test_snapshots_that_were_never_published_are_removed(mirror, server):
-    sync(mirror, server)
-    directory = mirror.folder / "published"
-    # A kill came between the rename of the snapshot and that of the link.
-    shutil.copytree(directory / "00000001", directory / "00000099")
-    server.world.add_messages(server.world.user_ids()[0], 1)
-    sync(mirror, server)
-    # The snapshot before stays for readers that have its files open.
-    stored = {entry.name for entry in directory.iterdir()}
-    assert stored == {"00000001", "00000002", "current"}
-    assert (directory / "current").readlink().name == "00000002"
 
 
 @posix_only
