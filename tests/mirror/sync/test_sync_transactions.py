@@ -1,7 +1,9 @@
 """The writer's database while a statement or transaction fails or Ctrl-C comes: rows stay whole."""
 
+import gc
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,10 +20,13 @@ pytest.importorskip("duckdb")
 
 import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
+from backread import _interruptible
+from backread._interruptible import run_interruptibly
 from backread.errors import MirrorError
 from backread.mirror.store.engine import connect, named_errors, rows_of, transaction
-from backread.mirror.store.merge import merge_rows
+from backread.mirror.store.merge import merge_rows, stage
 from backread.mirror.store.schema import MESSAGES, USERS, create_statements
 from backread.mirror.store.store import Store
 from backread.mirror.sync.known import StoredRows
@@ -67,6 +72,33 @@ def test_batch_of_scattered_users_finds_their_rows(store):
     changed = "SELECT user_id, id FROM messages WHERE body = 'new' OR id = 3 ORDER BY ALL"
     assert store.rows(changed) == [(50, 3), (99, 1)]
     assert store.rows("SELECT count(*) FROM messages") == [(201,)]
+
+
+class InterruptedConnection:
+    """One in which Ctrl-C comes while rows are copied, in a transaction that fails as well."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, values: list[Any]) -> Any:
+        if " AS SELECT " not in statement:
+            return self._connection.execute(statement, values)
+        with suppress(duckdb.Error):
+            self._connection.execute("SELECT error('this aborts the transaction')").fetchall()
+        signal.raise_signal(signal.SIGINT)
+        return self._connection.execute(statement, values)
+
+
+def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store):
+    connection: Any = InterruptedConnection(store.connection)
+    interrupted = Store(Path("chats"), connection)
+    given = table("users", [{"id": 1}])
+    with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), transaction(connection):
+        stage(interrupted, "users", given, ("id",))
+    assert store.rows("SELECT 1") == [(1,)]
 
 
 class InterruptedRows:
@@ -133,3 +165,42 @@ def test_a_rollback_that_is_interrupted_is_done_all_the_same():
         assert connection.rollbacks == 2
         real.execute("BEGIN TRANSACTION")
         assert real.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+
+
+class InterruptedSyncError(Exception):
+    """What a test's callback raises."""
+
+
+@posix_only
+def test_a_database_that_a_second_signal_left_open_is_closed_with_its_error(tmp_path, monkeypatch):
+    path = tmp_path / "mirror.duckdb"
+    run = _interruptible._Call.run
+
+    def run_slowly(call: Any) -> None:
+        run(call)
+        time.sleep(0.05)
+
+    # The thread that ran the statement holds nothing of it once it has ended.
+    monkeypatch.setattr(_interruptible._Call, "run", run_slowly)
+
+    def stopped(*_: object) -> None:
+        raise InterruptedSyncError
+
+    def read_until_a_signal(connection: Any) -> None:
+        connection.execute(f"ATTACH '{path}'")
+
+        def endless() -> None:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+            connection.execute("SELECT count(*) FROM range(1 << 40) WHERE random() > 2").fetchall()
+
+        run_interruptibly(endless, connection.interrupt)
+
+    before = signal.signal(signal.SIGUSR1, stopped)
+    gc.disable()
+    try:
+        with pytest.raises(InterruptedSyncError):
+            read_until_a_signal(duckdb.connect())
+        duckdb.connect().execute(f"ATTACH '{path}'")
+    finally:
+        gc.enable()
+        signal.signal(signal.SIGUSR1, before)

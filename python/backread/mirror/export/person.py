@@ -42,7 +42,7 @@ SPOKEN = (
 
 def person_queries(rows: Rows, selection: Selection) -> list[TableQuery]:
     """The rows about the one user, deleted ones too; raises `MirrorError` if there are none."""
-    [user_id] = selection.users or ()
+    user_id = selection.person
     found = []
     for name, source in SOURCES.items():
         query = f"SELECT * {source.format(id=user_id)}"

@@ -75,6 +75,12 @@ class Selection:
                 raise ValueError(f"users select no rows of the table {name}")
         return parsed
 
+    @property
+    def person(self) -> int:
+        """The one user about whom everything is exported."""
+        (user_id,) = self.users or (-1,)
+        return user_id
+
     def condition(self, table: TableName) -> str:
         """The WHERE clause for the rows of a table, or nothing."""
         parts = []

@@ -128,8 +128,8 @@ def _write(
     if kind in WHOLE_FILE:
         WHOLE_FILE[kind](job, file)
     elif kind == "json":
-        [user_id] = selection.users or ()
-        write_person(job, job.folder / PERSON_FILE if place.is_folder else file, user_id)
+        path = job.folder / PERSON_FILE if place.is_folder else file
+        write_person(job, path, selection.person)
         if place.is_folder:
             write_conversation(job, job.folder / CONVERSATION_FILE)
     else:
