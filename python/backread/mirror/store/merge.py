@@ -51,55 +51,73 @@ def merge_rows(
     A row that had been marked as deleted loses the mark, and counts as updated; one that was only
     missed by an earlier run does not count. Runs inside the caller's transaction.
     """
-    stage(store, table.name, rows, table.names)
     key = ", ".join(table.key)
     user = table.user_column
-    [(count, distinct, low, high)] = store.rows(
-        f"SELECT count(*), count(DISTINCT ({key})), min({user}), max({user}) FROM staged",
+    changed = f"changed_{table.name}"
+    columns = _names(table.names)
+    store.rows(
+        f"CREATE TEMP TABLE IF NOT EXISTS {changed} AS SELECT {columns}, "
+        f"rowid AS held_row, false AS differs FROM {table.name} LIMIT 0"
     )
-    if distinct < count:
-        store.rows(
-            f"DELETE FROM staged WHERE rowid NOT IN (SELECT max(rowid) FROM staged GROUP BY {key})",
+    with store.registered(table.name, rows) as source:
+        [(distinct, low, high)] = store.execute_prepared(
+            f"SELECT count(DISTINCT ({key})), min({user}), max({user}) FROM {source}"
         )
-    differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
-    # The bounds let DuckDB skip row groups without these users; if the users are scattered, the
-    # row numbers avoid reading the wide columns of all other rows.
-    [(changed,)] = store.rows(
-        f"""
-        CREATE OR REPLACE TEMP TABLE changed AS
-        SELECT staged.*, held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs
-        FROM staged LEFT JOIN (
-            SELECT rowid, * FROM {table.name} WHERE rowid IN (
-                SELECT rowid FROM {table.name}
-                WHERE {user} BETWEEN ? AND ? AND ({key}) IN (SELECT {key} FROM staged))
-        ) AS held ON {" AND ".join(f"held.{name} = staged.{name}" for name in table.key)}
-        WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR differs
-        """,
-        [low, high],
-    )
-    store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM staged")
-    return _apply_changed(store, table, now, run_id) if changed else (0, 0)
+        if distinct < rows.num_rows:
+            # The last one counts.
+            stage(store, table.name, rows, table.names)
+            source = "staged"
+            store.rows(
+                "DELETE FROM staged WHERE rowid NOT IN "
+                f"(SELECT max(rowid) FROM staged GROUP BY {key})"
+            )
+        differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
+        same = " AND ".join(f"held.{name} = given.{name}" for name in table.key)
+        # The bounds let DuckDB skip row groups without these users; if the users are scattered, the
+        # row numbers avoid reading the wide columns of all other rows.
+        [(found,)] = store.execute_prepared(
+            f"""
+            INSERT INTO {changed}
+            SELECT {_names(table.names, "given.")},
+                held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs
+            FROM {source} AS given LEFT JOIN (
+                SELECT rowid, * FROM {table.name} WHERE rowid IN (
+                    SELECT rowid FROM {table.name}
+                    WHERE {user} BETWEEN ? AND ? AND ({key}) IN (SELECT {key} FROM {source}))
+            ) AS held ON {same}
+            WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR differs
+            """,
+            low,
+            high,
+        )
+        store.execute_prepared(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM {source}")
+    return _apply_changed(store, table, changed, now, run_id) if found else (0, 0)
 
 
-def _apply_changed(store: Store, table: Table, now: datetime, run_id: int) -> tuple[int, int]:
+def _apply_changed(
+    store: Store, table: Table, changed: str, now: datetime, run_id: int
+) -> tuple[int, int]:
     [(added,)] = store.rows(
         f"INSERT INTO {table.name} BY NAME SELECT {_names(table.names)}, "
-        f"{_added(table, 'changed')} FROM changed WHERE held_row IS NULL",
+        f"{_added(table, changed)} FROM {changed} WHERE held_row IS NULL",
         [now, now, run_id],
     )
     assignments = ", ".join(
-        f'"{name}" = changed."{name}"' for name in table.names if name not in table.key
+        f'"{name}" = {changed}."{name}"' for name in table.names if name not in table.key
     )
     store.rows(
-        f"UPDATE {table.name} SET {assignments}, text_bytes = {table.text_bytes('changed')}, "
+        f"UPDATE {table.name} SET {assignments}, text_bytes = {table.text_bytes(changed)}, "
         "last_seen_at = NULL, deleted_at = NULL, "
         f"changed_at = CASE WHEN differs THEN ? ELSE {table.name}.changed_at END, "
         f"changed_in_run = CASE WHEN differs THEN ? ELSE {table.name}.changed_in_run END "
-        f"FROM changed WHERE {table.name}.rowid = changed.held_row",
+        f"FROM {changed} WHERE {table.name}.rowid = {changed}.held_row",
         [now, run_id],
     )
-    [(updated,)] = store.rows("SELECT count(*) FROM changed WHERE held_row IS NOT NULL AND differs")
-    _note_unpublished(store, table, "changed")
+    [(updated,)] = store.rows(
+        f"SELECT count(*) FROM {changed} WHERE held_row IS NOT NULL AND differs"
+    )
+    _note_unpublished(store, table, changed)
+    store.rows(f"DELETE FROM {changed}")
     return added, updated
 
 
@@ -164,9 +182,9 @@ def _added(table: Table, source: str) -> str:
     )
 
 
-def _names(columns: tuple[str, ...]) -> str:
-    return ", ".join(f'"{name}"' for name in columns)
+def _names(columns: tuple[str, ...], of: str = "") -> str:
+    return ", ".join(f'{of}"{name}"' for name in columns)
 
 
 def _differs(name: str) -> str:
-    return f'held."{name}" IS DISTINCT FROM staged."{name}"'
+    return f'held."{name}" IS DISTINCT FROM given."{name}"'
