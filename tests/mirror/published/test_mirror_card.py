@@ -122,7 +122,8 @@ def test_a_snapshot_with_damaged_files_says_so(mirror):
     runs.write_bytes(b"PAR1")
     assert "cannot be read" in check(mirror._repr_html_()).text
     runs.unlink()
-    assert "missing, cut off or not a regular file" in check(Mirror(mirror.folder)._repr_html_()).text
+    shown = check(Mirror(mirror.folder)._repr_html_()).text
+    assert "missing, cut off or not a regular file" in shown
 
 
 def test_mirror_repr_without_duckdb_says_what_to_install(mirror, monkeypatch):
