@@ -71,7 +71,7 @@ def hours(figures: Figures) -> Html:
 
 
 def _two_sides(figures: Figures, what: str, names: Sequence[str], shown: int) -> Html:
-    """Users and operators side by side; the chart has so many letters of a name."""
+    """Users and operators side by side; the chart shows the first ``shown`` letters of a name."""
     users, operators = [0] * len(names), [0] * len(names)
     for each in figures["hours"]:
         place = each["weekday"] - 1 if what == "weekday" else each["hour"]

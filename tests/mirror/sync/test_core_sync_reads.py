@@ -251,7 +251,7 @@ def test_batches_are_small_at_first_grow_and_are_read_one_ahead():
     with MockServer(world) as server, server.client(max_concurrency=4) as client:
         run = run_of(client, InMemoryMirror())
         read = [run.next_batch()]
-        # Nobody asks for the next one: it is read all the same, and then nothing more.
+        # The next one is read without being requested, and then nothing more.
         asked, since = 0, time.monotonic()
         while asked < 2 * FIRST_BATCH or time.monotonic() - since < 0.3:
             before, asked = asked, sum(server.counts().values())

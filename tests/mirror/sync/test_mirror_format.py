@@ -16,7 +16,7 @@ import duckdb
 
 from backread.mirror import Mirror
 from backread.mirror.published.manifest import DataFile, Manifest
-from backread.mirror.published.published_lists import PUBLISHED_TABLES
+from backread.mirror.published.views import PUBLISHED_TABLES
 from backread.mirror.store.schema import FORMAT, create_statements
 
 OTHERS = [FORMAT - 1, FORMAT + 1]

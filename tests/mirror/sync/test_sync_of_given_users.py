@@ -107,7 +107,7 @@ class InterruptedAtCommitError(Exception):
 
 
 def interrupted(mirror: Mirror, client: Client, commits: int, **options) -> None:
-    """A sync that is interrupted after so many commits."""
+    """A sync that is interrupted after this many commits."""
     left = commits
 
     def interrupt(_: SyncProgress) -> None:

@@ -31,7 +31,7 @@ def write_sqlite(job: Job, path: Path) -> None:
         with closing(
             sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         ) as connection:
-            # Nobody else sees the file before it is complete, so it needs no journal.
+            # The file is private until it is complete, so it needs no journal.
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
             for table in job.begin_tables():

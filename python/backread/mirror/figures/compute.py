@@ -44,7 +44,7 @@ def compute_figures(
             tell(FiguresProgress(name, next(done), STEPS, monotonic() - began))
 
     with reader.snapshot().cursor as cursor:
-        # A cursor has temporary tables of its own.
+        # Temporary tables belong to one cursor.
         rows: Rows = partial(reader.rows, cursor, values=[])
         zone = find_timezone(timezone, rows)
         first = None if since is None else moment_in("since", since, zone, rows)

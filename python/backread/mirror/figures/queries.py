@@ -7,8 +7,7 @@ on ``created_at``, ``{asked_period}`` and ``{first_period}`` the same on ``asked
 
 from __future__ import annotations
 
-from backread.mirror.published.published_lists import READ_WHOLE
-from backread.mirror.published.views import LAST_READ
+from backread.mirror.published.views import LAST_READ, READ_WHOLE
 
 KIND = """CASE WHEN sender_type = 'user' THEN 'user' WHEN auto_invitation THEN 'invitation'
         WHEN sender_type = 'operator' THEN 'operator' ELSE 'other' END"""

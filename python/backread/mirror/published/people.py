@@ -242,7 +242,7 @@ class People:
     def _people(self) -> DuckDBPyConnection:
         """A cursor over the newest snapshot with the table ``people``.
 
-        Each snapshot is a database of its own, so that its table is made once.
+        Each snapshot has a separate database, so its table is made once.
         """
         cursor = self._reader.cursor()
         with self._making:

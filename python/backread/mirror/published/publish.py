@@ -41,8 +41,8 @@ from backread.mirror.published.parquet_files import (
     row_group_rows,
     write_parquet,
 )
-from backread.mirror.published.published_lists import PUBLISHED_TABLES, side_table_query
 from backread.mirror.published.ranges import Piece, plan_files
+from backread.mirror.published.views import PUBLISHED_TABLES, side_table_query
 from backread.mirror.published.views_database import write_views_database
 from backread.mirror.store.engine import from_microseconds, quoted
 from backread.mirror.store.folder import PUBLISHED

@@ -19,7 +19,7 @@ FILE_BYTES = 64 * 2**20
 """The approximate size in memory of the rows of a file, which bounds what a sort needs."""
 
 MOST_FILES = 2
-"""A table is written in full if it has so many times the files that its rows need."""
+"""A table with this many times the files that its rows need is written in full."""
 
 LOWEST = -(2**63)
 BYTES_PER_VALUE = 8

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backread.mirror.published.published_lists import PUBLISHED_TABLES, READ_WHOLE
 from backread.mirror.store.schema import (
     CONTENT_TABLES,
     PROFILE,
+    SIDE_TABLES,
+    STATES,
     TECHNICAL,
     Column,
 )
 
-__all__ = ["HAS_READ", "LAST_READ", "LISTS", "select_statements", "view_statements"]
+__all__ = [
+    "HAS_READ",
+    "LAST_READ",
+    "LISTS",
+    "PUBLISHED_TABLES",
+    "READ_WHOLE",
+    "select_statements",
+    "side_table_query",
+    "view_statements",
+]
+
+PUBLISHED_TABLES: dict[str, tuple[Column, ...]] = {
+    name: tuple(column for column in columns if (name, column[0]) not in STATES)
+    for name, columns in SIDE_TABLES.items()
+}
+"""The columns of the side tables that readers see."""
+
+READ_WHOLE = """coalesce(lists.kind IN ('whole', 'end')
+        AND (lists.certificate <> 'uncertified' OR lists.rows >= lists.total), false)"""
+"""The SQL condition that all messages of a list were read; an uncertified one may be short."""
 
 HAS_READ = "(state = 'finished' OR committed_at IS NOT NULL)"
 """The condition for runs that read something; the requests of a budget may all be refused."""
@@ -137,3 +157,12 @@ def _column(name: str, seen: str | None) -> str:
         # of a later run that has not finished was seen when it came.
         return f"coalesce(last_seen_at, greatest(first_seen_at, {seen})) AS last_seen_at"
     return f'"{name}"'
+
+
+def side_table_query(name: str) -> str:
+    """The query for the rows of a side table to publish."""
+    if name == "runs":
+        return "SELECT * FROM runs WHERE state <> 'unfinished'"
+    if name == "lists":
+        return "SELECT * FROM lists WHERE rowid IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
+    return f"SELECT * FROM {name}"

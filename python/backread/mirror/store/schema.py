@@ -16,6 +16,7 @@ __all__ = [
     "FORGOTTEN",
     "FORMAT",
     "GONE_NAMES",
+    "LAST_FINISHED",
     "LISTS",
     "LIST_NAMES",
     "MESSAGES",
@@ -212,6 +213,11 @@ RUNS: tuple[Column, ...] = (
 
 ALL_USERS = "scope IS NULL"
 """The condition for runs over all users."""
+
+LAST_FINISHED = (
+    f"(SELECT coalesce(max(run_id), 0) FROM runs WHERE state = 'finished' AND {ALL_USERS})"
+)
+"""The id of the newest such run that has ended, 0 before the first, as an SQL expression."""
 
 FORGOTTEN: tuple[Column, ...] = (("user_id", "BIGINT"), ("forgotten_at", "TIMESTAMPTZ"))
 """The users that `Mirror.forget` removed, who must not come back."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from backread._files.json import parse_json
 from backread.errors import MirrorError
 from backread.mirror.store.engine import named_errors, rows_of, stream_of
+from backread.mirror.store.schema import LAST_FINISHED, PROFILE
 
 if TYPE_CHECKING:
     from backread.mirror.store.store import Store
+    from backread.mirror.sync.runs import Run
 
-__all__ = ["Known", "StoredRows", "given_users"]
+__all__ = ["Known", "StoredRows", "given_users", "known_to"]
 
 
 class StoredRows:
@@ -68,3 +71,66 @@ def given_users(store: Store, user_ids: Sequence[int]) -> StoredRows:
             "user out"
         )
     return StoredRows(store, query)
+
+
+def known_to(store: Store, run: Run) -> Known:
+    """The state that the core needs to begin or to continue."""
+
+    def rows(query: str) -> StoredRows:
+        return StoredRows(store, query)
+
+    of_this_run = "false" if run.given else f"run_id = {run.run_id}"
+    # The rows of a user missing from the last finished run were recorded as missed, so only the
+    # whole list can tell whether they exist.
+    lists = (
+        f"SELECT user_id, kind, state, {of_this_run} AS of_this_run FROM lists WHERE rowid IN "
+        f"(SELECT max(rowid) FROM lists GROUP BY user_id) AND run_id >= {LAST_FINISHED} "
+        # Stop retrying the lists of deleted users.
+        "AND NOT (kind = 'unread' AND user_id IN "
+        "(SELECT id FROM users WHERE deleted_at IS NOT NULL))"
+    )
+    forgotten = store.rows("SELECT 1 FROM forgotten LIMIT 1")
+    known = Known(
+        lists=rows(lists),
+        profile=_profile(store),
+        forgotten=rows("SELECT user_id FROM forgotten") if forgotten else None,
+    )
+    if run.given:
+        return known
+    [(users_state, swept)] = store.rows(
+        "SELECT users_state, users_swept_at IS NOT NULL FROM runs WHERE run_id = ?", [run.run_id]
+    )
+    half_read = (
+        f"SELECT user_id FROM lists WHERE run_id = {run.run_id} AND kind IN ('partial', 'unread')"
+    )
+    held = (
+        "SELECT CAST(NULL AS BIGINT) AS user_id, id FROM seen_users "
+        f"WHERE {users_state is not None} UNION ALL "
+        f"SELECT user_id, id FROM seen_messages WHERE user_id IN ({half_read})"
+    )
+    # A sweep that is not proved may have missed some that are known. Outer join, because messages
+    # are also read for users whose record was rejected.
+    missed = (
+        "SELECT id FROM users WHERE deleted_at IS NULL "
+        "AND id NOT IN (SELECT user_id FROM lists WHERE kind = 'gone') AND EXISTS "
+        f"(SELECT 1 FROM runs WHERE run_id = {run.run_id} AND certificate = 'uncertified')"
+    )
+    users = (
+        "SELECT id, any_value(updated_at) AS updated_at, any_value(online_at) AS online_at "
+        f"FROM (SELECT id FROM seen_users UNION ALL {missed}) LEFT JOIN users USING (id) "
+        "GROUP BY id"
+    )
+    return replace(
+        known,
+        users_state=users_state,
+        held=rows(held) if run.resumed else None,
+        users=rows(users) if swept else None,
+    )
+
+
+def _profile(store: Store) -> dict[str, Any] | None:
+    try:
+        profile = parse_json(store.meta(PROFILE) or "")
+    except ValueError:
+        return None
+    return profile if isinstance(profile, dict) else None

@@ -6,21 +6,18 @@ that was killed. A run over given users is separate, and is never resumed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from backread._files.json import parse_json
 from backread.errors import BackreadError
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import (
     ALL_USERS,
     CONTENT_TABLES,
-    PROFILE,
+    LAST_FINISHED,
     RUNS,
 )
 from backread.mirror.store.store import Store
-from backread.mirror.sync.known import Known, StoredRows
 from backread.mirror.sync.report import Mode
 
 __all__ = [
@@ -31,7 +28,6 @@ __all__ = [
     "clear",
     "error_text",
     "keep_newest_lists",
-    "known_to",
     "record_error",
 ]
 
@@ -174,7 +170,9 @@ def clear(store: Store) -> None:
 
 def _read_all_again(store: Store, run_id: int) -> None:
     # For a full run, reading only a list's end is not enough.
-    _give_back(store, run_id, "kind = 'end'")
+    store.rows(
+        f"UPDATE lists SET run_id = {LAST_FINISHED} WHERE run_id = ? AND kind = 'end'", [run_id]
+    )
     store.rows("DELETE FROM lists WHERE run_id = ? AND kind = 'partial'", [run_id])
 
 
@@ -227,80 +225,6 @@ def _note_seen(store: Store, run_id: int) -> None:
         for table in CONTENT_TABLES:
             key = ", ".join(table.key)
             store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM {table.name}")
-
-
-def _give_back(store: Store, run_id: int, condition: str) -> None:
-    """Assigns lists that this run has read to the run before it, so that they are read again."""
-    store.rows(
-        f"UPDATE lists SET run_id = {_last_finished()} WHERE run_id = ? AND {condition}", [run_id]
-    )
-
-
-def _last_finished() -> str:
-    return f"(SELECT coalesce(max(run_id), 0) FROM runs WHERE state = 'finished' AND {ALL_USERS})"
-
-
-def known_to(store: Store, run: Run) -> Known:
-    """The state that the core needs to begin or to continue."""
-
-    def rows(query: str) -> StoredRows:
-        return StoredRows(store, query)
-
-    of_this_run = "false" if run.given else f"run_id = {run.run_id}"
-    # The rows of a user missing from the last finished run were recorded as missed, so only the
-    # whole list can tell whether they exist.
-    lists = (
-        f"SELECT user_id, kind, state, {of_this_run} AS of_this_run FROM lists WHERE rowid IN "
-        f"(SELECT max(rowid) FROM lists GROUP BY user_id) AND run_id >= {_last_finished()} "
-        # Stop retrying the lists of deleted users.
-        "AND NOT (kind = 'unread' AND user_id IN "
-        "(SELECT id FROM users WHERE deleted_at IS NOT NULL))"
-    )
-    forgotten = store.rows("SELECT 1 FROM forgotten LIMIT 1")
-    known = Known(
-        lists=rows(lists),
-        profile=_profile(store),
-        forgotten=rows("SELECT user_id FROM forgotten") if forgotten else None,
-    )
-    if run.given:
-        return known
-    [(users_state, swept)] = store.rows(
-        "SELECT users_state, users_swept_at IS NOT NULL FROM runs WHERE run_id = ?", [run.run_id]
-    )
-    half_read = (
-        f"SELECT user_id FROM lists WHERE run_id = {run.run_id} AND kind IN ('partial', 'unread')"
-    )
-    held = (
-        "SELECT CAST(NULL AS BIGINT) AS user_id, id FROM seen_users "
-        f"WHERE {users_state is not None} UNION ALL "
-        f"SELECT user_id, id FROM seen_messages WHERE user_id IN ({half_read})"
-    )
-    # A sweep that is not proved may have missed some that are known. Outer join, because messages
-    # are also read for users whose record was rejected.
-    missed = (
-        "SELECT id FROM users WHERE deleted_at IS NULL "
-        "AND id NOT IN (SELECT user_id FROM lists WHERE kind = 'gone') AND EXISTS "
-        f"(SELECT 1 FROM runs WHERE run_id = {run.run_id} AND certificate = 'uncertified')"
-    )
-    users = (
-        "SELECT id, any_value(updated_at) AS updated_at, any_value(online_at) AS online_at "
-        f"FROM (SELECT id FROM seen_users UNION ALL {missed}) LEFT JOIN users USING (id) "
-        "GROUP BY id"
-    )
-    return replace(
-        known,
-        users_state=users_state,
-        held=rows(held) if run.resumed else None,
-        users=rows(users) if swept else None,
-    )
-
-
-def _profile(store: Store) -> dict[str, Any] | None:
-    try:
-        profile = parse_json(store.meta(PROFILE) or "")
-    except ValueError:
-        return None
-    return profile if isinstance(profile, dict) else None
 
 
 def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:

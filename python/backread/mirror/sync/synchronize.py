@@ -34,7 +34,7 @@ from backread.mirror.store.store import Store
 from backread.mirror.sync.commit import commit
 from backread.mirror.sync.deletions import rows_to_ask
 from backread.mirror.sync.finish_run import end_partial, figures_before, finish, of_this_sync
-from backread.mirror.sync.known import given_users
+from backread.mirror.sync.known import given_users, known_to
 from backread.mirror.sync.progress import Meter
 from backread.mirror.sync.report import Mode, Phase, SyncProgress, SyncReport
 from backread.mirror.sync.runs import (
@@ -43,7 +43,6 @@ from backread.mirror.sync.runs import (
     begin_run,
     begin_users_run,
     error_text,
-    known_to,
     record_error,
 )
 from backread.mirror.sync.unfinished_run import (
