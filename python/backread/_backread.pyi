@@ -209,7 +209,8 @@ class ArrowStream(Protocol):
 class SyncKnown(Protocol):
     """What a mirror already holds, as tables.
 
-    Columns: ``lists`` user_id, kind, state and of_this_run (read by the run that goes on);
+    Columns: ``lists`` user_id, kind, checked_at, state and of_this_run (read by the run that goes
+    on);
     ``held`` user_id and id, of partly read lists (user_id is null for users); ``users`` id,
     updated_at and online_at, once the run has swept the users; ``forgotten`` user_id, of users of
     whom nothing is read. ``users_state`` is where to continue the list of users. ``profile`` is the

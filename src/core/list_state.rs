@@ -107,8 +107,8 @@ pub struct ListState {
     /// Distinct messages held.
     pub rows: u64,
     pub certificate: Certificate,
-    /// When the last reading began.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// When the last reading began; it has a column, too.
+    #[serde(skip)]
     pub checked_at: Option<Timestamp>,
     /// When the last sweep of the whole list ended.
     #[serde(skip_serializing_if = "Option::is_none")]

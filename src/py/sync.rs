@@ -8,7 +8,6 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pythonize::depythonize;
-use roaring::RoaringTreemap;
 
 use super::arrow::ArrowTable;
 use super::capsule::stream_of;
@@ -156,12 +155,8 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
         let lists = Rows(&batch).lists().map_err(misfit)?;
         lists.into_iter().for_each(|list| known.take(list));
     }
-    if let Some(state) = given.getattr("users_state")?.extract()? {
-        known.users_half_read = Some(HalfRead {
-            state: Some(state),
-            held: RoaringTreemap::new(),
-        });
-    }
+    let users_state: Option<String> = given.getattr("users_state")?.extract()?;
+    known.users_half_read = users_state.as_deref().and_then(HalfRead::stored);
     let forgotten = given.getattr("forgotten")?;
     known.forgotten.extend(read_ids(&forgotten, "user_id")?);
     for batch in batches(&given.getattr("held")?)? {

@@ -22,6 +22,7 @@ LISTS = pa.schema(
     [
         ("user_id", pa.int64()),
         ("kind", pa.string()),
+        ("checked_at", pa.timestamp("us", "UTC")),
         ("state", pa.string()),
         ("of_this_run", pa.bool_()),
     ]
@@ -78,13 +79,14 @@ class InMemoryMirror:
             {
                 "user_id": user_id,
                 "kind": row["kind"],
+                "checked_at": row.get("checked_at"),
                 "state": row["state"],
                 "of_this_run": user_id in self.done or user_id in self.half_read,
             }
             for user_id, row in {**self.before, **self.read_lists}.items()
         ]
         lists += [
-            {"user_id": user_id, "kind": "whole", "state": None, "of_this_run": True}
+            {"user_id": user_id, "kind": "whole", "of_this_run": True}
             for user_id in sorted(self.done - self.read_lists.keys())
         ]
         return SimpleNamespace(

@@ -1,13 +1,13 @@
 //! Rows that were read but not committed yet, and the batch that they become.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::events::{Event, Held, Rows};
-use super::known::Cursor;
+use super::known::{self, Cursor};
 use crate::api::Resource;
 use crate::arrow::columns::{
     GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns, columns_failure,
@@ -64,10 +64,22 @@ pub struct Batches {
 }
 
 impl Batches {
-    pub fn new(privacy: Option<Arc<Privacy>>) -> Self {
+    /// `begun` are the lists of users that the run has partly read.
+    pub fn new(privacy: Option<Arc<Privacy>>, begun: &HashMap<i64, known::HalfRead>) -> Self {
+        let half_read = begun.iter().map(|(user_id, begun)| {
+            let half_read = HalfRead {
+                cursor: Box::new(begun.cursor.clone()),
+                held: Held::default(),
+                emitted: true,
+            };
+            (Some(*user_id), half_read)
+        });
         Self {
             privacy,
-            pending: Pending::default(),
+            pending: Pending {
+                half_read: half_read.collect(),
+                ..Pending::default()
+            },
             emitted_rows: 0,
             emitted_responses: 0,
         }
@@ -180,12 +192,13 @@ impl Pending {
             Event::ListEnded(row) => {
                 // A response without rows was not counted before.
                 self.responses += u64::from(row.state.rows == 0);
-                let half_read = self.half_read.remove(&Some(row.user_id));
-                match half_read.filter(|_| row.state.kind == Kind::Unread) {
-                    // A run that ends with an error resumes within a list that was given up.
-                    Some(mut read) => self.lists.append(&row, read.state(privacy).as_deref()),
-                    None => self.list(&row),
-                }
+                // A run that ends with an error resumes within a list that was given up.
+                let begun = self.half_read.remove(&Some(row.user_id));
+                let state = match row.state.kind {
+                    Kind::Unread => begun.and_then(|mut begun| begun.state(privacy)),
+                    _ => serde_json::to_string(&row.state).ok(),
+                };
+                self.lists.append(&row, state.as_deref());
                 self.lists_ended += 1;
                 self.rows += 1;
             }
@@ -250,7 +263,8 @@ impl Pending {
             let mut report = WalkReport::not_read_yet();
             report.doubt("a negative user id cannot be requested".to_owned());
             let state = ListState::of(&report, Kind::Whole, Hints::default());
-            self.list(&ListRow::of(user_id, &report, state));
+            self.lists
+                .append(&ListRow::of(user_id, &report, state), None);
         }
         self.count(row);
         let appended = self.users.append_row(row, privacy);
@@ -275,11 +289,6 @@ impl Pending {
             };
             self.half_read.insert(page.user_id, half_read);
         }
-    }
-
-    fn list(&mut self, list: &ListRow) {
-        let state = serde_json::to_string(&list.state).ok();
-        self.lists.append(list, state.as_deref());
     }
 
     /// Adds the lists that are being read; returns where to resume the list of users.

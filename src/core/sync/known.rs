@@ -47,32 +47,29 @@ impl Known {
         let StoredList {
             user_id,
             kind,
+            checked_at,
             state,
             of_this_run,
         } = list;
-        match (of_this_run, kind) {
-            (true, Kind::Partial) => self.resume(user_id, state),
-            (true, Kind::Whole | Kind::End | Kind::Gone) => {
+        let mut known = ListState::default();
+        match kind {
+            Kind::Whole | Kind::End | Kind::Gone if of_this_run => {
                 self.done.insert(user_id);
+                return;
             }
-            (_, Kind::Unread) | (false, _) => {
-                let is_cursor = |state: &String| serde_json::from_str::<Cursor>(state).is_ok();
-                if of_this_run && state.as_ref().is_some_and(is_cursor) {
-                    self.resume(user_id, state.clone());
-                }
+            Kind::Unread | Kind::Partial if of_this_run => {
+                let half_read = state.as_deref().and_then(HalfRead::stored);
+                self.half_read
+                    .extend(half_read.map(|half_read| (user_id, half_read)));
+            }
+            Kind::Whole | Kind::End => {
                 let state = state.and_then(|state| serde_json::from_str(&state).ok());
-                let state = ListState {
-                    kind,
-                    ..state.unwrap_or_default()
-                };
-                self.lists.insert(user_id, state);
+                known = state.unwrap_or_default();
             }
+            Kind::Gone | Kind::Unread | Kind::Partial => {}
         }
-    }
-
-    fn resume(&mut self, user_id: i64, state: Option<String>) {
-        let held = RoaringTreemap::new();
-        self.half_read.insert(user_id, HalfRead { state, held });
+        (known.kind, known.checked_at) = (kind, checked_at);
+        self.lists.insert(user_id, known);
     }
 
     /// Takes a row that this run has committed of a partly read list; `None` is that of users.
@@ -87,42 +84,34 @@ impl Known {
     }
 }
 
-/// A list that this run has partly read.
+/// A list that this run has partly read, and the ids that it has committed.
 #[derive(Debug, Default)]
 pub struct HalfRead {
-    pub state: Option<String>,
+    pub cursor: Cursor,
     pub held: RoaringTreemap,
 }
 
 /// Where to resume reading a list, and what its rows have shown so far; stored as JSON.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Cursor {
     pub walk: Checkpoint,
     pub shape: ListShape,
     pub hints: Option<Hints>,
 }
 
-/// A list that resumes where an earlier run stopped.
-#[derive(Debug)]
-pub struct GoingOn {
-    pub resume: Resume,
-    pub shape: ListShape,
-    pub hints: Option<Hints>,
-}
-
 impl HalfRead {
     /// `None` if another version wrote the state; then the list is read from its start.
-    pub fn go_on(self) -> Option<GoingOn> {
-        let Cursor { walk, shape, hints } = serde_json::from_str(&self.state?).ok()?;
-        let resume = Resume {
-            checkpoint: walk,
-            held: self.held,
-        };
-        Some(GoingOn {
-            resume,
-            shape,
-            hints,
-        })
+    pub fn stored(state: &str) -> Option<Self> {
+        let cursor = serde_json::from_str(state).ok()?;
+        let held = RoaringTreemap::new();
+        Some(Self { cursor, held })
+    }
+
+    /// The walk to resume, with the shape of what it has read.
+    pub fn resume(self) -> (Resume, ListShape) {
+        let Self { cursor, held } = self;
+        let checkpoint = cursor.walk;
+        (Resume { checkpoint, held }, cursor.shape)
     }
 }
 

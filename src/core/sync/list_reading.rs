@@ -107,10 +107,11 @@ impl ListReading<'_> {
         let page_rows = context.counters.page_rows();
         match context.plan(|plan| plan.approach(user_id, page_rows)) {
             Approach::Whole => self.whole().await,
-            Approach::GoOn(going_on) => {
-                self.hints = self.user.hints.or(going_on.hints).unwrap_or_default();
-                let from = Start::from(Some(going_on.resume));
-                self.sweep(from, going_on.shape).await
+            Approach::GoOn(half_read) => {
+                let hints = self.user.hints.or(half_read.cursor.hints);
+                self.hints = hints.unwrap_or_default();
+                let (resume, shape) = half_read.resume();
+                self.sweep(Start::from(Some(resume)), shape).await
             }
             Approach::GrowingEnd(end) => match self.grow(*end).await {
                 Ok(None) => self.whole().await,

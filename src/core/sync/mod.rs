@@ -18,6 +18,7 @@ mod progress;
 mod reading;
 mod row_fetches;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -113,12 +114,13 @@ impl SyncRun {
             most_unread_first: most_unread_first(&client, &budget),
             most_end_pages: most_end_pages(&budget),
         };
+        let batches = Batches::new(privacy, &known.half_read);
         let plan = Plan::new(known, terms);
         counters.add_lists_done(plan.lists_done());
         let (reader, run) = (client.clone(), Arc::clone(&budget));
         let shared = Arc::clone(&counters);
         let events = Prefetch::new(move |outlet| read_all(reader, run, plan, shared, outlet));
-        let run = Self::of(client, events, counters, budget, privacy);
+        let run = Self::of(client, events, counters, budget, batches);
         run.nothing_read.store(true, Ordering::Relaxed);
         run
     }
@@ -134,7 +136,8 @@ impl SyncRun {
         let budget = limits.start(&client);
         let (reader, run) = (client.clone(), Arc::clone(&budget));
         let events = Prefetch::new(move |outlet| fetch_rows(reader, run, keys, outlet));
-        Self::of(client, events, Arc::default(), budget, privacy)
+        let batches = Batches::new(privacy, &HashMap::new());
+        Self::of(client, events, Arc::default(), budget, batches)
     }
 
     fn of(
@@ -142,9 +145,8 @@ impl SyncRun {
         events: Prefetch<Event>,
         counters: Arc<ProgressCounters>,
         budget: Arc<RunBudget>,
-        privacy: Option<Arc<Privacy>>,
+        batches: Batches,
     ) -> Self {
-        let batches = Batches::new(privacy);
         Self {
             batches: gathered(events, batches, Some(BATCH_AGE)),
             down_before: client.outage_time(),
@@ -185,7 +187,7 @@ impl SyncRun {
         self.counters.users_total()
     }
 
-    /// The run's progress and current speed.
+    /// How far the run has come.
     pub fn progress(&self) -> Progress {
         self.counters.progress(
             self.client.sent(),
@@ -226,10 +228,11 @@ fn most_unread_first(client: &Client, budget: &RunBudget) -> u64 {
     (requests / SHARE_OF_UNREAD / each).clamp(1, MOST_UNREAD_FIRST)
 }
 
-/// The most pages read at a list's growing end: with a budget few, for only a sweep can be resumed.
+/// The most pages read at a list's growing end: few with a budget, for only a sweep can be resumed.
 fn most_end_pages(budget: &RunBudget) -> u64 {
-    match budget.most_requests() {
-        None => growing_end::MOST_PAGES,
-        Some(most) => (most / REQUESTS_A_LIST).clamp(1, growing_end::MOST_PAGES),
+    if !budget.is_limited() {
+        return growing_end::MOST_PAGES;
     }
+    let of_requests = budget.most_requests().unwrap_or(u64::MAX) / REQUESTS_A_LIST;
+    of_requests.clamp(1, growing_end::MOST_PAGES_OF_A_BUDGET)
 }

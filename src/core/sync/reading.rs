@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::context::{Context, Next, RESUMABLE, note_page_rows};
 use super::events::{Event, Held, Rows};
-use super::known::{Cursor, HalfRead};
+use super::known::Cursor;
 use super::list_reading::read_list;
 use super::list_shape::ListShape;
 use super::plan::Plan;
@@ -84,9 +84,7 @@ async fn find_users(context: &Context, queue: mpsc::UnboundedSender<Next>) -> Re
     let put_listed = |user| put(user, false);
     if let Some(given) = context.plan(Plan::take_given) {
         context.counters.set_users_known();
-        for user in given {
-            put(user, !context.plan(|plan| plan.is_half_read(user.id())));
-        }
+        given.into_iter().for_each(|user| put(user, true));
         return Ok(());
     }
     let in_order = context.plan(|plan| plan.finds_all_users_first());
@@ -123,10 +121,10 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
         }
     };
     let half_read = context.plan(Plan::take_users_half_read);
-    let going_on = half_read.and_then(HalfRead::go_on);
-    let resumed = going_on.is_some();
+    let resume = half_read.map(|half_read| half_read.resume().0);
+    let resumed = resume.is_some();
     // Users committed before are not shown again.
-    for id in going_on.iter().flat_map(|going_on| &going_on.resume.held) {
+    for id in resume.iter().flat_map(|resume| &resume.held) {
         if let Some(user_id) = i64::try_from(id).ok().and(Some(id.into())) {
             see(ListedUser {
                 user_id,
@@ -164,7 +162,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     };
     let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);
     let sink = Mapped { sink, convert };
-    let from = going_on.map(|going_on| going_on.resume).into();
+    let from = resume.into();
     sweep_from(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
     let report = Box::new(report.get());
     // Users who moved to pages that were read before the interruption were shown in none.

@@ -71,6 +71,9 @@ def test_a_half_read_list_goes_on_at_its_page(scripted):
         mirror.read(client)
     assert len(mirror.messages) >= 300
     held = len(mirror.messages)
+    # It keeps its position although nothing is read of it this time.
+    with pytest.raises(PermissionDeniedError):
+        mirror.read(client)
     broken = False
     before = len(server.requests)
     assert mirror.read(client)

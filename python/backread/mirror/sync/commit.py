@@ -121,15 +121,24 @@ def _put_rows(
 def _put_lists(store: Store, run: Run, lists: ArrowTable) -> None:
     """Stores the lists that the batch ends, and those that it reads on."""
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
-    # A run over given users records no row as missed. A later run must do so, unless only the end
-    # of the list is read.
-    known = "REPLACE (CASE WHEN kind = 'end' THEN state END AS state)" if run.given else ""
+    state, which = "state AS state", "true"
+    if run.given:
+        # No later run resumes it, nor does it record a row as missed. A later run must do so,
+        # unless only the end of the list is read.
+        state, which = "CASE WHEN kind = 'end' THEN state END AS state", "kind <> 'partial'"
     with store.registered("lists", lists) as source:
         store.execute_prepared(
-            f"INSERT INTO lists BY NAME SELECT * {known}, ? AS run_id "
-            f"FROM (SELECT {names} FROM {source})",
+            f"INSERT INTO lists BY NAME SELECT * REPLACE ({state}), ? AS run_id "
+            f"FROM (SELECT {names} FROM {source}) WHERE {which}",
             run.run_id,
         )
+        if run.given:
+            # A run over all users reads them from their start: rows may have been deleted before
+            # its position.
+            store.execute_prepared(
+                "DELETE FROM lists WHERE kind = 'partial' "
+                f"AND user_id IN (SELECT user_id FROM {source})"
+            )
 
 
 def _merge_rejects(

@@ -124,7 +124,8 @@ def end_partial(
                 SELECT count(*) FROM users WHERE deleted_at IS NULL
                 AND id NOT IN (SELECT user_id FROM lists)),
             oldest_list_at = (
-                SELECT min(checked_at) FROM lists WHERE run_id <> {run.run_id}
+                SELECT min(checked_at) FROM lists
+                WHERE (run_id <> {run.run_id} OR kind = 'partial')
                 AND user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL))
             """,
             [deleted, stopped_by, done, None if total is None else max(total - done, 0)],

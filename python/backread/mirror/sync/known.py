@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backread._files.json import parse_json
 from backread.errors import MirrorError
 from backread.mirror.store.engine import named_errors, rows_of, stream_of
-from backread.mirror.store.schema import LAST_FINISHED, PROFILE
+from backread.mirror.store.schema import ALL_USERS, LAST_FINISHED, PROFILE
 
 if TYPE_CHECKING:
     from backread.mirror.store.store import Store
@@ -42,7 +42,7 @@ class Known:
     """The state of the mirror that the core needs; None for what is empty.
 
     - ``lists``: the newest row of `schema.LISTS` of each user that this run or the one before it
-      has read: ``user_id``, ``kind``, ``state`` and ``of_this_run``.
+      has read: ``user_id``, ``kind``, ``checked_at``, ``state`` and ``of_this_run``.
     - ``users_state``: where to continue the list of users, if it is half-read.
     - ``held``: the ids in half-read lists that this run has committed (``user_id``, null for
       users, and ``id``).
@@ -79,11 +79,16 @@ def known_to(store: Store, run: Run) -> Known:
     def rows(query: str) -> StoredRows:
         return StoredRows(store, query)
 
-    of_this_run = "false" if run.given else f"run_id = {run.run_id}"
+    of_this_run, state = f"run_id = {run.run_id}", "state"
+    if run.given:
+        # What an unfinished run has read is not yet compared with what was there before.
+        unfinished = f"SELECT run_id FROM runs WHERE state <> 'finished' AND {ALL_USERS}"
+        of_this_run, state = "false", f"CASE WHEN run_id NOT IN ({unfinished}) THEN state END"
     # The rows of a user missing from the last finished run were recorded as missed, so only the
     # whole list can tell whether they exist.
     lists = (
-        f"SELECT user_id, kind, state, {of_this_run} AS of_this_run FROM lists WHERE rowid IN "
+        f"SELECT user_id, kind, checked_at, {state} AS state, {of_this_run} AS of_this_run "
+        "FROM lists WHERE rowid IN "
         f"(SELECT max(rowid) FROM lists GROUP BY user_id) AND run_id >= {LAST_FINISHED} "
         # Stop retrying the lists of deleted users.
         "AND NOT (kind = 'unread' AND user_id IN "
@@ -101,7 +106,8 @@ def known_to(store: Store, run: Run) -> Known:
         "SELECT users_state, users_swept_at IS NOT NULL FROM runs WHERE run_id = ?", [run.run_id]
     )
     half_read = (
-        f"SELECT user_id FROM lists WHERE run_id = {run.run_id} AND kind IN ('partial', 'unread')"
+        f"SELECT user_id FROM lists WHERE run_id = {run.run_id} "
+        "AND kind IN ('partial', 'unread') AND state IS NOT NULL"
     )
     held = (
         "SELECT CAST(NULL AS BIGINT) AS user_id, id FROM seen_users "

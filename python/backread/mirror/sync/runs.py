@@ -191,7 +191,8 @@ def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
         store.rows("DELETE FROM seen_users")
     store.rows(
         "DELETE FROM seen_messages WHERE user_id NOT IN "
-        "(SELECT user_id FROM lists WHERE run_id = ?)",
+        # A list that could not be read is read from its start, unless it has a position.
+        "(SELECT user_id FROM lists WHERE run_id = ? AND (kind <> 'unread' OR state IS NOT NULL))",
         [run_id],
     )
     store.rows(

@@ -21,7 +21,9 @@ const ROOM: u64 = 10;
 /// Rows that two pages share.
 const OVERLAP: usize = 3;
 /// A list that grew by more pages is swept instead.
-pub const MOST_PAGES: u64 = 16;
+pub const MOST_PAGES: u64 = 256;
+/// The same in a run with a budget.
+pub const MOST_PAGES_OF_A_BUDGET: u64 = 16;
 /// The number of ids at an end that must be known to read the list there.
 const ANCHORS: usize = 2;
 

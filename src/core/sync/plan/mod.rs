@@ -11,7 +11,7 @@ use std::mem::take;
 use std::time::Duration;
 
 use super::growing_end::{GrowingEnd, one_page};
-use super::known::{GoingOn, HalfRead, Known, Mode};
+use super::known::{HalfRead, Known, Mode};
 use crate::api::Natural;
 use crate::list_state::{Kind, ListState, ListedUser};
 use crate::report::Certificate;
@@ -23,7 +23,7 @@ pub enum Approach {
     /// From start to end, which takes one request for most lists.
     Whole,
     /// From where this run stopped.
-    GoOn(Box<GoingOn>),
+    GoOn(Box<HalfRead>),
     /// At its growing end; the whole list if that does not match.
     GrowingEnd(Box<GrowingEnd>),
 }
@@ -102,20 +102,12 @@ impl Plan {
         self.known.forgotten.contains(&user_id)
     }
 
-    /// Takes the users that alone are to be read, each once, those with partly read lists first;
-    /// `None` if all users are to be read.
+    /// Takes the users that alone are to be read, each once; `None` if all users are to be read.
     pub fn take_given(&mut self) -> Option<Vec<ListedUser>> {
         let given = self.known.given.take()?.into_iter();
         let hints = None;
         let listed = given.map(|user_id| ListedUser { user_id, hints });
-        let mut users: Vec<ListedUser> = listed.filter(|user| self.place(*user)).collect();
-        users.sort_by_key(|user| !self.is_half_read(user.id()));
-        Some(users)
-    }
-
-    /// Whether this run has partly read the user's list.
-    pub fn is_half_read(&self, user_id: i64) -> bool {
-        self.known.half_read.contains_key(&user_id)
+        Some(listed.filter(|user| self.place(*user)).collect())
     }
 
     /// Notes that a user has no list to read.
@@ -238,13 +230,8 @@ impl Plan {
 
     /// How to read a user's list, decided once; `page_rows` is the service's largest page.
     pub fn approach(&mut self, user_id: i64, page_rows: u64) -> Approach {
-        let going_on = self
-            .known
-            .half_read
-            .remove(&user_id)
-            .and_then(HalfRead::go_on);
-        if let Some(going_on) = going_on {
-            return Approach::GoOn(Box::new(going_on));
+        if let Some(half_read) = self.known.half_read.remove(&user_id) {
+            return Approach::GoOn(Box::new(half_read));
         }
         let held = self.known.lists.remove(&user_id);
         held.filter(|held| self.may_read_end(user_id, held, page_rows))

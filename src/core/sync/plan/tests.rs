@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::arrow::columns::StoredList;
 use crate::list_state::{Ends, Grows, Hints};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -124,22 +125,16 @@ fn lists_that_were_swept_together_do_not_all_fall_due_together() {
 
 #[test]
 fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read() {
-    let half_read = HalfRead {
+    let mut known = Known::default();
+    known.take(StoredList {
+        user_id: 7,
+        kind: Kind::Partial,
+        checked_at: None,
         state: Some("{\"walk\": 7}".to_owned()),
-        ..HalfRead::default()
-    };
-    let known = Known {
-        half_read: [(7, half_read)].into(),
-        ..Known::default()
-    };
+        of_this_run: true,
+    });
     let mut plan = Plan::new(known, terms(Mode::Incremental, None));
-    assert_eq!(
-        plan.half_read(),
-        [ListedUser {
-            user_id: Natural::from(7),
-            hints: None
-        }]
-    );
+    assert_eq!(plan.half_read(), []);
     assert!(matches!(plan.approach(7, 99), Approach::Whole));
 }
 
@@ -205,17 +200,16 @@ fn the_newest_news_come_first_and_what_failed_does_not_take_it_all() {
 }
 
 #[test]
-fn given_users_are_read_once_those_with_partly_read_lists_first() {
+fn given_users_are_read_once_unless_they_are_done() {
     let known = Known {
         given: Some([3, 1, 3, 4, 2].map(Natural::from).to_vec()),
         done: [4].into(),
-        half_read: [(2, HalfRead::default()), (8, HalfRead::default())].into(),
         ..Known::default()
     };
     let mut plan = Plan::new(known, terms(Mode::Incremental, None));
     let given = plan.take_given().unwrap();
     let ids: Vec<i64> = given.into_iter().map(ListedUser::id).collect();
-    assert_eq!(ids, [2, 3, 1]);
+    assert_eq!(ids, [3, 1, 2]);
     assert_eq!((plan.lists(), plan.lists_done()), (4, 1));
     assert!(plan.take_given().is_none());
 }

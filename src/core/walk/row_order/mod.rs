@@ -55,18 +55,20 @@ enum Content {
     Hash(u64),
     /// The row is in this page.
     In(PageNumber),
+    /// An earlier walk read the row, and its hash may not be stored.
+    Unknown,
 }
 
 /// A row at the end of a chain, remembered so that a later walk can link to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remembered {
     id: i64,
-    content: u64,
+    content: Option<u64>,
 }
 
 impl Remembered {
     pub fn forget_content(&mut self) {
-        self.content = 0;
+        self.content = None;
     }
 }
 
@@ -108,7 +110,7 @@ impl RowOrder {
             ..Self::default()
         };
         for row in end {
-            chain.append(row.id, Content::Hash(row.content));
+            chain.append(row.id, row.content.map_or(Content::Unknown, Content::Hash));
         }
         chain
     }
@@ -118,7 +120,7 @@ impl RowOrder {
         let skipped = self.line.len().saturating_sub(rows);
         let last = self.line.iter().skip(skipped);
         last.filter_map(|(_, id)| {
-            let content = self.content_of(*id)?;
+            let content = self.hash(*id, self.place(*id)?.content);
             Some(Remembered { id: *id, content })
         })
         .collect()
@@ -279,13 +281,17 @@ impl RowOrder {
     }
 
     fn is_same(&self, id: i64, place: Place, row: &Row) -> bool {
-        self.by_id || self.hash(id, place.content) == content(row)
+        self.by_id
+            || self
+                .hash(id, place.content)
+                .is_none_or(|hash| hash == content(row))
     }
 
-    fn hash(&self, id: i64, content: Content) -> u64 {
+    fn hash(&self, id: i64, content: Content) -> Option<u64> {
         match content {
-            Content::Hash(hash) => hash,
-            Content::In(page) => content_of_text(self.recent.text(page, id)),
+            Content::Hash(hash) => Some(hash),
+            Content::In(page) => Some(content_of_text(self.recent.text(page, id))),
+            Content::Unknown => None,
         }
     }
 
@@ -327,7 +333,7 @@ impl RowOrder {
     /// The content hash of the row with this id, as it was last joined.
     pub fn content_of(&self, id: i64) -> Option<u64> {
         let place = self.place(id)?;
-        Some(self.hash(id, place.content))
+        self.hash(id, place.content)
     }
 }
 

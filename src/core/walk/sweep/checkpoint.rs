@@ -1,7 +1,5 @@
 //! Checkpoints, from which a later walk of the same list can resume.
 
-use std::ops::Not;
-
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
@@ -24,19 +22,13 @@ pub struct Checkpoint {
     pub(super) last_to_total: bool,
     pub(super) short_pages: bool,
     pub(super) short_then_more: bool,
-    // Renamed since the first checkpoints, which stay readable.
-    #[serde(default, rename = "shorter_pages")]
     pub(super) below_limit: bool,
-    #[serde(default, rename = "shorter_then_more")]
     pub(super) below_limit_then_more: bool,
-    #[serde(default)]
     pub(super) list_end: End,
-    #[serde(default)]
     pub(super) first_row: Option<i64>,
     pub(super) looked_up: Vec<i64>,
     pub(super) not_looked_up: u64,
     pub(super) unnamed_rows: u64,
-    #[serde(default)]
     pub(super) unreadable: Unreadables,
     pub(super) links_given_up: u64,
     pub(super) refused_at: Option<(u64, u16)>,
@@ -46,17 +38,13 @@ pub struct Checkpoint {
     pub(super) held_it_all: bool,
     pub(super) answers: u64,
     pub(super) plain_pages: u64,
-    #[serde(default)]
     pub(super) plain_to: u64,
     pub(super) vanished: Vec<i64>,
-    /// The hashes of their texts; in older checkpoints, the chain's.
-    #[serde(default)]
-    pub(super) vanished_contents: Vec<u64>,
+    /// The hashes of their texts.
+    pub(super) vanished_contents: Vec<Option<u64>>,
     pub(super) totals: Totals,
     pub(super) chain: Vec<Remembered>,
-    #[serde(default)]
     pub(super) by_id: bool,
-    #[serde(default, skip_serializing_if = "Not::not")]
     pub(super) has_old_pages: bool,
     pub(super) requests: u64,
     pub(super) sweeps: u64,
@@ -77,7 +65,6 @@ pub(super) enum End {
     /// The page is shorter than the limit it reports, and its total differs or is missing.
     Short,
     /// The same, and the offset after it returned nothing.
-    #[serde(rename = "NothingBehind")]
     NothingAfter,
     /// The page is shorter than the limit it reports, linked, and ends at its total.
     AtTotal,
@@ -93,13 +80,10 @@ pub struct Resume {
 }
 
 impl Checkpoint {
-    /// Without the hashes of texts that are not to be stored: a resumed walk compares the rows before
-    /// it by their ids, and cannot look up those that disappeared.
+    /// Forgets the hashes of texts: a resumed walk compares these rows by their ids.
     pub fn without_hashes(&mut self) {
-        self.by_id = true;
         self.chain.iter_mut().for_each(Remembered::forget_content);
-        self.not_looked_up += self.vanished.len() as u64;
-        (self.vanished, self.vanished_contents) = (Vec::new(), Vec::new());
+        self.vanished_contents.fill(None);
     }
 
     pub(super) fn save_report(&mut self, report: &WalkReport) {

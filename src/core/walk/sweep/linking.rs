@@ -193,6 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn a_walk_resumed_without_hashes_knows_the_rows_before_it_by_their_ids() {
+        let mut checkpoint = Checkpoint::default();
+        joined(&[1, 2, 3, 4, 5]).save(&mut checkpoint);
+        checkpoint.without_hashes();
+        let mut linking = Linking::resumed(&checkpoint);
+        assert!(!linking.compares_by_id());
+        assert_eq!(linking.content_of(5), None);
+        let next = page(3, &[4, 5, 6, 7], 100);
+        assert_eq!(linking.compare(&next).unchanged, 2);
+        // The rows that it reads itself have their hashes.
+        linking.join(&next);
+        assert!(linking.content_of(7).is_some());
+    }
+
+    #[test]
     fn a_row_has_the_same_content_once_its_page_is_not_recent_any_more() {
         let mut linking = Linking::default();
         let long = "a".repeat(40_000);

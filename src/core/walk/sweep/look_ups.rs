@@ -24,7 +24,7 @@ const FIRST_LOOK_UPS: u64 = 16;
 #[derive(Debug, Default)]
 pub(super) struct LookUps {
     /// Ids to fetch, with the hash of their text.
-    queue: VecDeque<(i64, u64)>,
+    queue: VecDeque<(i64, Option<u64>)>,
     /// Ids that were or will be fetched.
     chosen: BTreeSet<i64>,
     /// Rows that are not fetched, because there are too many.
@@ -32,7 +32,7 @@ pub(super) struct LookUps {
     /// How many there were before the checkpoint that this resumes from.
     skipped_before: u64,
     /// The text hash that the row being fetched had.
-    content_before: u64,
+    content_before: Option<u64>,
     /// Rows that are unchanged by id but no longer in their place.
     untraced_moves: u64,
     /// A message of another user was answered for this one.
@@ -56,8 +56,7 @@ impl LookUps {
             }
             if self.chosen.len() < MOST_LOOKED_UP {
                 self.chosen.insert(*id);
-                self.queue
-                    .push_back((*id, content_of(*id).unwrap_or_default()));
+                self.queue.push_back((*id, content_of(*id)));
             } else {
                 self.skipped.insert(id.cast_unsigned());
             }
@@ -80,7 +79,8 @@ impl LookUps {
         let Some(json) = row else {
             return Vanished::Gone;
         };
-        self.untraced_moves += u64::from(content_of_text(json) == self.content_before);
+        let before = self.content_before;
+        self.untraced_moves += u64::from(before.is_none_or(|hash| hash == content_of_text(json)));
         Vanished::Moved
     }
 
@@ -117,15 +117,12 @@ impl LookUps {
         (checkpoint.vanished, checkpoint.vanished_contents) = self.queue.iter().copied().unzip();
     }
 
-    /// `content_of` serves older checkpoints, which have no hashes.
-    pub fn resumed(checkpoint: &Checkpoint, content_of: impl Fn(i64) -> Option<u64>) -> Self {
-        let mut contents = checkpoint.vanished_contents.iter().copied();
-        let with_content = |id: &i64| {
-            let content = contents.next().or_else(|| content_of(*id));
-            (*id, content.unwrap_or_default())
-        };
+    pub fn resumed(checkpoint: &Checkpoint) -> Self {
+        let vanished = checkpoint.vanished.iter().copied();
         Self {
-            queue: checkpoint.vanished.iter().map(with_content).collect(),
+            queue: vanished
+                .zip(checkpoint.vanished_contents.iter().copied())
+                .collect(),
             chosen: checkpoint.looked_up.iter().copied().collect(),
             skipped_before: checkpoint.not_looked_up,
             ..Self::default()

@@ -150,8 +150,7 @@ impl Sweep {
         sweep.totals = checkpoint.totals;
         sweep.list_end = ListEnd::resumed(&checkpoint);
         sweep.delivery.resume(&checkpoint, held);
-        let content_of = |id| sweep.linking.content_of(id);
-        sweep.look_ups = LookUps::resumed(&checkpoint, content_of);
+        sweep.look_ups = LookUps::resumed(&checkpoint);
         sweep.counting = Counting::resumed(&checkpoint);
         sweep.has_old_pages = checkpoint.has_old_pages;
         sweep.proving = ProvingBudget::resumed(&checkpoint);

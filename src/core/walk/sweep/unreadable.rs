@@ -16,7 +16,6 @@ pub(super) struct Unreadables {
     /// The first ones, in words.
     named: Vec<String>,
     /// The offsets of those that were not received.
-    #[serde(default)]
     not_read: BTreeSet<u64>,
 }
 
