@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::context::{Context, Next, RESUMABLE, note_page_rows};
 use super::events::{Event, Held, RowKey, Rows};
-use super::growing_end::{GrowingEnd, Grown, Step, one_page};
+use super::growing_end::{GrowingEnd, Grown, Step};
 use super::known::Cursor;
 use super::list_shape::ListShape;
 use super::plan::{Approach, Plan};
@@ -231,7 +231,7 @@ impl ListReading<'_> {
             return Ok(None);
         }
         let mut row = self.row(&report, Kind::Whole);
-        let is_long = row.state.rows > one_page(context.counters.page_rows());
+        let is_long = row.state.rows > context.counters.page_rows();
         if is_long {
             let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
             row.state.ends = shape.ends(row.state.rows);

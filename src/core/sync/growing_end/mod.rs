@@ -27,11 +27,6 @@ pub const MOST_PAGES_OF_A_BUDGET: u64 = 16;
 /// The number of ids at an end that must be known to read the list there.
 const ANCHORS: usize = 2;
 
-/// Lists of at most this many rows are read whole by one request, which leaves room to grow.
-pub fn one_page(page_rows: u64) -> u64 {
-    page_rows.saturating_sub(ROOM - 1)
-}
-
 /// How many known rows are requested again.
 fn known_rows(rows: u64, ends: &Ends, page_rows: u64) -> u64 {
     let most = page_rows.saturating_sub(ROOM).max(page_rows / 2);

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::mem::take;
 use std::time::Duration;
 
-use super::growing_end::{GrowingEnd, one_page};
+use super::growing_end::GrowingEnd;
 use super::known::{HalfRead, Known, Mode};
 use crate::api::Natural;
 use crate::list_state::{Kind, ListState, ListedUser};
@@ -249,7 +249,8 @@ impl Plan {
         self.terms.mode == Mode::Incremental
             && exact
             && held.kind != Kind::Gone
-            && held.rows > one_page(page_rows)
+            // One page is read whole, which shows edits and read flags.
+            && held.rows > page_rows
             && !self.is_stale(user_id, held)
     }
 
