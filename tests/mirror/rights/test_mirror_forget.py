@@ -316,3 +316,16 @@ def test_a_disk_that_is_full_at_once_changes_nothing(planted):
     assert "may be left" not in str(raised.value)
     assert rows(planted, f"SELECT name FROM users WHERE id = {WHO}") == [(MARKS[0],)]
     assert planted.forget(WHO).users == 1
+
+
+def test_forgetting_a_user_removes_their_rejects_and_none_with_a_message_of_that_number(tmp_path):
+    mirror = Mirror(tmp_path / "chats")
+    own = {"resource": "users", "json": '{"id": 42.0, "name": 7}'}
+    another = {"resource": "messages", "user_id": 7, "id": 42, "json": '{"id": 42, "body": 5}'}
+    BatchSource(batch([{"id": 7}], rejects=[own, another], swept="snapshot")).sync_into(
+        mirror.folder
+    )
+    with pytest.raises(MirrorError, match="holds nothing of user 43"):
+        mirror.forget(43)
+    assert mirror.forget(42).rejects == 1
+    assert rows(mirror, "SELECT user_id, json FROM rejects") == [(7, another["json"])]

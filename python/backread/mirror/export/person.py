@@ -12,6 +12,7 @@ from backread.errors import MirrorError
 from backread.mirror.export.cells import as_json_value, as_text, selected
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.plan import Rows, Selection
+from backread.mirror.store.schema import REJECTED_ID
 
 __all__ = ["person_queries", "write_conversation", "write_person"]
 
@@ -20,10 +21,8 @@ SOURCES = {
     "conversations": "FROM conversations WHERE user_id = {id}",
     "messages": "FROM messages WHERE user_id = {id} ORDER BY created_at NULLS LAST, id",
     "lists": "FROM lists WHERE user_id = {id}",
-    # The id of a record that was rejected may be text, or a number such as 42.0.
-    "rejects": "FROM rejects WHERE user_id = {id} OR (resource = 'users' AND (id = {id} OR "
-    "CASE WHEN json_valid(json) THEN regexp_replace(trim(json_extract_string(json, '$.id')), "
-    "'[.]0+$', '') = '{id}' END)) ORDER BY first_seen_at, id",
+    "rejects": "FROM rejects WHERE user_id = {id} OR (resource = 'users' "
+    f"AND (id = {{id}} OR {REJECTED_ID} = '{{id}}')) ORDER BY first_seen_at, id",
     "forgotten": "FROM forgotten WHERE user_id = {id}",
 }
 """All tables with rows about a person."""

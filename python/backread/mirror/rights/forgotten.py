@@ -12,6 +12,7 @@ from backread.mirror.published.publish import PUBLISHED_SEQUENCE
 from backread.mirror.rights.purge import check_removal, delete_users, removal
 from backread.mirror.store.engine import DAMAGED_FILE, named_errors, scan
 from backread.mirror.store.folder import PROGRESS_NAME
+from backread.mirror.store.schema import REJECTED_ID
 from backread.mirror.store.store import Store
 
 __all__ = ["NAMED_IDS", "forget_again", "forget_users", "remove_rejects"]
@@ -23,12 +24,14 @@ REMOVED_TEXTS = {
 """What a run has instead of texts that may quote a user's rows."""
 
 NAMED_IDS = r"""
-regexp_extract_all(json, '(?i)id\\?"\s*:\s*(?:\\?")?\s*([0-9]+)', 1)
+regexp_extract_all(
+    -- The id of a message is no user's.
+    CASE WHEN resource = 'messages' AND json_valid(json)
+        THEN json_merge_patch(json, '{"id": null}')::VARCHAR ELSE json END,
+    '(?i)id\\?"\s*:\s*(?:\\?")?\s*([0-9]+)', 1)
 """
 """The ids in a reject's JSON, in any field whose name ends in ``id``, such as ``visitorId``, as
 numbers or as texts."""
-
-OWN_ID = "CASE WHEN json_valid(json) THEN trim(json ->> '$.id') END"
 
 BLANKED = "its record named a user who was forgotten"
 
@@ -42,7 +45,7 @@ def remove_rejects(store: Store, table: str, users: str) -> int:
     ids = f"(SELECT list(CAST(user_id AS VARCHAR)) FROM {users})"
     [(own,)] = store.rows(
         f"DELETE FROM {table} WHERE user_id IN (SELECT user_id FROM {users}) "
-        f"OR (resource = 'users' AND list_contains({ids}, {OWN_ID}))"
+        f"OR (resource = 'users' AND list_contains({ids}, {REJECTED_ID}))"
     )
     [(naming,)] = store.rows(
         f"UPDATE {table} SET json = NULL, reason = ? WHERE list_has_any({NAMED_IDS}, {ids})",

@@ -62,8 +62,7 @@ CLOCK_STEP = timedelta(minutes=1)
 MINUTE = "%Y-%m-%d %H:%M UTC"
 
 # A reject has no mark: it is gone if a complete read of its list, begun after it was last seen, did
-# not find it. A list of messages with a reject in it is always read from the service, never skipped
-# as unchanged.
+# not find it.
 GONE_REJECT = f"""
 CASE resource
     WHEN 'users' THEN last_seen_at < (

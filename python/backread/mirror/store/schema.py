@@ -22,6 +22,7 @@ __all__ = [
     "MESSAGES",
     "PROFILE",
     "PURGE_PENDING",
+    "REJECTED_ID",
     "REJECTS",
     "REJECT_KEY",
     "REJECT_NAMES",
@@ -165,6 +166,12 @@ REJECTS: tuple[Column, ...] = (
 
 REJECT_KEY = ("resource", "user_id", "id", "json", "reason")
 """A record rejected repeatedly for the same reason is stored once."""
+
+REJECTED_ID = (
+    "CASE WHEN json_valid(json) "
+    "THEN regexp_replace(trim(json_extract_string(json, '$.id')), '[.]0+$', '') END"
+)
+"""The id in a reject's JSON as text; it may be text there, or a number such as 42.0."""
 
 REJECT_NAMES = (*REJECT_KEY, "seen_at")
 """The core's columns of a reject; the mirror stores the first and the last ``seen_at``."""
