@@ -10,7 +10,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from backread._browse.client import Client
@@ -25,7 +25,8 @@ MOST_CONNECTIONS = 64
 """Each has a thread; a browser opens six at a time."""
 
 SECONDS_TO_ASK = 10.0
-"""How long a client may take to send its request, or to take the reply."""
+"""How long a client may take to send its request, or to take the reply; also, how long
+`BrowseServer.close` waits for the replies that are being sent."""
 
 
 class BrowseServer(ThreadingHTTPServer):
@@ -89,6 +90,10 @@ class BrowseServer(ThreadingHTTPServer):
             for request in self._asking:
                 _hang_up(request)
         self._reader.close()
+        # Their threads hold what the queries gave, which must not outlive the interpreter.
+        ends = monotonic() + SECONDS_TO_ASK
+        while self._answering and monotonic() < ends:
+            sleep(0.01)
 
     def __exit__(self, *unused: object) -> None:
         self.close()

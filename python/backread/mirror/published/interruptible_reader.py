@@ -54,7 +54,9 @@ class InterruptibleReader(SnapshotReader):
         finally:
             _call.reset(token)
             with self._changed:
-                del self._cursors[call]
+                # An error's traceback may hold them beyond the life of the interpreter.
+                for cursor in self._cursors.pop(call):
+                    cursor.close()
                 self._changed.notify_all()
 
     def snapshot(self, *, restricted: bool = False) -> OpenSnapshot:
@@ -82,6 +84,9 @@ class InterruptibleReader(SnapshotReader):
             while self._cursors and monotonic() < ends:
                 self._interrupt_and_wait(list(self._cursors))
         with self._lock:
+            for held in self._open.values():
+                if (opened := held.get()) is not None:
+                    opened.cursor.close()
             self._open = {}
 
     def _interrupt_and_wait(self, calls: list[object]) -> None:
