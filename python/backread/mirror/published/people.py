@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from backread._client.arguments import LARGEST, whole
 from backread.mirror.published.period import Moment, Period
-from backread.mirror.published.search import contains_words, search_words
+from backread.mirror.published.search import contains_words, plain_text, search_words
 from backread.mirror.store.engine import from_microseconds
 
 if TYPE_CHECKING:
@@ -44,9 +44,12 @@ TIMES = ("first_message_at", "last_message_at")
 PREVIEW = 140
 """The number of characters of a last message."""
 
-MAKE_PEOPLE = """
+TEXT = "concat_ws(chr(10), users.name, users.email, users.reference)"
+
+MAKE_PEOPLE = f"""
 CREATE TABLE IF NOT EXISTS people AS
-SELECT conversations.* EXCLUDE (first_response_seconds, complete), users.reference
+SELECT conversations.* EXCLUDE (first_response_seconds, complete), users.reference,
+    {plain_text(TEXT)} AS plain
 FROM conversations JOIN users ON users.id = conversations.user_id
 """
 
@@ -251,8 +254,7 @@ class People:
 
 
 def _words_condition(words: str) -> str:
-    text = "concat_ws(chr(10), name, email, reference)"
-    condition = contains_words(text, search_words(words))
+    condition = contains_words(search_words(words))
     number = _number(words)
     return condition if number is None else f"(user_id = {number} OR {condition})"
 

@@ -24,6 +24,7 @@ __all__ = [
     "SearchResults",
     "contains_words",
     "places_of",
+    "plain_text",
     "search_messages",
     "search_words",
 ]
@@ -131,11 +132,11 @@ def search_messages(
         user = whole("user", user, 0, LARGEST, then="")
         source = f"({opened.of_user(user)['messages']})"
         conditions.append(f"user_id = {user}")
-    conditions.append(contains_words("body", wanted))
     rows = reader.rows(
         opened.cursor,
-        "SELECT user_id, id, epoch_us(created_at), sender_type, body, "
-        f"{', '.join(SENDER)} FROM {source} WHERE {' AND '.join(conditions)} "
+        f"SELECT user_id, id, epoch_us(created_at), sender_type, body, {', '.join(SENDER)} "
+        f"FROM (SELECT *, {plain_text('body')} AS plain FROM {source} "
+        f"WHERE {' AND '.join(conditions)}) WHERE {contains_words(wanted)} "
         f"ORDER BY created_at DESC NULLS LAST, user_id, id LIMIT {limit} OFFSET {offset}",
         [],
     )
@@ -160,22 +161,26 @@ def search_words(words: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def contains_words(text: str, words: Sequence[str]) -> str:
-    """The SQL condition for texts with all words from `search_words`; ``text`` is SQL."""
+def plain_text(text: str) -> str:
+    """The SQL expression for a text without case and accents; ``text`` is SQL."""
     # strip_accents leaves out what is after a NUL.
-    plain = f"strip_accents(lower(replace({text}, chr(0), ' ')))"
-    first, *others = map(quoted, words)
-    condition = f"contains({plain}, {first})"
+    return f"strip_accents(lower(replace({text}, chr(0), ' ')))"
+
+
+def contains_words(words: Sequence[str]) -> str:
+    """The SQL condition that the column ``plain`` has all words from `search_words`."""
+    first, *others = map(quoted, sorted(words, key=len, reverse=True))
+    condition = f"contains(plain, {first})"
     if not others:
         return condition
     # As one more condition, because DuckDB plans hundreds in seconds.
-    listed = f"list_transform([{', '.join(others)}], lambda word: contains({plain}, word))"
+    listed = f"list_transform([{', '.join(others)}], lambda word: contains(plain, word))"
     return f"{condition} AND list_bool_and({listed})"
 
 
 @lru_cache(10_000)
 def _plain(character: str) -> str:
-    """The character without case and marks, as in `contains_words`."""
+    """The character without case and marks, as in `plain_text`."""
     if character == "\0":
         return " "
     decomposed = normalize("NFD", character.lower())
