@@ -30,21 +30,30 @@ _queues: dict[int, Queue] = {}
 """The worker's queue by process, because threads do not survive a fork."""
 
 
-def run_interruptibly(work: Callable[[], Result], interrupt: Callable[[], object]) -> Result:
+def run_interruptibly(
+    work: Callable[[], Result],
+    interrupt: Callable[[], object],
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Result:
     """Runs the work and returns its result, or raises what it or a signal handler raises.
 
-    ``interrupt`` makes the work end soon, and may be called repeatedly. The work has ended when
-    this returns or raises.
+    ``interrupt`` makes the work end soon, and may be called repeatedly. ``meanwhile`` is called
+    every 0.2 s; an exception of it ends the work, too. The work has ended when this returns or
+    raises. In another thread than the main one, it is run as it is.
     """
-    return _run(work, interrupt)
+    return _run(work, interrupt, meanwhile)
 
 
 def run_to_its_end(work: Callable[[], Result]) -> Result:
     """Runs short work to its end, and only then raises what a signal handler raised meanwhile."""
-    return _run(work, None)
+    return _run(work, None, lambda: None)
 
 
-def _run(work: Callable[[], Result], interrupt: Callable[[], object] | None) -> Result:
+def _run(
+    work: Callable[[], Result],
+    interrupt: Callable[[], object] | None,
+    meanwhile: Callable[[], object],
+) -> Result:
     # While the interpreter ends, other threads do not run any more.
     ends = sys.is_finalizing()
     queue = None if ends or get_ident() != main_thread().ident else _worker()
@@ -54,7 +63,7 @@ def _run(work: Callable[[], Result], interrupt: Callable[[], object] | None) -> 
     try:
         queue.put(call.run)
         while not call.has_ended(SECONDS_BETWEEN):
-            pass
+            meanwhile()
     except BaseException as error:
         call.is_wanted = interrupt is None
         # Once more, because the handler may have run before the first time.

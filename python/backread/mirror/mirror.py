@@ -428,8 +428,8 @@ class Mirror:
                 that lack zstd, ``"gzip"`` or ``"uncompressed"``.
             replace: Replaces an existing file, or a folder that has only files of an export, once
                 the new one is complete. By default an existing target is refused.
-            on_progress: Called several times a second, in this thread; an exception ends the
-                export.
+            on_progress: Called several times a second, in this thread, or if that is not the main
+                one after each statement; an exception ends the export.
             progress: Shows the progress: a bar in a notebook, a line on stderr in a terminal.
 
         Returns:

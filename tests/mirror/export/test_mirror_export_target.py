@@ -94,7 +94,7 @@ def test_an_existing_target_is_refused_and_kept(large, tmp_path, name, kind):
         large.export(target, **arguments)
     if name == "out" or kind != "file":
         # Of no export.
-        with pytest.raises(MirrorError, match=r"remove it|move that away|link|directory"):
+        with pytest.raises(MirrorError, match=r"remove it|move that file|link|directory"):
             large.export(target, replace=True, **arguments)
     assert target.lstat() == before
     assert list(tmp_path.iterdir()) == [target]

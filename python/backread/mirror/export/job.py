@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from backread._interruptible import run_interruptibly
 from backread.mirror.export.cells import Column
 from backread.mirror.export.report import ExportProgress
 
@@ -23,9 +23,7 @@ Tell = Callable[[ExportProgress], object]
 
 ROWS_PER_BATCH = 5_000
 SECONDS_BETWEEN = 0.2
-"""The interval between reports of progress, and how long Ctrl-C may take to be noticed."""
-
-SECONDS_BETWEEN_INTERRUPTIONS = 0.02
+"""The least interval between reports of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +68,11 @@ class Job:
             yield table
             self._rows_before, self._rows = self._rows_before + table.rows, 0
 
-    def run(self, work: Callable[[], Result], interrupt: Callable[[], object]) -> Result:
-        """Runs the work in another thread, and reports progress in this one.
-
-        In this thread, libraries would delay Ctrl-C until they are done.
-        """
-        with ThreadPoolExecutor(1, "backread-export") as pool:
-            running = pool.submit(work)
-            try:
-                # With a timeout, because Ctrl-C does not end a wait on Windows.
-                while not wait([running], SECONDS_BETWEEN).done:
-                    self.report()
-            except BaseException:
-                # An interruption between two statements has no effect, so it is repeated.
-                while not wait([running], SECONDS_BETWEEN_INTERRUPTIONS).done:
-                    interrupt()
-                raise
-            return running.result()
+    def run(
+        self, work: Callable[[], Result], interrupt: Callable[[], object] | None = None
+    ) -> Result:
+        """Runs the work, by default on the snapshot's cursor, and reports progress meanwhile."""
+        return run_interruptibly(work, interrupt or self.cursor.interrupt, self.report)
 
     def execute(
         self, statement: str, cursor: DuckDBPyConnection | None = None
@@ -103,9 +89,9 @@ class Job:
 
     def batches(self, query: str) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a query in batches, none of them empty."""
-        self.run(partial(self.cursor.execute, query), self.cursor.interrupt)
+        self.run(partial(self.cursor.execute, query))
         fetch = partial(self.cursor.fetchmany, ROWS_PER_BATCH)
-        while rows := self.run(fetch, self.cursor.interrupt):
+        while rows := self.run(fetch):
             yield rows
             self._rows += len(rows)
             self.report()

@@ -160,14 +160,15 @@ class Target:
             access_of(self.path)
         elif self.path.is_symlink() or not self.path.is_dir():
             raise TargetError(
-                f"{name} is no folder, as this export is; remove it, or choose another name"
+                f"{name} is not a folder, but this export writes one; remove it, or choose another "
+                "name"
             )
         else:
             for file in self.path.iterdir():
                 if file.name not in FOLDER_FILES or file.is_symlink() or not file.is_file():
                     raise TargetError(
-                        f"{name} is not replaced, because {shown(file.name)} in it is of no "
-                        "export; move that away, or choose another name"
+                        f"{name} is not replaced, because it contains {shown(file.name)}, which "
+                        "no export wrote; move that file, or choose another name"
                     )
 
 
