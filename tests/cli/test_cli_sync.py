@@ -150,7 +150,8 @@ def test_a_second_sync_ends_with_9_and_runs_tell_a_running_sync_from_a_killed_on
             monkeypatch.setenv(name, value)
         server.on("messages").fail("latency(250)")
         with subprocess.Popen([*COMMAND, "sync", str(folder)]) as running:
-            wait_for(lambda: (folder / "progress.json").exists(), running)
+            mirror = Mirror(folder)
+            wait_for(lambda: (run := mirror.unfinished_run) and run.lists_left is not None, running)
             by = f"process {running.pid} on "
             for command in ("sync", folder), ("forget", folder, 1):
                 second = backread(*command)
@@ -158,7 +159,7 @@ def test_a_second_sync_ends_with_9_and_runs_tell_a_running_sync_from_a_killed_on
                 assert f"is being synced by {by}" in second.error
             skipped = backread("sync", folder, "--if-running", "skip")
             assert (skipped.code, skipped.out) == (0, "")
-            assert "skipped: the mirror in " in skipped.error
+            assert "skipped, because another process is writing to " in skipped.error
             shown = backread("runs", folder).out
             row = json.loads(backread("runs", folder, "--format", "json").out)
             running.kill()

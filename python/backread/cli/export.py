@@ -121,7 +121,8 @@ def export(
     replace: Annotated[
         bool,
         typer.Option(
-            "--replace", help="Replace OUT, a file or a folder of an earlier export, if it exists."
+            "--replace",
+            help="Replace OUT: any file, or a folder with exported files only.",
         ),
     ] = False,
 ) -> None:

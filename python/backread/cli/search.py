@@ -68,8 +68,9 @@ def search(
 ) -> None:
     """Finds messages in the mirror in FOLDER, newest first.
 
-    Case and accents do not count, and no character has a special meaning. Times are UTC. `backread
-    show FOLDER USER_ID --message MESSAGE_ID` shows what was said before and after.
+    Case and accents do not count, and all characters but double quotes stand for themselves.
+    Times are UTC. `backread show FOLDER USER_ID --message MESSAGE_ID` shows what was said before
+    and after.
     """
     from backread.mirror import Mirror
 

@@ -211,10 +211,10 @@ def sync(
                     users=user or None,
                     publish=not no_publish,
                 )
-        except MirrorBusyError as error:
+        except MirrorBusyError:
             if if_running is IfRunning.FAIL:
                 raise
-            say(f"skipped: {error}")
+            say(f"skipped, because another process is writing to {folder}")
             return
         except KeyboardInterrupt:
             advice = (
@@ -311,7 +311,9 @@ def _unfinished_row(run: UnfinishedRun, holder: str | None) -> dict[str, Any]:
     """The run with the names of the table ``runs`` where that has them."""
     row = {**to_json_value(run), **to_json_value(run.progress)}
     del row["progress"]
-    return row | {"state": _state(run, holder), "lists_left": run.lists_left, "process": holder}
+    state = _state(run, holder)
+    process = holder if state == "running" else None
+    return row | {"state": state, "lists_left": run.lists_left, "process": process}
 
 
 def unfinished_line(run: UnfinishedRun, holder: str | None) -> str:

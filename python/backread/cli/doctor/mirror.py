@@ -27,7 +27,8 @@ __all__ = ["check_mirror"]
 LAST_RUN = f"""
 SELECT run_id, mode, state, as_of, certificate, certificate_reason, lists_by_certificate,
     (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM messages) AS messages,
-    (SELECT count(*) FROM lists WHERE certificate = 'uncertified') AS uncertified,
+    (SELECT count(*) FROM lists WHERE certificate = 'uncertified' AND kind <> 'partial')
+        AS uncertified,
     (SELECT count(*) FROM rejects) AS rejects,
     (SELECT max(run_id) FROM runs WHERE NOT {HAS_READ} AND {ALL_USERS}) AS read_nothing
 FROM ({LAST_READ})

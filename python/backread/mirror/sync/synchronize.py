@@ -225,7 +225,7 @@ class _Sync:
         self._outage_seconds = 0.0
         self._repaired_text = 0
         self._began = self._since = monotonic()
-        self._told = self._began
+        self._told = self._began - SECONDS_BETWEEN_FILES
 
     def run(self, client: Client) -> SyncReport:
         service = _service_of(client, self._store)
