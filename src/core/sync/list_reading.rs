@@ -231,7 +231,7 @@ impl ListReading<'_> {
             return Ok(None);
         }
         let mut row = self.row(&report, Kind::Whole);
-        let is_long = row.state.rows > context.counters.page_rows();
+        let is_long = row.state.rows >= context.counters.page_rows();
         if is_long {
             let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
             row.state.ends = shape.ends(row.state.rows);

@@ -249,8 +249,8 @@ impl Plan {
         self.terms.mode == Mode::Incremental
             && exact
             && held.kind != Kind::Gone
-            // One page is read whole, which shows edits and read flags.
-            && held.rows > page_rows
+            // One request reads a shorter list whole, which shows edits and read flags.
+            && held.rows >= page_rows
             && !self.is_stale(user_id, held)
     }
 

@@ -59,7 +59,7 @@ fn a_long_list_that_was_proved_is_asked_at_its_end() {
     let incremental = terms(Mode::Incremental, Some(30 * DAY));
     assert!(asked_at_its_end(incremental, 7, list()));
     for otherwise in [
-        ListState { rows: 99, ..list() },
+        ListState { rows: 98, ..list() },
         ListState {
             kind: Kind::Gone,
             ..list()
