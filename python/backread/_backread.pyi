@@ -226,6 +226,8 @@ class SyncKnown(Protocol):
     @property
     def users(self) -> ArrowStream | None: ...
     @property
+    def audit(self) -> str | None: ...
+    @property
     def forgotten(self) -> ArrowStream | None: ...
     @property
     def profile(self) -> dict[str, Any] | None: ...
@@ -234,7 +236,7 @@ class SyncKnown(Protocol):
 class SyncOptions(TypedDict):
     """How a sync reads; ``users`` (user_id) are the users that alone are read."""
 
-    mode: Literal["incremental", "full"]
+    mode: Literal["incremental", "full", "quick"]
     max_staleness: float | None
     max_requests: int | None
     max_seconds: float | None
@@ -265,7 +267,7 @@ class SyncBatch:
     """Several thousand rows, or those of two seconds; None for a table without rows.
 
     ``lists`` are those that end in it or go on, ``users_state`` is where to continue the list of
-    users.
+    users. ``audit`` is the sample of a quick run, and the numbers of lists drawn and skipped.
     """
 
     users: ArrowTable | None
@@ -275,6 +277,7 @@ class SyncBatch:
     gone: ArrowTable | None
     users_state: str | None
     users_report: WalkReport | None
+    audit: tuple[str, int, int] | None
 
 @final
 class SyncPace:
@@ -288,6 +291,29 @@ class SyncPace:
     lists_total: int | None
     lists_done: int
     outage_seconds: float
+
+@final
+class HintsEvidence:
+    """Whether hints are trusted, and how many announced changes that needs, of them by operators.
+
+    ``runs`` is how many of the newest runs it is from.
+    """
+
+    is_trusted: bool
+    announced: int
+    by_operators: int
+    needed: float
+    needed_by_operators: float
+    runs: int
+
+def hints_evidence(
+    runs: Sequence[tuple[int, int, int, int, int, bool, bool]],
+) -> HintsEvidence:
+    """The evidence of runs, the oldest first.
+
+    A run is (users, moved, announced, by operators, missed, whether it counts, whether it begins
+    anew).
+    """
 
 @final
 class ArrowTable:

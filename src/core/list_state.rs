@@ -68,6 +68,10 @@ pub struct Hints {
 }
 
 impl Hints {
+    pub fn any(self) -> bool {
+        self.updated_at.is_some() || self.online_at.is_some()
+    }
+
     /// Takes them from a user's row; in a row that cannot be read they are missing.
     pub fn of(row: &Row) -> Self {
         let hints = row.user().map(|(_, user)| Self {
@@ -110,8 +114,8 @@ pub struct ListState {
     /// When the last reading began; it has a column, too.
     #[serde(skip)]
     pub checked_at: Option<Timestamp>,
-    /// When the last sweep of the whole list ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// When the last sweep of the whole list ended; it has a column, too.
+    #[serde(skip)]
     pub swept_at: Option<Timestamp>,
     /// The user's hints when the list was read.
     pub hints: Hints,
@@ -133,6 +137,11 @@ pub struct Ends {
 }
 
 impl ListState {
+    /// Whether the reading reached the list's end and proved what it holds.
+    pub fn is_certified(&self) -> bool {
+        matches!(self.kind, Kind::Whole | Kind::End) && self.certificate != Certificate::Uncertified
+    }
+
     /// The state of a list that follows from a walk's report alone.
     pub fn of(report: &WalkReport, kind: Kind, hints: Hints) -> Self {
         Self {
@@ -155,6 +164,18 @@ pub struct ListRow {
     /// Why it is uncertified, in words.
     pub reason: Option<String>,
     pub state: ListState,
+    pub compared: Compared,
+}
+
+/// What a reading shows of the user's hints, beside the reading before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Whether the hints moved; `None` unless both readings were certified and had hints.
+    pub moved: Option<bool>,
+    /// The list has more rows than before, or fewer.
+    pub rows_differ: bool,
+    /// A quick run drew the list for its audit.
+    pub audited: bool,
 }
 
 impl ListRow {
@@ -164,6 +185,7 @@ impl ListRow {
             total: report.total_last,
             reason: report.reason.clone(),
             state,
+            compared: Compared::default(),
         }
     }
 }

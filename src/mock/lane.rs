@@ -91,6 +91,7 @@ impl Lane {
             rules.add(rule);
         }
         let began = Arc::new(world.view());
+        world.set_hints(options.dialect.hints, clock.clone());
         Self {
             name,
             secret,
@@ -139,6 +140,7 @@ impl Lane {
 
     /// Switches to another dialect, from the next request on.
     pub fn set_dialect(&self, dialect: Dialect) {
+        self.world.set_hints(dialect.hints, self.clock.clone());
         self.dialect.store(Arc::new(dialect));
     }
 

@@ -50,9 +50,11 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sync::NativeSyncRun>()?;
     module.add_class::<sync::SyncBatch>()?;
     module.add_class::<sync::SyncPace>()?;
+    module.add_class::<sync::HintsEvidence>()?;
     module.add_class::<arrow::ArrowTable>()?;
     module.add_class::<privacy::NativePrivacy>()?;
     module.add_class::<of_process::OfProcess>()?;
+    module.add_function(wrap_pyfunction!(sync::hints_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::one_shot_stream, module)?)?;

@@ -21,7 +21,8 @@ use backread_core::client::Client;
 use backread_core::privacy::Privacy;
 use backread_core::report::WalkReport;
 use backread_core::sync::{
-    Batch, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, RunLimits, RunOptions, SyncRun,
+    Audit, Batch, Evidence, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, RunEvidence,
+    RunLimits, RunOptions, SyncRun,
 };
 
 /// How a run reads, as a dict.
@@ -52,9 +53,10 @@ impl NativeSyncRun {
         let mode = match options.mode.as_str() {
             "incremental" => Mode::Incremental,
             "full" => Mode::Full,
+            "quick" => Mode::Quick,
             other => {
                 return Err(PyValueError::new_err(format!(
-                    "no such mode: {other:?}; there are incremental and full"
+                    "no such mode: {other:?}; there are incremental, full and quick"
                 )));
             }
         };
@@ -157,6 +159,8 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
     }
     let users_state: Option<String> = given.getattr("users_state")?.extract()?;
     known.users_half_read = users_state.as_deref().and_then(HalfRead::stored);
+    let audit: Option<String> = given.getattr("audit")?.extract()?;
+    known.audit = audit.as_deref().and_then(Audit::stored);
     let forgotten = given.getattr("forgotten")?;
     known.forgotten.extend(read_ids(&forgotten, "user_id")?);
     for batch in batches(&given.getattr("held")?)? {
@@ -185,6 +189,60 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
         .ok()
         .and_then(|pages| pages.largest());
     Ok(known)
+}
+
+/// What the runs of a mirror, the oldest first, have shown of the hints. A run is (users, moved,
+/// announced, by operators, missed, whether it counts, whether it begins anew).
+#[pyfunction]
+pub fn hints_evidence(runs: Vec<(u64, u64, u64, u64, u64, bool, bool)>) -> HintsEvidence {
+    HintsEvidence(Evidence::of(runs.into_iter().map(
+        |(users, moved, announced, by_operators, missed, counts, begins_anew)| RunEvidence {
+            users,
+            moved,
+            announced,
+            by_operators,
+            missed,
+            counts,
+            begins_anew,
+        },
+    )))
+}
+
+/// Whether hints are trusted, and what they lack.
+#[pyclass(frozen, module = "backread._backread")]
+pub struct HintsEvidence(Evidence);
+
+#[pymethods]
+impl HintsEvidence {
+    #[getter]
+    fn is_trusted(&self) -> bool {
+        self.0.is_trusted()
+    }
+
+    #[getter]
+    fn announced(&self) -> u64 {
+        self.0.announced
+    }
+
+    #[getter]
+    fn by_operators(&self) -> u64 {
+        self.0.by_operators
+    }
+
+    #[getter]
+    fn needed(&self) -> f64 {
+        self.0.needed()
+    }
+
+    #[getter]
+    fn needed_by_operators(&self) -> f64 {
+        self.0.needed_by_operators()
+    }
+
+    #[getter]
+    fn runs(&self) -> usize {
+        self.0.runs
+    }
 }
 
 #[pymethods]
@@ -293,6 +351,9 @@ pub struct SyncBatch {
     #[pyo3(get)]
     users_state: Option<String>,
     users_report: Option<Box<WalkReport>>,
+    /// The sample of a quick run as JSON, and the numbers of lists drawn and skipped.
+    #[pyo3(get)]
+    audit: Option<(String, u64, u64)>,
 }
 
 impl SyncBatch {
@@ -306,6 +367,9 @@ impl SyncBatch {
             gone: table(batch.gone).transpose()?,
             users_state: batch.users_state,
             users_report: batch.users_report,
+            audit: batch
+                .audit
+                .and_then(|audit| Some((audit.to_json()?, audit.drawn, audit.skipped))),
         })
     }
 }

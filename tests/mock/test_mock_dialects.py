@@ -24,6 +24,7 @@ FIRST = {
     "extra_fields": True,
     "ids": "large",
     "short_pages": True,
+    "hints": "never",
 }
 """For each switch a value that the documented dialect does not have."""
 

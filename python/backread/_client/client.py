@@ -341,7 +341,7 @@ class Client(_BaseClient):
         self,
         known: SyncKnown,
         *,
-        mode: Literal["incremental", "full"],
+        mode: Literal["incremental", "full", "quick"],
         max_staleness: float | None,
         max_requests: int | None = None,
         max_seconds: float | None = None,

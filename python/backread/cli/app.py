@@ -33,6 +33,7 @@ from backread.cli.show import show
 from backread.cli.signals import ended_like_ctrl_c
 from backread.cli.sql import sql
 from backread.cli.stderr import drop_stderr, said_delays, say
+from backread.cli.status import status
 from backread.cli.sync import runs, sync
 from backread.cli.tables import tables
 from backread.errors import IncompleteWarning
@@ -60,7 +61,7 @@ def _add(group: str, *commands: Callable[..., None]) -> None:
 
 _add(READ, users, user, messages, message)
 # The help has them in this order.
-_add(MIRROR, sync, runs)
+_add(MIRROR, sync, status, runs)
 _add(MIRROR, report, browse)
 _add(MIRROR, search, show, sql, tables)
 _add(MIRROR, export, changes, forget)

@@ -77,6 +77,12 @@ def sync(
     full: Annotated[
         bool, typer.Option("--full", help="Read every list in full, and mark deleted rows.")
     ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Skip lists of users who did not move, where that was seen to hold."
+        ),
+    ] = False,
     moved: Annotated[
         bool,
         typer.Option("--moved", help="Accept a new address or vendor for the mirror's service."),
@@ -182,6 +188,10 @@ def sync(
         raise UnusableArgumentError(f"--max-seconds must be more than 0, not {max_seconds:g}")
     if full and user:
         raise UnusableArgumentError("--user cannot be combined with --full")
+    if full and quick:
+        raise UnusableArgumentError("--full and --quick cannot be combined")
+    if quick and user:
+        raise UnusableArgumentError("--user cannot be combined with --quick")
     retention = None if retention_days is None else retention_days * 86_400
     try:
         mirror = Mirror(
@@ -194,7 +204,7 @@ def sync(
         )
     except ValueError as error:
         raise UnusableArgumentError(str(error).replace("memory_limit", "--memory-limit")) from None
-    mode: Mode = "full" if full else "incremental"
+    mode: Mode = "full" if full else "quick" if quick else "incremental"
     found = read_profile(profile) if profile else None
     with connection.client() as client:
         try:
@@ -226,7 +236,7 @@ def sync(
     if as_json:
         sys.stdout.write(json.dumps(done.to_dict()) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in wrapped(summary(done), sys.stdout))
+        sys.stdout.writelines(f"{line}\n" for line in wrapped(summary(done, quick=quick), sys.stdout))
     refused = users_refused(f"the list of users: {done.certificate_reason}")
     if done.unread_users or done.users_without_id or refused:
         table = "lists" if done.unread_users else "rejects" if done.users_without_id else "runs"
@@ -331,8 +341,8 @@ def unfinished_line(run: UnfinishedRun, holder: str | None) -> str:
     )
 
 
-def summary(done: SyncReport) -> str:
-    """One line about a sync, and the figures of its run if an earlier sync began it."""
+def summary(done: SyncReport, *, quick: bool = False) -> str:
+    """One line about a sync, with the evidence if it was to be ``quick``, and the figures of its run if an earlier sync began it."""
     lists = counts(done.lists_by_certificate)
     ends = done.lists_by_kind.get("end", 0)
     run = f"run {done.run_id}{' (resumed)' if done.resumed else ''}"
@@ -348,6 +358,9 @@ def summary(done: SyncReport) -> str:
         f"proof: users {done.certificate}{f' ({reason})' if reason else ''}"
         + (f", message lists {lists}" if lists else ""),
         f"{ends:,} of them read at their end alone" if ends else "",
+        f"{done.lists_trusted:,} lists skipped" if done.lists_trusted else "",
+        (done.audit or "").rstrip("."),
+        (done.evidence or "").rstrip(".") if quick else "",
         _all_syncs(done.run) if done.resumed else "",
         _left(done) if done.partial else "",
         f"stopped by {done.error}" if done.partial and done.error else "",

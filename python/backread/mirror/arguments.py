@@ -71,7 +71,7 @@ def sync_options(
     from backread.profile import ServiceProfile
 
     if mode not in get_args(Mode):
-        raise ValueError(f"mode must be 'incremental' or 'full', not {mode!r}")
+        raise ValueError(f"mode must be 'incremental', 'full' or 'quick', not {mode!r}")
     if not isinstance(client, Client):
         raise TypeError(
             f"Mirror.sync takes a Client, not {_kind(client)}: make a "
@@ -83,11 +83,7 @@ def sync_options(
             f"profile must be a ServiceProfile, not {_kind(profile)}: pass "
             "the result of Client.probe() or ServiceProfile.from_json(text)"
         )
-    stale_after = SECONDS.check("max_staleness", max_staleness)
-    if stale_after is not None and not 0 <= stale_after < LARGEST:
-        raise ValueError(
-            f"max_staleness must be 0 seconds or more, or None for no limit, not {max_staleness}"
-        )
+    stale_after = staleness(max_staleness)
     seconds = SECONDS.check("max_seconds", max_seconds)
     if seconds is not None and not 0 < seconds < LARGEST:
         raise ValueError(
@@ -111,6 +107,16 @@ def sync_options(
         retention=retention,
         privacy=loaded(privacy),
     )
+
+
+def staleness(given: Duration | None) -> float | None:
+    """The argument ``max_staleness`` in seconds."""
+    seconds = SECONDS.check("max_staleness", given)
+    if seconds is not None and not 0 <= seconds < LARGEST:
+        raise ValueError(
+            f"max_staleness must be 0 seconds or more, or None for no limit, not {given}"
+        )
+    return seconds
 
 
 def check_callback(on_progress: Callable[..., object] | None, given: str) -> None:
@@ -144,6 +150,8 @@ def _users_to_read(users: Iterable[int], mode: Mode) -> tuple[int, ...]:
         raise ValueError(
             "users cannot be given with mode='full', which marks the deleted rows of all users"
         )
+    if mode == "quick":
+        raise ValueError("users cannot be given with mode='quick', because all of them are read")
     if isinstance(users, (str, bytes, int)):
         raise TypeError(f"users must be a list of user ids, not {_kind(users)}")
     user_ids = _ids(users, "users")

@@ -18,6 +18,7 @@ from backread.mirror.arguments import (
     kept_for,
     landing_folders,
     mirror_folder,
+    staleness,
     sync_options,
     users_to_forget,
 )
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from backread.mirror.figures import Figures, FiguresProgress
     from backread.mirror.published.period import Moment
     from backread.mirror.published.search import SearchResults
+    from backread.mirror.published.status import MirrorStatus
     from backread.profile import ServiceProfile
 
 __all__ = ["Mirror"]
@@ -147,13 +149,20 @@ class Mirror:
                 list of users is read in full, and so are the message lists, except for long ones
                 whose growing end is known: only that end is read, usually in one request, and if it
                 does not link up with the stored rows, the whole list.
+                ``"quick"`` does so, too, but skips the lists of users whose ``updated_at`` and
+                ``online_at`` did not move since their list was last read, except for 2 % of them,
+                at least 50, which are drawn at random and read: the audit. It needs evidence, from
+                earlier runs, that these hints announce changes; without it, or from a miss on, the
+                run is incremental, and its report says so. A list that is due by
+                ``max_staleness``, or was not certified, is always read. Changes of read flags alone
+                are not noticed in a list that is skipped.
                 ``"full"`` reads every list in full and sets ``deleted_at`` on deleted rows: those
                 missing from a list certified ``snapshot`` or ``counted``, unless one newer than all
                 that a list of messages showed is found by id; those missing from a ``linked`` list
                 and not found by id; and the messages of deleted users. A row that
                 reappears loses the mark. A record that was rejected still counts as present: its
                 stored row stays, and if it has no id, no row of its list is marked. A resumed run
-                is ``full`` if either the unfinished run or this call is.
+                has the more thorough mode of the unfinished run and this call.
             max_staleness: How long a list may go without being read in full, in seconds or as a
                 timedelta; None for no limit. Edits of old messages in long lists are noticed then.
                 Lists fall due spread over the second half of this time.
@@ -174,8 +183,8 @@ class Mirror:
                 requests.
             users: Reads only these users, by their ids, and their message lists, in a run of its
                 own, which no later sync continues; an unfinished run is left as it is. A user whom
-                the service does not know (404) is marked as deleted, with all messages. Not with
-                ``mode="full"``.
+                the service does not know (404) is marked as deleted, with all messages. Only with
+                ``mode="incremental"``.
             publish: False leaves publishing to a later sync; for frequent syncs.
 
         Returns:
@@ -191,7 +200,8 @@ class Mirror:
                 or has another format.
             TypeError: For anything but a `Client`, or an argument of a wrong type.
             ValueError: For another mode, a negative ``max_staleness``, a budget that is not
-                positive, or ``users`` that are empty, negative or given with ``mode="full"``.
+                positive, or ``users`` that are empty, negative or given with another mode than
+                ``"incremental"``.
 
         Example:
             >>> with Client() as client:
@@ -267,6 +277,26 @@ class Mirror:
             missing_ok=missing_ok,
             memory_limit=self._memory_limit,
         )
+
+    @known_options
+    def status(self, *, max_staleness: Duration | None = None) -> MirrorStatus:
+        """What the published snapshot proves, what not, how old each part is, and what to do.
+
+        Args:
+            max_staleness: Lists that were last read in full longer ago are overdue, in seconds or
+                as a timedelta. By default as in the last sync.
+
+        Raises:
+            MirrorError: Nothing is published yet, or no run has read anything.
+            ValueError: For a negative ``max_staleness``.
+
+        Example:
+            >>> mirror.status().ok
+        """
+        from backread.mirror.published.status import read_status
+        from backread.mirror.store.lock import lock_holder
+
+        return read_status(self._reader, lock_holder(self._folder), staleness(max_staleness))
 
     @property
     def unfinished_run(self) -> UnfinishedRun | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dialect",
+    "Hints",
     "Ids",
     "Nulls",
     "Order",
@@ -32,6 +33,7 @@ PastEnd: TypeAlias = Literal["empty", "not_found", "last_page"]
 Nulls: TypeAlias = Literal["documented", "null", "missing", "both"]
 SenderType: TypeAlias = Literal["documented", "others"]
 Ids: TypeAlias = Literal["integer", "large", "text"]
+Hints: TypeAlias = Literal["follow", "lag", "never"]
 
 
 class Switches(TypedDict, total=False):
@@ -50,6 +52,7 @@ class Switches(TypedDict, total=False):
     extra_fields: bool
     ids: Ids
     short_pages: bool
+    hints: Hints
 
 
 # The words of the grammar for false and true.
@@ -103,6 +106,10 @@ class Dialect:
     """``"large"``: above 2^62; ``"text"``: decimal text, which violates the API."""
     short_pages: bool
     """Whether a page may hold fewer rows than its limit while more follow."""
+    hints: Hints
+    """A user's ``updated_at`` and ``online_at`` when messages are added, edited or removed: they
+    move at once, five minutes later, or not. In a world of several lanes, the dialect that was set
+    last decides."""
 
     def __init__(self, text: str = "documented", **switches: Unpack[Switches]) -> None:
         """From a bundle (or a whole text, such as ``"hostile order=newest"``) and switches."""

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::events::{Event, Held, Rows};
-use super::known::{self, Cursor};
+use super::known::{self, Audit, Cursor};
 use crate::api::Resource;
 use crate::arrow::columns::{
     GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns, columns_failure,
@@ -15,7 +15,7 @@ use crate::arrow::columns::{
 use crate::decode::json::Fault;
 use crate::decode::page::Row;
 use crate::error::Error;
-use crate::list_state::{Hints, Kind, ListRow, ListState, requestable_id};
+use crate::list_state::{Compared, Hints, Kind, ListRow, ListState, requestable_id};
 use crate::prefetch::Gather;
 use crate::privacy::Privacy;
 use crate::report::WalkReport;
@@ -50,6 +50,8 @@ pub struct Batch {
     pub users_state: Option<String>,
     /// Set on the batch that ends the sweep of users.
     pub users_report: Option<Box<WalkReport>>,
+    /// The sample of a quick run, in the batch after it was drawn.
+    pub audit: Option<Audit>,
     /// The number of lists that end in this batch.
     pub lists_ended: u64,
 }
@@ -103,7 +105,13 @@ impl Gather<Event> for Batches {
     }
 
     fn is_empty(&self) -> bool {
-        self.pending.rows == 0 && self.pending.users_report.is_none()
+        let Pending {
+            rows,
+            users_report,
+            audit,
+            ..
+        } = &self.pending;
+        *rows == 0 && users_report.is_none() && audit.is_none()
     }
 
     fn is_full(&self) -> bool {
@@ -173,6 +181,7 @@ struct Pending {
     /// The lists that are being read, by user; `None` for the list of users.
     half_read: BTreeMap<Option<i64>, HalfRead>,
     users_report: Option<Box<WalkReport>>,
+    audit: Option<Audit>,
 }
 
 impl Pending {
@@ -189,6 +198,7 @@ impl Pending {
                 self.half_read.remove(&None);
                 self.users_report = Some(report);
             }
+            Event::AuditDrawn(audit) => self.audit = Some(audit),
             Event::ListEnded(row) => {
                 // A response without rows was not counted before.
                 self.responses += u64::from(row.state.rows == 0);
@@ -313,6 +323,7 @@ impl Pending {
                     checked_at: read.held.checked_at,
                     ..ListState::default()
                 },
+                compared: Compared::default(),
             };
             self.lists.append(&list, state.as_deref());
         }
@@ -357,6 +368,7 @@ impl Pending {
             gone: filled(self.gone.finish()?),
             users_state,
             users_report: self.users_report,
+            audit: self.audit,
             lists_ended: self.lists_ended,
         })
     }

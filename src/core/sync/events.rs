@@ -1,6 +1,6 @@
 //! What a run of the mirror's reading finds.
 
-use super::known::Cursor;
+use super::known::{Audit, Cursor};
 use crate::api::Resource;
 use crate::decode::page::Row;
 use crate::list_state::ListRow;
@@ -12,6 +12,8 @@ use crate::timestamp::Timestamp;
 pub enum Event {
     Users(Rows),
     UsersEnded(Box<WalkReport>),
+    /// A quick run has drawn its sample.
+    AuditDrawn(Audit),
     Messages(Rows),
     ListEnded(Box<ListRow>),
     /// A row that was fetched by its id.

@@ -1,6 +1,7 @@
 //! What the mirror passes in: lists from earlier runs, and this run's progress.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, RandomState};
 
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,63 @@ pub enum Mode {
     Incremental,
     /// Every list is swept.
     Full,
+    /// Lists whose users did not move are skipped, except for a sample of them.
+    Quick,
+}
+
+/// The sample of skipped lists that a quick run reads: those whose place in a random order is at
+/// most `last`. Stored as JSON, so that a resumed run keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    seed: u64,
+    last: u64,
+    /// How many lists it drew,
+    #[serde(skip)]
+    pub drawn: u64,
+    /// and how many are skipped.
+    #[serde(skip)]
+    pub skipped: u64,
+}
+
+impl Audit {
+    /// Of the lists to be skipped, this share is drawn,
+    const SHARE: usize = 50;
+    /// or this many, so that a miss is likely to be found in a small mirror, too.
+    const LEAST: usize = 50;
+
+    /// Draws a sample; returns it with its lists. `earlier` is what the run drew before.
+    pub fn draw(earlier: Option<Self>, skipped: Vec<ListedUser>) -> (Self, Vec<ListedUser>) {
+        let seed = earlier.map_or_else(|| RandomState::new().hash_one(0), |audit| audit.seed);
+        let order = BuildHasherDefault::<DefaultHasher>::default();
+        let mut placed: Vec<(u64, ListedUser)> = skipped
+            .into_iter()
+            .map(|user| (order.hash_one((seed, user.id())), user))
+            .collect();
+        placed.sort_unstable_by_key(|(place, user)| (*place, user.user_id));
+        let size = match earlier {
+            Some(audit) => placed.partition_point(|(place, _)| *place <= audit.last),
+            None => placed.len().div_ceil(Self::SHARE).max(Self::LEAST),
+        };
+        let skipped = placed.len().saturating_sub(size) as u64;
+        placed.truncate(size);
+        let last = placed.last().map_or(0, |(place, _)| *place);
+        let audit = earlier.unwrap_or(Self {
+            seed,
+            last,
+            drawn: placed.len() as u64,
+            skipped,
+        });
+        (audit, placed.into_iter().map(|(_, user)| user).collect())
+    }
+
+    /// `None` if another version wrote it; then a new sample is drawn.
+    pub fn stored(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+
+    pub fn to_json(self) -> Option<String> {
+        serde_json::to_string(&self).ok()
+    }
 }
 
 /// Everything that the mirror passes in.
@@ -37,6 +95,8 @@ pub struct Known {
     pub forgotten: HashSet<i64>,
     /// The users that alone are to be read, without a sweep; each is fetched by id.
     pub given: Option<Vec<Natural>>,
+    /// What this run has drawn for its audit.
+    pub audit: Option<Audit>,
     /// The service's largest page, if it was measured.
     pub largest_page: Option<Limit>,
 }
@@ -48,6 +108,7 @@ impl Known {
             user_id,
             kind,
             checked_at,
+            swept_at,
             state,
             of_this_run,
         } = list;
@@ -68,7 +129,7 @@ impl Known {
             }
             Kind::Gone | Kind::Unread | Kind::Partial => {}
         }
-        (known.kind, known.checked_at) = (kind, checked_at);
+        (known.kind, known.checked_at, known.swept_at) = (kind, checked_at, swept_at);
         self.lists.insert(user_id, known);
     }
 

@@ -12,7 +12,7 @@ use super::row_fetches::fetch_row;
 use crate::api::{List, Resource};
 use crate::decode::page::Row;
 use crate::error::Error;
-use crate::list_state::{Hints, Kind, ListRow, ListState, ListedUser};
+use crate::list_state::{Compared, Hints, Kind, ListRow, ListState, ListedUser};
 use crate::prefetch::{Mapped, Sink};
 use crate::report::{Certificate, WalkReport};
 use crate::timestamp::Timestamp;
@@ -28,6 +28,7 @@ pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error
         hints: next.user.hints.unwrap_or_default(),
         report: SharedReport::new(WalkReport::not_read_yet()),
         began: None,
+        before: None,
     };
     match reading.read_to_its_end(next.fetched_first).await {
         Err(error) if error.is_budget_spent() => {
@@ -46,6 +47,8 @@ struct ListReading<'a> {
     report: SharedReport,
     /// When the first request at the growing end was sent.
     began: Option<Timestamp>,
+    /// The hints and the rows of the last reading, if it can be compared.
+    before: Option<(Hints, u64)>,
 }
 
 impl ListReading<'_> {
@@ -60,7 +63,7 @@ impl ListReading<'_> {
             Ok(false) => return Ok(()),
             Err(error) => Err(error),
         };
-        let row = match read {
+        let mut row = match read {
             Ok(Some(row)) => row,
             // There is no reader any more.
             Ok(None) => return Ok(()),
@@ -73,8 +76,19 @@ impl ListReading<'_> {
         if row.state.kind != Kind::Unread {
             context.unread.note_read();
         }
+        row.compared = self.compared(&row.state);
         context.outlet.put(Event::ListEnded(Box::new(row))).await;
         Ok(())
+    }
+
+    fn compared(&self, now: &ListState) -> Compared {
+        let hints = self.user.hints.filter(|hints| hints.any());
+        let both = self.before.zip(hints).filter(|_| now.is_certified());
+        Compared {
+            moved: both.map(|((before, _), hints)| hints != before),
+            rows_differ: both.is_some_and(|((_, rows), _)| rows != now.rows),
+            audited: self.context.plan(|plan| plan.is_audited(self.user.id())),
+        }
     }
 
     /// Fetches the user's own row; false if there is no such user any more.
@@ -105,11 +119,12 @@ impl ListReading<'_> {
     async fn read(&mut self) -> Result<Option<ListRow>, Error> {
         let (context, user_id) = (self.context, self.user.id());
         let page_rows = context.counters.page_rows();
+        self.before = context.plan(|plan| plan.last_reading(user_id));
         match context.plan(|plan| plan.approach(user_id, page_rows)) {
             Approach::Whole => self.whole().await,
             Approach::GoOn(half_read) => {
-                let hints = self.user.hints.or(half_read.cursor.hints);
-                self.hints = hints.unwrap_or_default();
+                // Those of before the reading began; later ones may have moved during it.
+                self.hints = half_read.cursor.hints.unwrap_or_default();
                 let (resume, shape) = half_read.resume();
                 self.sweep(Start::from(Some(resume)), shape).await
             }
@@ -173,6 +188,7 @@ impl ListReading<'_> {
             user_id: self.user.id(),
             total: i64::try_from(grown.rows).ok(),
             reason: None,
+            compared: Compared::default(),
             state: ListState {
                 kind: Kind::End,
                 rows: grown.rows,

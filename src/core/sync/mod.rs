@@ -1,7 +1,8 @@
 //! One run of the mirror's reading: what to request, and batches in the order they may be
 //! committed.
 //!
-//! `known` is what the mirror passes in, `plan` decides what to read next, `reading` reads users and
+//! `known` is what the mirror passes in, `evidence` whether hints are trusted,
+//! `plan` decides what to read next, `reading` reads users and
 //! lists, `list_reading` one list, `growing_end` a long list's new rows with one request,
 //! `list_shape` is what its pages showed, `row_fetches` fetches single rows, `context` is what they
 //! share, `events` is what they find, `batch` collects it, `progress` tracks progress.
@@ -9,6 +10,7 @@
 mod batch;
 mod context;
 mod events;
+mod evidence;
 mod growing_end;
 mod known;
 mod list_reading;
@@ -27,7 +29,8 @@ pub use self::batch::Batch;
 use self::batch::Batches;
 use self::events::Event;
 pub use self::events::RowKey;
-pub use self::known::{HalfRead, Known, MeasuredPages, Mode};
+pub use self::evidence::{Evidence, RunEvidence};
+pub use self::known::{Audit, HalfRead, Known, MeasuredPages, Mode};
 use self::plan::{Plan, Terms};
 pub use self::progress::Progress;
 use self::progress::ProgressCounters;
@@ -110,7 +113,7 @@ impl SyncRun {
             mode: options.mode,
             max_staleness: options.max_staleness,
             now: Timestamp::by(client.clock()),
-            all_users_first: budget.is_limited(),
+            all_users_first: budget.is_limited() || options.mode == Mode::Quick,
             most_unread_first: most_unread_first(&client, &budget),
             most_end_pages: most_end_pages(&budget),
         };

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use super::routes::{DEFAULT_LIMIT, MAX_LIMIT};
 use super::switch::{Choice, UpTo, switch_enum};
+use super::world::Hints;
 
 switch_enum! {
     /// The response to a `limit` outside 1 to `max_limit`.
@@ -197,6 +198,7 @@ dialect! {
     extra_fields: ExtraFields = ExtraFields::None,
     ids: Ids = Ids::Integer,
     short_pages: ShortPages = ShortPages::None,
+    hints: Hints = Hints::Follow,
 }
 
 /// The bundles by name.

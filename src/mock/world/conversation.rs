@@ -2,6 +2,7 @@
 
 use super::calendar::{self, Calendar, DAY, HOUR, MINUTE, SECOND};
 use super::draw::{Draw, Stream};
+use super::overlay::Activity;
 
 /// Messages per visit, unless the list is so long that visits must have more.
 const VISIT: u64 = 12;
@@ -158,6 +159,12 @@ impl Conversation {
     #[must_use]
     pub fn moment(&self, position: u64) -> u64 {
         Moments::new(self).at(position)
+    }
+
+    /// When the messages last changed: the time of the last one, and a second for each edit.
+    #[must_use]
+    pub fn last_change(&self, activity: Activity) -> u64 {
+        self.last_moment(self.length + activity.added) + activity.edited * SECOND
     }
 
     /// When the generated messages end; those added manually follow.

@@ -1,7 +1,9 @@
 //! Manual changes of a world.
 
 use std::sync::{Arc, PoisonError, RwLockWriteGuard};
+use tokio::time::Instant;
 
+use super::hints::Hints;
 use super::view::View;
 use super::{Fields, MAX_LIST, MAX_USERS, Overlay, World, WorldError, too_many_users};
 
@@ -28,12 +30,13 @@ impl World {
     }
 
     /// Adds messages at the end of a user's list and returns their ids; the user's `updated_at` and
-    /// `online_at` follow the last of them, unless they were set manually.
+    /// `online_at` follow as the [`Hints`](super::Hints) say, unless they were set manually.
     ///
     /// # Errors
     /// `NoUser`; `Argument` if the list would have more than [`MAX_LIST`].
     pub fn add_messages(&self, user_id: u64, count: u64) -> Result<Vec<u64>, WorldError> {
         let mut change = self.change();
+        let (hints, now) = change.hints;
         let view = change.view();
         let index = view.index(user_id)?;
         let first = view.chat_at(index).list().end;
@@ -50,7 +53,10 @@ impl World {
         if count > 0 {
             self.check_room()?;
             let overlay = change.make();
-            overlay.update(index, |user| user.added += count);
+            overlay.update(index, |user| {
+                user.done.added += count;
+                user.announce(hints, now);
+            });
             overlay.message_delta = overlay.message_delta.saturating_add_unsigned(count);
         }
         Ok((first..end)
@@ -91,11 +97,14 @@ impl World {
     /// `NoUser`, `NoMessage`.
     pub fn remove_message(&self, user_id: u64, message_id: u64) -> Result<(), WorldError> {
         let mut change = self.change();
+        let (hints, now) = change.hints;
         let (index, row) = change.place(user_id, message_id)?;
         let overlay = change.make();
         overlay.update(index, |user| {
             user.removed.insert(row);
             user.messages.remove(row);
+            user.done.edited += 1;
+            user.announce(hints, now);
         });
         overlay.message_delta -= 1;
         Ok(())
@@ -130,11 +139,14 @@ impl World {
     ) -> Result<(), WorldError> {
         refuse_id(&fields)?;
         let mut change = self.change();
+        let (hints, now) = change.hints;
         let (index, row) = change.place(user_id, message_id)?;
         if !fields.is_empty() {
             change.make().update(index, |user| {
                 user.messages
                     .update(row, |held| Arc::make_mut(held).extend(fields));
+                user.done.edited += 1;
+                user.announce(hints, now);
             });
         }
         Ok(())
@@ -143,6 +155,7 @@ impl World {
     fn change(&self) -> Change<'_> {
         Change {
             world: self,
+            hints: self.hints(),
             overlay: self.overlay.write().unwrap_or_else(PoisonError::into_inner),
         }
     }
@@ -151,6 +164,8 @@ impl World {
 /// A change in progress; a rejected one affects neither the world nor those that share its changes.
 struct Change<'world> {
     world: &'world World,
+    /// What the hints of users do, and the time.
+    hints: (Hints, Instant),
     overlay: RwLockWriteGuard<'world, Arc<Overlay>>,
 }
 
@@ -164,6 +179,7 @@ impl Change<'_> {
         View {
             rows: Arc::clone(&self.world.rows),
             overlay: Arc::clone(&self.overlay),
+            now: self.hints.1,
         }
     }
 

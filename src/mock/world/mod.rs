@@ -10,6 +10,7 @@ mod conversation;
 pub(super) mod draw;
 mod edits;
 mod generator;
+mod hints;
 mod ids;
 mod json_object;
 mod jsonl;
@@ -29,12 +30,16 @@ mod user;
 mod view;
 
 use std::sync::{Arc, PoisonError, RwLock};
+use tokio::time::Instant;
 
+use backread_clock::Clock;
 use thiserror::Error;
 
 use calendar::Calendar;
 pub use draw::GENERATOR_VERSION;
 use generator::Generator;
+use hints::HintRule;
+pub use hints::Hints;
 pub use ids::{MAX_LIST, MAX_USERS};
 pub use jsonl::{JsonlError, JsonlReader};
 use jsonl_rows::JsonlRows;
@@ -69,6 +74,7 @@ pub enum WorldError {
 pub struct World {
     rows: Arc<Rows>,
     overlay: RwLock<Arc<Overlay>>,
+    hints: RwLock<HintRule>,
 }
 
 /// The changes of a world at one instant, for restoring it.
@@ -134,6 +140,7 @@ impl World {
         Self {
             rows: Arc::new(rows),
             overlay: RwLock::default(),
+            hints: RwLock::default(),
         }
     }
 
@@ -168,6 +175,17 @@ impl World {
         self.rows.fixed.users.len() > 0
     }
 
+    /// What the hints of users do when messages change, from now on.
+    pub fn set_hints(&self, hints: Hints, clock: Clock) {
+        let mut rule = self.hints.write().unwrap_or_else(PoisonError::into_inner);
+        *rule = HintRule { hints, clock };
+    }
+
+    fn hints(&self) -> (Hints, Instant) {
+        let rule = self.hints.read().unwrap_or_else(PoisonError::into_inner);
+        rule.now()
+    }
+
     /// A read-only view of this instant of the world; it holds no lock.
     #[must_use]
     pub fn view(&self) -> View {
@@ -175,6 +193,7 @@ impl World {
         View {
             rows: Arc::clone(&self.rows),
             overlay: Arc::clone(&overlay),
+            now: self.hints().1,
         }
     }
 
@@ -209,6 +228,7 @@ impl World {
         Self {
             rows: view.rows,
             overlay: RwLock::new(view.overlay),
+            hints: RwLock::default(),
         }
     }
 

@@ -1,21 +1,36 @@
 //! Manual changes of a world; everything else stays generated.
 
 use std::sync::Arc;
+use tokio::time::Instant;
 
 use serde_json::{Map, Value};
 
 use super::draw::Digest;
+use super::hints::{Hints, LAG};
 use super::remaining_rows::RemovedRows;
 use super::sorted::Sorted;
 
 /// Named fields of one row, set to given values.
 pub type Fields = Map<String, Value>;
 
+/// The changes of a user's messages that the user's `updated_at` and `online_at` show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Messages added after the generated ones.
+    pub added: u64,
+    /// How often messages were edited or removed.
+    pub edited: u64,
+}
+
 /// The changes to one user.
 #[derive(Clone, Debug, Default)]
 pub struct UserChange {
-    /// Messages added after the generated ones.
-    pub added: u64,
+    /// All changes of messages.
+    pub done: Activity,
+    /// Those that the hints show,
+    shown: Activity,
+    /// and those that they will show from a later time on.
+    due: Option<(Instant, Activity)>,
     /// Removed messages, by position.
     pub removed: RemovedRows,
     pub fields: Fields,
@@ -26,11 +41,34 @@ pub struct UserChange {
 impl UserChange {
     /// Whether the user's own row was changed.
     pub fn changes_row(&self) -> bool {
-        self.added > 0 || !self.fields.is_empty()
+        self.shown != Activity::default() || self.due.is_some() || !self.fields.is_empty()
     }
 
     fn is_empty(&self) -> bool {
-        !self.changes_row() && self.removed.len() == 0 && self.messages.is_empty()
+        !self.changes_row()
+            && self.done == Activity::default()
+            && self.removed.len() == 0
+            && self.messages.is_empty()
+    }
+
+    /// Notes that messages were changed.
+    pub fn announce(&mut self, hints: Hints, now: Instant) {
+        match hints {
+            Hints::Follow => (self.shown, self.due) = (self.done, None),
+            Hints::Lag => {
+                self.shown = self.activity(now);
+                let waiting = self.due.filter(|(at, _)| *at > now);
+                let at = waiting.map_or_else(|| now + LAG, |(at, _)| at);
+                self.due = Some((at, self.done));
+            }
+            Hints::Never => {}
+        }
+    }
+
+    /// What the hints show at a time.
+    pub fn activity(&self, now: Instant) -> Activity {
+        let due = self.due.filter(|(at, _)| *at <= now);
+        due.map_or(self.shown, |(_, activity)| activity)
     }
 }
 
@@ -56,7 +94,11 @@ impl Overlay {
         self.removed_users.digest(digest);
         for (index, change) in self.users.iter().filter(|(_, change)| !change.is_empty()) {
             digest.number(index);
-            digest.number(change.added);
+            let due = change.due.map_or(change.shown, |(_, activity)| activity);
+            for Activity { added, edited } in [change.done, change.shown, due] {
+                digest.number(added);
+                digest.number(edited);
+            }
             change.removed.digest(digest);
             digest_fields(&change.fields, digest);
             digest.number(change.messages.len() as u64);

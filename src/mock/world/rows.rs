@@ -16,7 +16,7 @@ use super::generator::Generator;
 use super::json_object::with_fields;
 use super::jsonl_rows::{FixedRows, JsonlRows};
 use super::messages::Messages;
-use super::overlay::Fields;
+use super::overlay::{Activity, Fields};
 use super::schema::{self, USER};
 use super::user::UserRow;
 
@@ -129,12 +129,12 @@ impl Rows {
         })
     }
 
-    /// One user, with `added` new messages.
-    pub fn user(&self, index: u64, added: u64) -> Bytes {
+    /// One user, whose hints show this activity.
+    pub fn user(&self, index: u64, activity: Activity) -> Bytes {
         if let Some(row) = self.fixed.users.row(index) {
-            return self.with_activity(index, row, added);
+            return self.with_activity(index, row, activity);
         }
-        if added == 0 {
+        if activity == Activity::default() {
             let rows = span(index, self.users);
             let key = Key::Users { first: rows.start };
             if let Some(block) = self.rendered.get(key) {
@@ -142,7 +142,7 @@ impl Rows {
             }
         }
         let mut row = Vec::new();
-        self.write_user(index, added, &mut row);
+        self.write_user(index, activity, &mut row);
         Bytes::from(row)
     }
 
@@ -171,7 +171,9 @@ impl Rows {
         }
         let key = Key::Users { first: rows.start };
         let block = self.rendered.get_or_render(key, || {
-            Block::written(rows.clone(), |index, out| self.write_user(index, 0, out))
+            Block::written(rows.clone(), |index, out| {
+                self.write_user(index, Activity::default(), out)
+            })
         });
         (rows, block)
     }
@@ -194,8 +196,9 @@ impl Rows {
         (rows, block)
     }
 
-    fn write_user(&self, index: u64, added: u64, out: &mut Vec<u8>) {
-        schema::write(USER, &mut UserRow::new(self.generator, index, added), out);
+    fn write_user(&self, index: u64, activity: Activity, out: &mut Vec<u8>) {
+        let mut user = UserRow::new(self.generator, index, activity);
+        schema::write(USER, &mut user, out);
     }
 
     fn conversation(&self, index: u64) -> Conversation {
@@ -223,14 +226,14 @@ impl Rows {
         }
     }
 
-    /// A user from JSON lines, last seen when the last of `added` messages came.
-    fn with_activity(&self, index: u64, row: Bytes, added: u64) -> Bytes {
-        if added == 0 {
+    /// A user from JSON lines, last seen when the messages last changed.
+    fn with_activity(&self, index: u64, row: Bytes, activity: Activity) -> Bytes {
+        if activity == Activity::default() {
             return row;
         }
         let conversation = self.conversation(index);
         let mut stamp = Vec::new();
-        let last = conversation.last_moment(conversation.length + added);
+        let last = conversation.last_change(activity);
         write_timestamp(last, &mut stamp);
         let stamp = Value::from(String::from_utf8_lossy(&stamp));
         let fields = schema::activity().map(|name| (name.to_owned(), stamp.clone()));

@@ -5,6 +5,7 @@ use super::draw::{Draw, Stream};
 use super::generator::Generator;
 use super::ids;
 use super::locale::{self, Locale, NameOrder};
+use super::overlay::Activity;
 use super::text;
 
 /// A name in its own script, escaped, and in letters that an e-mail address can have.
@@ -91,10 +92,10 @@ pub struct UserRow {
 }
 
 impl UserRow {
-    /// The user in row `index`, who has `added` messages after the generated ones.
-    pub fn new(generator: Generator, index: u64, added: u64) -> Self {
+    /// The user in row `index`, whose hints show this activity.
+    pub fn new(generator: Generator, index: u64, activity: Activity) -> Self {
         let conversation = generator.conversation(index);
-        let last = conversation.last_moment(conversation.length + added);
+        let last = conversation.last_change(activity);
         let mut presence = Draw::new(generator.seed, Stream::Presence, index, 0);
         let online = last + 2 * SECOND + presence.below(10 * MINUTE);
         let updated = match presence.below(10) {

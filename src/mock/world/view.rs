@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 use bytes::Bytes;
 
 use super::WorldError;
 use super::block::Block;
 use super::json_object::with_fields;
-use super::overlay::{Fields, Overlay, UserChange};
+use super::overlay::{Activity, Fields, Overlay, UserChange};
 use super::remaining_rows::RemainingRows;
 use super::rows::Rows;
 use crate::chunks::Chunks;
@@ -19,6 +20,8 @@ use crate::chunks::Chunks;
 pub struct View {
     pub(super) rows: Arc<Rows>,
     pub(super) overlay: Arc<Overlay>,
+    /// The time by the world's clock, which decides what the hints show.
+    pub(super) now: Instant,
 }
 
 impl View {
@@ -196,9 +199,10 @@ impl View {
 
     fn user_text(&self, index: u64) -> Bytes {
         let change = self.overlay.users.get(index);
-        let row = self
-            .rows
-            .user(index, change.map_or(0, |change| change.added));
+        let row = self.rows.user(
+            index,
+            change.map_or_else(Activity::default, |change| change.activity(self.now)),
+        );
         edited(row, change.map(|change| &change.fields))
     }
 
@@ -223,7 +227,7 @@ impl<'view> MessageList<'view> {
     pub fn list(self) -> RemainingRows<'view> {
         RemainingRows {
             removed: self.change.map(|change| &change.removed),
-            end: self.length + self.change.map_or(0, |change| change.added),
+            end: self.length + self.change.map_or(0, |change| change.done.added),
         }
     }
 }

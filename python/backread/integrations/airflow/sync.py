@@ -83,7 +83,7 @@ class BackreadSyncOperator(ResumingOperator):
     """Syncs a mirror; a retry resumes the run that was killed or failed.
 
     - ``mirror``: its folder, an absolute path that all workers see.
-    - ``mode``: ``"incremental"`` or ``"full"``, see `Mirror.sync`.
+    - ``mode``: ``"incremental"``, ``"full"`` or ``"quick"``, see `Mirror.sync`.
     - ``full_every``: makes a run ``full`` if the last full one began this long ago (seconds or a
       timedelta), or there was none; of a DAG's regular runs, the nearest one. It uses the mirror's
       table ``runs``, so it does not matter what started the runs.

@@ -162,7 +162,7 @@ class _Snapshot:
             flush_directory(self.aside / name)
         now = datetime.now(UTC)
         [(run_id, seen_at)] = self.store.rows(
-            "SELECT max(run_id), epoch_us(max(ended_at)) FROM runs "
+            "SELECT max(run_id), epoch_us(max(ended_at) FILTER (mode <> 'quick')) FROM runs "
             f"WHERE state = 'finished' AND {ALL_USERS}"
         )
         seen = from_microseconds(seen_at)

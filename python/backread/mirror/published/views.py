@@ -153,8 +153,8 @@ def _select(
 
 def _column(name: str, seen: str | None) -> str:
     if seen is not None and name == "last_seen_at":
-        # Null means the newest finished run, so that a run need not rewrite unchanged rows. A row
-        # of a later run that has not finished was seen when it came.
+        # Null means the newest run that read all lists, so that a run need not rewrite unchanged
+        # rows. A row of a later run was seen when it came.
         return f"coalesce(last_seen_at, greatest(first_seen_at, {seen})) AS last_seen_at"
     return f'"{name}"'
 

@@ -14,7 +14,7 @@ from backread.mirror.published.layout import current_link
 from backread.mirror.published.views import view_statements
 from backread.mirror.store.engine import connect, pattern, quoted, rows_of
 from backread.mirror.store.folder import VIEWS_LOG_NAME, VIEWS_NAME
-from backread.mirror.store.schema import ALL_USERS
+from backread.mirror.store.schema import READ_ALL
 
 if TYPE_CHECKING:
     from backread.mirror.published.manifest import Manifest
@@ -73,8 +73,7 @@ def _statements(folder: Path, manifest: Manifest) -> list[str]:
         name: f"read_parquet({_all_files(snapshot / name)}, hive_partitioning = false)"
         for name in manifest.tables
     }
-    finished = f"state = 'finished' AND {ALL_USERS}"
-    seen = f"(SELECT max(ended_at) FROM {sources['runs']} WHERE {finished})"
+    seen = f"(SELECT max(ended_at) FROM {sources['runs']} WHERE {READ_ALL})"
     return view_statements(sources, seen)
 
 

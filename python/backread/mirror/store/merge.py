@@ -10,7 +10,19 @@ from backread.mirror.store.schema import CHANGED, Table
 if TYPE_CHECKING:
     from backread.mirror.store.store import ArrowTable, Store
 
-__all__ = ["add_rows", "merge_rows", "note_rejected", "stage", "update_where"]
+__all__ = [
+    "CHANGED_LISTS",
+    "add_rows",
+    "merge_rows",
+    "note_changed_lists",
+    "note_rejected",
+    "stage",
+    "update_where",
+]
+
+CHANGED_LISTS = "changed_lists"
+"""The lists in which messages came or changed, until they are read to their end: ``user_id``, and
+``by_operators`` if only operators wrote them."""
 
 
 def stage(store: Store, name: str, rows: ArrowTable, columns: tuple[str, ...]) -> None:
@@ -57,7 +69,7 @@ def merge_rows(
     columns = _names(table.names)
     store.rows(
         f"CREATE TEMP TABLE IF NOT EXISTS {changed} AS SELECT {columns}, "
-        f"rowid AS held_row, false AS differs FROM {table.name} LIMIT 0"
+        f"rowid AS held_row, false AS differs, false AS matters FROM {table.name} LIMIT 0"
     )
     with store.registered(table.name, rows) as source:
         [(distinct, low, high)] = store.execute_prepared(
@@ -73,13 +85,18 @@ def merge_rows(
             )
         differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
         same = " AND ".join(f"held.{name} = given.{name}" for name in table.key)
+        matters = " OR ".join(
+            f"{each.format('held')} IS DISTINCT FROM {each.format('given')}"
+            for each in table.matters
+        )
         # The bounds let DuckDB skip row groups without these users; if the users are scattered, the
         # row numbers avoid reading the wide columns of all other rows.
         [(found,)] = store.execute_prepared(
             f"""
             INSERT INTO {changed}
             SELECT {_names(table.names, "given.")},
-                held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs
+                held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs,
+                held.rowid IS NULL OR held.deleted_at IS NOT NULL OR {matters or "false"} AS matters
             FROM {source} AS given LEFT JOIN (
                 SELECT rowid, * FROM {table.name} WHERE rowid IN (
                     SELECT rowid FROM {table.name}
@@ -117,8 +134,22 @@ def _apply_changed(
         f"SELECT count(*) FROM {changed} WHERE held_row IS NOT NULL AND differs"
     )
     _note_unpublished(store, table, changed)
+    if table.matters:
+        note_changed_lists(
+            store,
+            "SELECT user_id, bool_and(coalesce(sender_type = 'operator', false)) AS by_operators "
+            f"FROM {changed} WHERE matters GROUP BY user_id",
+        )
     store.rows(f"DELETE FROM {changed}")
     return added, updated
+
+
+def note_changed_lists(store: Store, query: str) -> None:
+    """Adds to `CHANGED_LISTS`."""
+    store.rows(
+        f"CREATE TEMP TABLE IF NOT EXISTS {CHANGED_LISTS} (user_id BIGINT, by_operators BOOLEAN)"
+    )
+    store.rows(f"INSERT INTO {CHANGED_LISTS} BY NAME {query}")
 
 
 def note_rejected(store: Store, table: Table, now: datetime, run_id: int) -> int:

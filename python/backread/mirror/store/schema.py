@@ -22,6 +22,7 @@ __all__ = [
     "MESSAGES",
     "PROFILE",
     "PURGE_PENDING",
+    "READ_ALL",
     "REJECTED_ID",
     "REJECTS",
     "REJECT_KEY",
@@ -39,7 +40,7 @@ __all__ = [
     "tables",
 ]
 
-FORMAT = 6
+FORMAT = 7
 """Incremented whenever the tables or the manifest change; mirrors of another format are refused."""
 
 Column = tuple[str, str]
@@ -82,6 +83,17 @@ class Table:
     def unpublished(self) -> str:
         """The table of keys of rows changed since the last publication."""
         return f"unpublished_{self.name}"
+
+    @property
+    def matters(self) -> tuple[str, ...]:
+        """What of a message counts as a change of its list, as SQL expressions over ``{0}``."""
+        if self.name == "users":
+            return ()
+        # Signed links differ in each answer.
+        return (
+            *('{0}."body"', "{0}.created_at", "{0}.sender_type", "{0}.sender_id"),
+            "split_part({0}.file_url, '?', 1)",
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,6 +151,8 @@ LISTS: tuple[Column, ...] = (
     ("reason", "VARCHAR"),
     # When its last reading began.
     ("checked_at", "TIMESTAMPTZ"),
+    # When it was last read in full.
+    ("swept_at", "TIMESTAMPTZ"),
     # What the core needs to know next time, as JSON; null if the whole list is to be read.
     ("state", "VARCHAR"),
 )
@@ -146,7 +160,7 @@ LISTS: tuple[Column, ...] = (
 LIST_NAMES = tuple(name for name, _ in LISTS if name != "run_id")
 """The columns of `LISTS` that the core fills."""
 
-STATES = (("lists", "state"), ("runs", "users_state"))
+STATES = (("lists", "state"), ("runs", "users_state"), ("runs", "audit_state"))
 """What only the core reads, and is not published: by table and column."""
 
 GONE_NAMES = ("resource", "user_id", "id")
@@ -216,15 +230,37 @@ RUNS: tuple[Column, ...] = (
     ("committed_at", "TIMESTAMPTZ"),
     # Where to resume the list of users, as JSON; null unless it is half-read.
     ("users_state", "VARCHAR"),
+    # Of a quick run: the lists it skipped, and if its audit ended without a miss, trusted; those
+    # that it drew for the audit, and has read of them; and the core's sample, as JSON.
+    ("lists_skipped", "BIGINT"),
+    ("lists_trusted", "BIGINT"),
+    ("lists_to_audit", "BIGINT"),
+    ("lists_audited", "BIGINT"),
+    ("audit_state", "VARCHAR"),
+    # Changed lists whose user's hints had not moved, and the first of these users.
+    ("audit_misses", "BIGINT"),
+    ("missed_user", "BIGINT"),
+    # Users whose list was certified at both readings, those of them whose hints moved, and those
+    # of these whose list had changed; and in how many of them only operators wrote.
+    ("hints_compared", "BIGINT"),
+    ("hints_moved", "BIGINT"),
+    ("changes_announced", "BIGINT"),
+    ("changes_by_operators", "BIGINT"),
+    # The sync was told that the service moved.
+    ("moved", "BOOLEAN"),
+    # In seconds.
+    ("max_staleness", "DOUBLE"),
+    ("repaired_text", "BIGINT"),
 )
 
 ALL_USERS = "scope IS NULL"
 """The condition for runs over all users."""
 
-LAST_FINISHED = (
-    f"(SELECT coalesce(max(run_id), 0) FROM runs WHERE state = 'finished' AND {ALL_USERS})"
-)
-"""The id of the newest such run that has ended, 0 before the first, as an SQL expression."""
+READ_ALL = f"state = 'finished' AND {ALL_USERS} AND mode <> 'quick'"
+"""The condition for runs that have ended and skipped no list."""
+
+LAST_FINISHED = f"(SELECT coalesce(max(run_id), 0) FROM runs WHERE {READ_ALL})"
+"""The id of the newest such run, 0 before the first, as an SQL expression."""
 
 FORGOTTEN: tuple[Column, ...] = (("user_id", "BIGINT"), ("forgotten_at", "TIMESTAMPTZ"))
 """The users that `Mirror.forget` removed, who must not come back."""

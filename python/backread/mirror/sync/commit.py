@@ -18,6 +18,7 @@ from backread.mirror.store.schema import (
     Table,
 )
 from backread.mirror.sync.deletions import mark_answered, mark_messages_of_deleted
+from backread.mirror.sync.hints import compare_hints
 
 if TYPE_CHECKING:
     from backread._backread import SyncBatch
@@ -59,7 +60,7 @@ def commit(
                 counts[f"{table.name}_added"] = added
                 counts[f"{table.name}_updated"] = updated
         if batch.lists is not None and batch.lists.num_rows:
-            _put_lists(store, run, batch.lists)
+            counts |= _put_lists(store, run, batch.lists)
         if batch.rejects is not None and batch.rejects.num_rows:
             for table, back in _merge_rejects(store, run, batch.rejects, now):
                 counts[f"{table.name}_updated"] += back
@@ -72,6 +73,12 @@ def commit(
                 # Such a run may end early, and no later one would do it.
                 counts["deleted"] += mark_messages_of_deleted(store, run, now)
             counts["rows_asked"] += batch.gone.num_rows if asked else 0
+        if batch.audit is not None:
+            store.rows(
+                "UPDATE runs SET audit_state = ?, lists_to_audit = ?, lists_skipped = ? "
+                "WHERE run_id = ?",
+                [*batch.audit, run.run_id],
+            )
         if batch.users_report is not None:
             store.rows(
                 "UPDATE runs SET certificate = ?, certificate_reason = ?, users_swept_at = ?, "
@@ -118,8 +125,11 @@ def _put_rows(
     return merge_rows(store, table, rows, now, run.run_id)
 
 
-def _put_lists(store: Store, run: Run, lists: ArrowTable) -> None:
-    """Stores the lists that the batch ends, and those that it reads on."""
+def _put_lists(store: Store, run: Run, lists: ArrowTable) -> dict[str, int]:
+    """Stores the lists that the batch ends, and those that it reads on.
+
+    Returns what they show of the hints, to be added to the run.
+    """
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
     state, which = "state AS state", "true"
     if run.given:
@@ -139,6 +149,7 @@ def _put_lists(store: Store, run: Run, lists: ArrowTable) -> None:
                 "DELETE FROM lists WHERE kind = 'partial' "
                 f"AND user_id IN (SELECT user_id FROM {source})"
             )
+        return {} if run.given or run.alone else compare_hints(store, run, source)
 
 
 def _merge_rejects(

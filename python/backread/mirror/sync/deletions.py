@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from backread.mirror.store.merge import stage, update_where
 from backread.mirror.store.schema import (
-    ALL_USERS,
     CHANGED,
     CONTENT_TABLES,
     GONE_NAMES,
     MESSAGES,
+    READ_ALL,
     USERS,
     Table,
 )
@@ -30,7 +30,7 @@ __all__ = ["mark_answered", "mark_gone", "mark_messages_of_deleted", "note_misse
 # added in this one.
 SEEN_BEFORE = (
     "greatest(first_seen_at, (SELECT max(ended_at) FROM runs "
-    f"WHERE state = 'finished' AND {ALL_USERS}))"
+    f"WHERE {READ_ALL}))"
 )
 
 SAMPLE = 16
@@ -267,6 +267,12 @@ def _newly_missed(run: Run, table: Table) -> str:
     # The older rows of a list certified by its growing end were not sent.
     vouched = _lists(run, "kind = 'end' AND certificate <> 'uncertified'")
     shown_elsewhere = f" AND user_id NOT IN ({vouched})" if table is MESSAGES else ""
+    if run.mode == "quick" and table is MESSAGES:
+        # A list that was skipped did not show its rows.
+        shown_elsewhere += (
+            f" AND (user_id IN ({_lists(run, 'true')}) "
+            "OR user_id NOT IN (SELECT id FROM seen_users))"
+        )
     return f"last_seen_at IS NULL AND {_unseen(table)}{shown_elsewhere}"
 
 

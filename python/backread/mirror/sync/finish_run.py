@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
+from backread.mirror.published.hints import audit_sentence, evidence_sentence
 from backread.mirror.published.odd_values import count_odd_values
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import ALL_USERS
@@ -33,18 +34,24 @@ DERIVED = {
     "users_without_id",
     "odd_values",
     "repaired_text",
+    "audit",
+    "evidence",
     *(TIMES := ("started_at", "ended_at", "users_swept_at", "oldest_list_at")),
 }
 
-FIGURES = tuple(each.name for each in fields(SyncFigures) if each.name != "started_at")
+# Those of a call are the difference that it made to its run.
+FIGURES = tuple(
+    each.name
+    for each in fields(SyncFigures)
+    if each.name not in ("started_at", "lists_by_certificate")
+)
 
 
 def figures_before(store: Store, run: Run) -> dict[str, Any]:
     """The figures of the run as a sync begins, without the lists that it will read again."""
     columns = dict(zip(FIGURES, FIGURES, strict=True)) | {
         "rejects": _rejects(run),
-        "lists_by_certificate": _counted(run, "certificate", "kind NOT IN ('unread', 'partial')"),
-        "lists_by_kind": _counted(run, "kind", "kind NOT IN ('unread', 'partial')"),
+        "lists_by_kind": _counted("kind", f"{_of(run)} AND kind NOT IN ('unread', 'partial')"),
     }
     [values] = store.rows(
         f"SELECT {', '.join(columns.values())} FROM runs WHERE run_id = ?", [run.run_id]
@@ -143,8 +150,10 @@ def _close(
             seconds = seconds + ?, outage_seconds = outage_seconds + ?,
             rejects = {_rejects(run)},
             certificate = coalesce(certificate, 'uncertified'),
-            lists_by_certificate = {_counted(run, "certificate")},
-            lists_by_kind = {_counted(run, "kind")}, {assignments}
+            lists_by_certificate = {_counted("certificate", "kind <> 'partial'")},
+            lists_by_kind = {_counted("kind", f"{_of(run)} AND kind <> 'partial'")},
+            lists_trusted = CASE WHEN lists_audited >= lists_to_audit THEN lists_skipped ELSE 0 END,
+            {assignments}
         WHERE run_id = {run.run_id}
         """,
         [store.now(), spent.requests, spent.seconds, spent.outage_seconds, *values],
@@ -174,11 +183,15 @@ def _rejects(run: Run) -> str:
     return f"(SELECT count(*) FROM rejects WHERE run_id = {run.run_id})"
 
 
-def _counted(run: Run, column: str, condition: str = "kind <> 'partial'") -> str:
+def _of(run: Run) -> str:
+    return f"run_id = {run.run_id}"
+
+
+def _counted(column: str, condition: str) -> str:
     return (
         f"(SELECT map_from_entries(list(({column}, rows) ORDER BY {column})) FROM "
-        f"(SELECT {column}, count(*) AS rows FROM lists WHERE run_id = {run.run_id} "
-        f"AND {column} IS NOT NULL AND {condition} GROUP BY ALL))"
+        f"(SELECT {column}, count(*) AS rows FROM lists "
+        f"WHERE {column} IS NOT NULL AND {condition} GROUP BY ALL))"
     )
 
 
@@ -213,6 +226,8 @@ def report_of(store: Store, run_id: int) -> SyncReport:
         unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
         users_without_id=without_id,
         odd_values=count_odd_values(store.rows),
+        audit=audit_sentence(store.rows, run_id),
+        evidence=evidence_sentence(store.rows),
         ended_at=from_microseconds(int(ended)),
         users_swept_at=from_microseconds(swept),
         oldest_list_at=from_microseconds(oldest),

@@ -42,13 +42,15 @@ class Known:
     """The state of the mirror that the core needs; None for what is empty.
 
     - ``lists``: the newest row of `schema.LISTS` of each user that this run or the one before it
-      has read: ``user_id``, ``kind``, ``checked_at``, ``state`` and ``of_this_run``.
+      has read: ``user_id``, ``kind``, ``checked_at``, ``swept_at``, ``state`` and
+      ``of_this_run``.
     - ``users_state``: where to continue the list of users, if it is half-read.
     - ``held``: the ids in half-read lists that this run has committed (``user_id``, null for
       users, and ``id``).
     - ``users``: the users read by this run, with ``updated_at`` and ``online_at``, if the sweep
       over them is finished.
     - ``profile``: the stored service profile; of a newer backread it may hold other keys.
+    - ``audit``: what this run has drawn for its audit, if it is a quick one.
     - ``forgotten``: the users (``user_id``) whose rows must not come back.
     """
 
@@ -58,6 +60,7 @@ class Known:
     users: StoredRows | None = None
     profile: dict[str, Any] | None = None
     forgotten: StoredRows | None = None
+    audit: str | None = None
 
 
 def given_users(store: Store, user_ids: Sequence[int]) -> StoredRows:
@@ -87,7 +90,8 @@ def known_to(store: Store, run: Run) -> Known:
     # The rows of a user missing from the last finished run were recorded as missed, so only the
     # whole list can tell whether they exist.
     lists = (
-        f"SELECT user_id, kind, checked_at, {state} AS state, {of_this_run} AS of_this_run "
+        f"SELECT user_id, kind, checked_at, swept_at, {state} AS state, "
+        f"{of_this_run} AS of_this_run "
         "FROM lists WHERE rowid IN "
         f"(SELECT max(rowid) FROM lists GROUP BY user_id) AND run_id >= {LAST_FINISHED} "
         # Stop retrying the lists of deleted users.
@@ -102,8 +106,9 @@ def known_to(store: Store, run: Run) -> Known:
     )
     if run.given:
         return known
-    [(users_state, swept)] = store.rows(
-        "SELECT users_state, users_swept_at IS NOT NULL FROM runs WHERE run_id = ?", [run.run_id]
+    [(users_state, audit, swept)] = store.rows(
+        "SELECT users_state, audit_state, users_swept_at IS NOT NULL FROM runs WHERE run_id = ?",
+        [run.run_id],
     )
     half_read = (
         f"SELECT user_id FROM lists WHERE run_id = {run.run_id} "
@@ -121,8 +126,13 @@ def known_to(store: Store, run: Run) -> Known:
         "AND id NOT IN (SELECT user_id FROM lists WHERE kind = 'gone') AND EXISTS "
         f"(SELECT 1 FROM runs WHERE run_id = {run.run_id} AND certificate = 'uncertified')"
     )
+    # Nobody is skipped whose row this run has not read.
+    listed = "id IN (SELECT id FROM seen_users)" if run.mode == "quick" else "true"
+    hints = ", ".join(
+        f"any_value({name}) FILTER ({listed}) AS {name}" for name in ("updated_at", "online_at")
+    )
     users = (
-        "SELECT id, any_value(updated_at) AS updated_at, any_value(online_at) AS online_at "
+        f"SELECT id, {hints} "
         f"FROM (SELECT id FROM seen_users UNION ALL {missed}) LEFT JOIN users USING (id) "
         "GROUP BY id"
     )
@@ -131,6 +141,7 @@ def known_to(store: Store, run: Run) -> Known:
         users_state=users_state,
         held=rows(held) if run.resumed else None,
         users=rows(users) if swept else None,
+        audit=audit,
     )
 
 

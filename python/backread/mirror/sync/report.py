@@ -11,7 +11,7 @@ from backread._files.dataclass_json import dataclass_from_json, to_json_value
 
 __all__ = ["Mode", "Phase", "RunState", "SyncFigures", "SyncProgress", "SyncReport"]
 
-Mode: TypeAlias = Literal["incremental", "full"]
+Mode: TypeAlias = Literal["incremental", "full", "quick"]
 """How a sync reads, see `Mirror.sync`."""
 
 RunState: TypeAlias = Literal["finished", "partial"]
@@ -72,9 +72,13 @@ class SyncFigures:
       counted once in a run.
     - ``rows_asked``: rows missing from their list that were fetched by id (only in mode
       ``full``).
-    - ``lists_by_certificate``: how many message lists earned each certificate.
+    - ``lists_by_certificate``: how many message lists have each certificate, by their last reading.
     - ``lists_by_kind``: how many message lists were read in full (``whole``), only at their growing
       end (``end``), were gone with their user (``gone``), or could not be read (``unread``).
+    - ``lists_trusted``: message lists that a quick run skipped, because their user had not moved;
+      0 if its audit did not end, or found a miss. ``lists_audited``: lists drawn from these at
+      random and read. ``audit_misses``: lists that had changed although their user had not moved,
+      found by any run.
     - ``started_at``: UTC. ``seconds``: time spent, without the time between two syncs of a run.
       ``outage_seconds``: how long the service was down meanwhile.
     """
@@ -94,6 +98,9 @@ class SyncFigures:
     started_at: datetime
     seconds: float
     outage_seconds: float
+    lists_trusted: int = field(default=0, kw_only=True)
+    lists_audited: int = field(default=0, kw_only=True)
+    audit_misses: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,10 @@ class SyncReport(SyncFigures):
     run, which differ if the run began in an earlier sync that did not finish (``resumed``). All
     other fields describe the run as it is after this sync.
 
-    - ``run_id`` counts the runs of this mirror from 1; ``mode`` is that of the run.
+    - ``run_id`` counts the runs of this mirror from 1; ``mode`` is that of the run:
+      ``"incremental"`` for a quick run that had no evidence, or found a miss.
+    - ``audit``: what the audit of a quick run says, in a sentence; null for other runs.
+      ``evidence``: whether hints are trusted, and what earlier runs have shown of them.
     - ``certificate``: what the sweep over the users proved; ``certificate_reason``: why nothing.
       ``uncertified_users``: the ids of users whose list earned no certificate, ascending;
       ``unread_users``: those of them whose list could not be read, or not to its end. Their
@@ -155,6 +165,8 @@ class SyncReport(SyncFigures):
     odd_values: dict[str, int] = field(default_factory=dict, hash=False)
     retention_problem: str | None = None
     repaired_text: int = 0
+    audit: str | None = None
+    evidence: str | None = None
 
     @property
     def partial(self) -> bool:

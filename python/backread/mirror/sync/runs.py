@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from backread.errors import BackreadError
+from backread.mirror.published.hints import read_evidence
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import (
     ALL_USERS,
@@ -26,6 +27,7 @@ __all__ = [
     "begin_run",
     "begin_users_run",
     "clear",
+    "distrust",
     "error_text",
     "keep_newest_lists",
     "record_error",
@@ -39,6 +41,8 @@ All nights of a run together are to cost at most 5 % more than a run without a b
 
 KILLED_LONG_AGO = timedelta(hours=1)
 """A run that was killed sweeps the users again only after this time."""
+
+THOROUGH: tuple[Mode, ...] = ("quick", "incremental", "full")
 
 QUOTE = ', near "'
 """What precedes the part of an answer that an error quotes."""
@@ -65,6 +69,8 @@ class Run:
     messages: int = 0
     given: bool = False
     """True if it reads only the users that the caller gave."""
+    unannounced: list[int] = field(default_factory=list)
+    """Users whose lists have changed, although their hints had not moved when they were listed."""
     unknown_users: set[int] = field(default_factory=set)
     """Those of the given users that the service does not know."""
     sampled: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -86,11 +92,30 @@ class Spent:
     outage_seconds: float
 
 
-def begin_run(store: Store, mode: Mode, *, killed: bool = False) -> Run:
-    """A new run, or the unfinished one, which becomes ``full`` if either mode is.
+def begin_run(
+    store: Store,
+    mode: Mode,
+    *,
+    killed: bool = False,
+    moved: bool = False,
+    max_staleness: float | None = None,
+) -> Run:
+    """A new run, or the unfinished one, which gets the more thorough of both modes.
 
-    ``killed`` if that run is ``partial`` only because it was killed and then published.
+    ``killed`` if that run is ``partial`` only because it was killed and then published. ``moved``
+    and ``max_staleness`` are those of this sync.
     """
+    if mode == "quick" and (moved or not read_evidence(store.rows).is_trusted):
+        mode = "incremental"
+    run = _begin_run(store, mode, killed)
+    store.rows(
+        "UPDATE runs SET max_staleness = ?, moved = coalesce(moved, false) OR ? WHERE run_id = ?",
+        [max_staleness, moved, run.run_id],
+    )
+    return run
+
+
+def _begin_run(store: Store, mode: Mode, killed: bool) -> Run:
     now = datetime.now(UTC)
     unfinished = store.rows(
         f"SELECT {', '.join(RESUMED)}, epoch_us(started_at) FROM runs "
@@ -114,8 +139,8 @@ def begin_run(store: Store, mode: Mode, *, killed: bool = False) -> Run:
             started_at=from_microseconds(int(started)),
         )
         if mode == "full" != run.mode:
-            run.mode = mode
             _read_all_again(store, run.run_id)
+        run.mode = max(mode, run.mode, key=THOROUGH.index)
         _note_seen(store, run.run_id)
         _resume(store, run, now, killed)
     return run
@@ -152,7 +177,9 @@ def _next_id(store: Store) -> int:
 
 def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> int:
     counters = [
-        f"0 AS {name}" for name, kind in RUNS if kind in ("BIGINT", "DOUBLE") and name != "run_id"
+        f"0 AS {name}"
+        for name, kind in RUNS
+        if kind in ("BIGINT", "DOUBLE") and name not in ("run_id", "missed_user")
     ]
     store.rows(
         "INSERT INTO runs BY NAME SELECT ? AS run_id, ? AS mode, 'unfinished' AS state, "
@@ -160,6 +187,17 @@ def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> int:
         [run_id, mode, now],
     )
     return run_id
+
+
+def distrust(store: Store, run: Run, missed: list[int]) -> None:
+    """Records misses; a quick run goes on as an incremental one."""
+    if run.mode == "quick":
+        run.mode = "incremental"
+    store.rows(
+        "UPDATE runs SET mode = ?, audit_misses = audit_misses + ?, lists_skipped = 0, "
+        "missed_user = coalesce(missed_user, ?) WHERE run_id = ?",
+        [run.mode, len(missed), missed[0], run.run_id],
+    )
 
 
 def clear(store: Store) -> None:
@@ -183,6 +221,9 @@ def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
         "WHERE run_id = ? AND (users_swept_at IS NULL OR ?)",
         [run_id, _may_sweep_again(store, run_id, now, killed)],
     )
+    if run.mode == "quick":
+        # Only users who are listed in one go may be skipped.
+        store.rows("UPDATE runs SET users_state = NULL WHERE run_id = ?", [run_id])
     # If the list of users is read again from its start, none of its rows count as seen.
     if store.rows(
         "SELECT 1 FROM runs WHERE run_id = ? AND users_swept_at IS NULL AND users_state IS NULL",

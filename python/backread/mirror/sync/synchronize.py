@@ -34,14 +34,16 @@ from backread.mirror.store.store import Store
 from backread.mirror.sync.commit import commit
 from backread.mirror.sync.deletions import rows_to_ask
 from backread.mirror.sync.finish_run import end_partial, figures_before, finish, of_this_sync
-from backread.mirror.sync.known import given_users, known_to
+from backread.mirror.sync.known import StoredRows, given_users, known_to
 from backread.mirror.sync.progress import Meter
+from backread.mirror.sync.hints import moved_or_gone, users_to_ask
 from backread.mirror.sync.report import Mode, Phase, SyncProgress, SyncReport
 from backread.mirror.sync.runs import (
     Run,
     Spent,
     begin_run,
     begin_users_run,
+    distrust,
     error_text,
     record_error,
 )
@@ -137,7 +139,13 @@ def _sync(folder: Path, client: Client, options: Options) -> SyncReport:
             if options.users is not None:
                 run = begin_users_run(store)
             else:
-                run = begin_run(store, options.mode, killed=killed)
+                run = begin_run(
+                    store,
+                    options.mode,
+                    killed=killed,
+                    moved=options.moved,
+                    max_staleness=options.max_staleness,
+                )
         sync = _Sync(store, run, options)
         report = sync.run(client)
         if options.retention is None:
@@ -212,8 +220,10 @@ class _Sync:
             self._before = figures_before(store, run)
         self._started_at = datetime.now(UTC) if run.resumed else run.started_at
         self._meter = Meter()
-        # The reading progress of each phase.
-        self._progress: dict[Phase, SyncPace] = {}
+        # The progress of each reading, the newest last.
+        self._progress: dict[SyncRun, SyncPace] = {}
+        self._lists: SyncPace | None = None
+        self._has_missed = False
         # The tables whose first rows are not yet compared with those of the mirror.
         self._uncompared: set[Table] = set()
         if store.service() is not None and not options.moved:
@@ -231,9 +241,12 @@ class _Sync:
         service = _service_of(client, self._store)
         has_other_secret = service.has_other_secret(self._store.service())
         try:
-            ended_early = self._read(self._reading(client), service, "reading")
+            self._client = client
+            while (ended_early := self._read(self._reading(), service, "reading")) is None:
+                # A miss: the lists that were to be skipped are read.
+                pass
             if self._run.mode == "full" and not ended_early:
-                ended_early = self._ask(client, service)
+                ended_early = bool(self._ask(service))
             self._tell("finishing")
             report = self._end(ended_early)
         except BaseException as error:
@@ -266,9 +279,13 @@ class _Sync:
     def _end(self, ended_early: bool) -> SyncReport:
         with named_errors(self._store.folder):
             self._store.use_all_threads()
+            self._store.rows(
+                "UPDATE runs SET repaired_text = repaired_text + ? WHERE run_id = ?",
+                [self._repaired_text, self._run.run_id],
+            )
             if not ended_early:
                 return finish(self._store, self._run, self._spent())
-            reading = self._progress.get("reading")
+            reading = self._lists
             lists = (reading.lists_done, reading.lists_total) if reading else None
             stopped_by = None if self._stopped_by is None else error_text(self._stopped_by)
             return end_partial(self._store, self._run, self._spent(), lists, stopped_by)
@@ -283,7 +300,7 @@ class _Sync:
         if not self._run.given:
             forget_unfinished_run(self._store.folder)
 
-    def _reading(self, client: Client) -> SyncRun:
+    def _reading(self) -> SyncRun:
         with named_errors(self._store.folder):
             known = known_to(self._store, self._run)
             users = None
@@ -291,50 +308,91 @@ class _Sync:
                 users = given_users(self._store, self._options.users)
             # Until there are many rows to merge, all statements are small.
             self._store.use_one_thread()
-        return client._sync_run(
+        max_requests, max_seconds = self._left()
+        return self._client._sync_run(
             known,
             mode=self._run.mode,
             max_staleness=self._options.max_staleness,
-            max_requests=self._options.max_requests,
-            max_seconds=self._options.max_seconds,
+            max_requests=max_requests,
+            max_seconds=max_seconds,
             users=users,
             privacy=self._options.native_privacy,
         )
 
-    def _ask(self, client: Client, service: Service) -> bool:
+    def _left(self) -> tuple[int | None, float | None]:
+        """The requests and the seconds that this sync may still spend."""
+        requests, seconds = self._options.max_requests, self._options.max_seconds
+        # A limit may be passed: by retries, or while the last rows are committed.
+        return (
+            None if requests is None else max(0, requests - self._sent()),
+            None if seconds is None else max(0.0, seconds - monotonic() + self._began),
+        )
+
+    def _ask(self, service: Service) -> bool | None:
         with named_errors(self._store.folder):
             self._store.use_all_threads()
             candidates = rows_to_ask(self._store, self._run)
         if candidates is None:
             return False
-        requests, seconds = self._options.max_requests, self._options.max_seconds
-        reading = client._ask_rows(
-            candidates,
-            # A limit may be passed: by retries, or while the last rows are committed.
-            max_requests=None if requests is None else max(0, requests - self._sent()),
-            max_seconds=None if seconds is None else max(0.0, seconds - monotonic() + self._began),
+        return self._read(self._fetching(candidates), service, "checking")
+
+    def _fetching(self, rows: StoredRows) -> SyncRun:
+        max_requests, max_seconds = self._left()
+        return self._client._ask_rows(
+            rows,
+            max_requests=max_requests,
+            max_seconds=max_seconds,
             privacy=self._options.native_privacy,
         )
-        return self._read(reading, service, "checking")
 
-    def _read(self, reading: SyncRun, service: Service, phase: Phase) -> bool:
-        """Commits what it reads; returns whether the budget ended it."""
+    def _missed(self) -> bool:
+        """Whether hints were trusted, and have missed a change that came before this run."""
+        suspects, self._run.unannounced = self._run.unannounced, []
+        # One miss is enough, and each costs a request.
+        if not suspects or self._has_missed:
+            return False
+        trusted = self._run.mode == "quick"
+        with named_errors(self._store.folder):
+            fetching = self._fetching(users_to_ask(self._store, suspects))
         try:
-            self._progress[phase] = reading.progress()
+            while (batch := fetching.next_batch()) is not None:
+                with named_errors(self._store.folder):
+                    came_meanwhile = moved_or_gone(self._store, batch)
+                suspects = [user_id for user_id in suspects if user_id not in came_meanwhile]
+        finally:
+            self._progress[fetching] = fetching.progress()
+            fetching.stop()
+        if suspects:
+            self._has_missed = True
+            with named_errors(self._store.folder):
+                distrust(self._store, self._run, suspects)
+        return trusted and bool(suspects)
+
+    def _read(self, reading: SyncRun, service: Service, phase: Phase) -> bool | None:
+        """Commits what it reads; returns whether the budget ended it, None if hints failed."""
+        try:
+            self._note(reading, phase)
             self._tell(phase)
             while (batch := reading.next_batch()) is not None:
-                self._progress[phase] = reading.progress()
+                self._note(reading, phase)
                 # In one go: changing threads for each statement took 4 % of an unchanged run's CPU.
                 work = partial(self._commit, batch, service, asked=phase == "checking")
                 run_interruptibly(work, self._store.connection.interrupt)
                 self._tell(phase)
+                if phase == "reading" and self._missed():
+                    return None
             self._stopped_by = reading.stopped_by
             self.service_date = reading.service_date
             return reading.ended_early
         finally:
-            self._progress[phase] = reading.progress()
+            self._note(reading, phase)
             self._repaired_text += reading.repaired_text
             reading.stop()
+
+    def _note(self, reading: SyncRun, phase: Phase) -> None:
+        self._progress[reading] = progress = reading.progress()
+        if phase == "reading":
+            self._lists = progress
 
     def _commit(self, batch: SyncBatch, service: Service, *, asked: bool) -> None:
         spent = self._spent()
@@ -392,11 +450,11 @@ class _Sync:
         write_unfinished_run(self._store.folder, unfinished)
 
     def _progress_of(self, phase: Phase) -> SyncProgress:
-        run, reading = self._run, self._progress.get("reading")
+        run, reading = self._run, self._lists
         lists, lists_total = (reading.lists_done, reading.lists_total) if reading else (0, None)
         rows = run.users + run.messages - self._before["users"] - self._before["messages"]
         speed = self._meter.observe(rows, self._sent(), lists, lists_total)
-        busy = self._progress.get(phase)
+        busy = phase in ("reading", "checking")
         return SyncProgress(
             users=run.users,
             users_total=reading.users_total if reading else None,

@@ -3,7 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
-use arrow_array::builder::{Int64Builder, StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::builder::{
+    BooleanBuilder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
+};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::column::{Column, append_instant};
@@ -22,7 +24,11 @@ table! {
         kind: StringBuilder;
         reason: StringBuilder, nullable;
         checked_at: TimestampMicrosecondBuilder, nullable;
+        swept_at: TimestampMicrosecondBuilder, nullable;
         state: StringBuilder, nullable;
+        moved: BooleanBuilder, nullable;
+        rows_differ: BooleanBuilder;
+        audited: BooleanBuilder;
     }
 }
 
@@ -34,6 +40,7 @@ impl ListColumns {
             total,
             reason,
             state: known,
+            compared,
         } = list;
         self.user_id.append_value(*user_id);
         self.rows
@@ -43,6 +50,10 @@ impl ListColumns {
         self.kind.append_value(known.kind.name());
         self.reason.append_option(reason.as_deref());
         append_instant(&mut self.checked_at, known.checked_at);
+        append_instant(&mut self.swept_at, known.swept_at);
         self.state.append_option(state);
+        self.moved.append_option(compared.moved);
+        self.rows_differ.append_value(compared.rows_differ);
+        self.audited.append_value(compared.audited);
     }
 }

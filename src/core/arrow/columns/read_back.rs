@@ -20,6 +20,7 @@ pub struct StoredList {
     pub user_id: i64,
     pub kind: Kind,
     pub checked_at: Option<Timestamp>,
+    pub swept_at: Option<Timestamp>,
     pub state: Option<String>,
     /// The run that goes on has read it.
     pub of_this_run: bool,
@@ -65,13 +66,15 @@ impl Rows<'_> {
     /// The rows of `lists`.
     pub fn lists(&self) -> Result<Vec<StoredList>, ArrowError> {
         let (user_id, kind) = (self.numbers("user_id")?, self.texts("kind")?);
-        let (checked_at, state) = (self.instants("checked_at")?, self.texts("state")?);
+        let (checked_at, swept_at) = (self.instants("checked_at")?, self.instants("swept_at")?);
+        let state = self.texts("state")?;
         let of_this_run = self.flags("of_this_run")?;
         let list = |row| {
             Some(StoredList {
                 user_id: user_id.get(row)?,
                 kind: kind.get(row).and_then(Kind::named).unwrap_or_default(),
                 checked_at: checked_at.get(row),
+                swept_at: swept_at.get(row),
                 state: state.get(row).map(str::to_owned),
                 of_this_run: of_this_run.value(row),
             })

@@ -1,6 +1,9 @@
 //! What to read next and how: lists that were partly read or failed, then users with new messages,
-//! those with the newest first, then those read longest ago; no user is skipped.
+//! those with the newest first, then those read longest ago. Only a quick run skips users: those
+//! that did not move.
 
+#[cfg(test)]
+mod nights;
 #[cfg(test)]
 mod tests;
 
@@ -11,9 +14,9 @@ use std::mem::take;
 use std::time::Duration;
 
 use super::growing_end::GrowingEnd;
-use super::known::{HalfRead, Known, Mode};
+use super::known::{Audit, HalfRead, Known, Mode};
 use crate::api::Natural;
-use crate::list_state::{Kind, ListState, ListedUser};
+use crate::list_state::{Hints, Kind, ListState, ListedUser};
 use crate::report::Certificate;
 use crate::timestamp::Timestamp;
 
@@ -59,6 +62,10 @@ pub struct Plan {
     news: Vec<(Option<Timestamp>, ListedUser)>,
     /// Users without new messages, with the time when they were last read.
     later: Vec<(Option<Timestamp>, ListedUser)>,
+    /// Users whose lists a quick run may skip.
+    skipped: Vec<ListedUser>,
+    /// Those of them that it reads all the same.
+    audited: HashSet<i64>,
     /// Users whose lists could not be read the last time.
     unread: HashSet<i64>,
     /// Those of them that come last.
@@ -76,6 +83,8 @@ impl Plan {
             known,
             news: Vec::new(),
             later: Vec::new(),
+            skipped: Vec::new(),
+            audited: HashSet::new(),
             unread: HashSet::new(),
             unread_later: Vec::new(),
             to_read: 0,
@@ -178,6 +187,12 @@ impl Plan {
         }
         let held = self.known.lists.get(&user.id());
         let news = held.is_none_or(|held| user.hints.is_some_and(|hints| hints != held.hints));
+        if let Some(held) = held
+            && self.may_skip(user, held)
+        {
+            self.skipped.push(user);
+            return false;
+        }
         if !news {
             self.later
                 .push((held.and_then(|held| held.checked_at), user));
@@ -213,13 +228,45 @@ impl Plan {
         }
     }
 
-    /// The deferred users: those with news, the newest first, then those read longest ago.
-    pub fn rest(&mut self) -> Vec<ListedUser> {
+    /// Draws the audit from the lists that a quick run may skip; `None` in another run. The first
+    /// users of `rest` are those with news, and these are the next.
+    /// A resumed run keeps its sample.
+    pub fn draw_audit(&mut self) -> Option<(Option<Audit>, Vec<ListedUser>)> {
+        if self.terms.mode != Mode::Quick {
+            return None;
+        }
+        let skipped = take(&mut self.skipped);
+        let before = skipped.len() as u64;
+        let earlier = self.known.audit.take();
+        let (audit, drawn) = Audit::draw(earlier, skipped);
+        self.to_read -= before - drawn.len() as u64;
+        self.audited = drawn.iter().map(|user| user.id()).collect();
+        Some((earlier.is_none().then_some(audit), drawn))
+    }
+
+    /// Whether the list is part of the audit.
+    pub fn is_audited(&self, user_id: i64) -> bool {
+        self.audited.contains(&user_id)
+    }
+
+    /// The list as its last reading left it, if that was certified and the user had hints.
+    pub fn last_reading(&self, user_id: i64) -> Option<(Hints, u64)> {
+        let held = self.known.lists.get(&user_id)?;
+        (held.is_certified() && held.hints.any()).then_some((held.hints, held.rows))
+    }
+
+    /// The deferred users: those with news, the newest first, then `audited`, then those read
+    /// longest ago.
+    pub fn rest(&mut self, audited: Vec<ListedUser>) -> Vec<ListedUser> {
         let (mut news, mut later) = (take(&mut self.news), take(&mut self.later));
         news.sort_unstable_by_key(|(newest, user)| (Reverse(*newest), user.user_id));
         later.sort_unstable_by_key(|(looked_at, user)| (*looked_at, user.user_id));
-        let deferred = news.into_iter().chain(later).map(|(_, user)| user);
-        deferred.chain(take(&mut self.unread_later)).collect()
+        let news = news.into_iter().map(|(_, user)| user);
+        let later = later.into_iter().map(|(_, user)| user);
+        news.chain(audited)
+            .chain(later)
+            .chain(take(&mut self.unread_later))
+            .collect()
     }
 
     fn place(&mut self, user: ListedUser) -> bool {
@@ -246,12 +293,21 @@ impl Plan {
             held.certificate,
             Certificate::Snapshot | Certificate::Counted
         );
-        self.terms.mode == Mode::Incremental
+        self.terms.mode != Mode::Full
             && exact
             && held.kind != Kind::Gone
             // One request reads a shorter list whole, which shows edits and read flags.
             && held.rows >= page_rows
             && !self.is_stale(user_id, held)
+    }
+
+    /// Whether the hints say that the list is as its last reading left it.
+    fn may_skip(&self, user: ListedUser, held: &ListState) -> bool {
+        self.terms.mode == Mode::Quick
+            && held.hints.any()
+            && user.hints == Some(held.hints)
+            && held.is_certified()
+            && !self.is_stale(user.id(), held)
     }
 
     fn is_stale(&self, user_id: i64, held: &ListState) -> bool {

@@ -130,6 +130,7 @@ fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read()
         user_id: 7,
         kind: Kind::Partial,
         checked_at: None,
+        swept_at: None,
         state: Some("{\"walk\": 7}".to_owned()),
         of_this_run: true,
     });
@@ -162,7 +163,7 @@ fn in_order(known: Known, users: &[ListedUser]) -> (Vec<i64>, Vec<i64>) {
     for user in users {
         assert!(!plan.see(*user), "read before all users are known");
     }
-    (ids(begun), ids(plan.rest()))
+    (ids(begun), ids(plan.rest(Vec::new())))
 }
 
 #[test]
@@ -249,7 +250,7 @@ proptest! {
             })
             .filter(|user| plan.see(*user))
             .collect();
-        let rest = plan.rest();
+        let rest = plan.rest(Vec::new());
 
         let expected: BTreeSet<i64> = listed
             .iter()

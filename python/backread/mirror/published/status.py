@@ -1,0 +1,314 @@
+"""What is proved of a mirror, what is not, how old each part is, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from backread._display.markup import output, sheet
+from backread._display.words import amount, counts, duration, minute, odd_values
+from backread._files.dataclass_json import to_json_value
+from backread.errors import MirrorError
+from backread.mirror.published.hints import audit_sentence, evidence_sentence
+from backread.mirror.published.odd_values import count_odd_values
+from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.views import HAS_READ
+from backread.mirror.store.schema import ALL_USERS, READ_ALL
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["FailedList", "MirrorStatus", "StatusLine", "read_status"]
+
+MOST_FAILED = 20
+"""The most failed lists that are named."""
+
+LAST = f"""
+SELECT run_id, mode, state, certificate, certificate_reason, max_staleness,
+    coalesce(lists_left, 0), coalesce(repaired_text, 0),
+    epoch_us(CASE state WHEN 'finished' THEN ended_at ELSE committed_at END)
+FROM runs WHERE {HAS_READ} AND {ALL_USERS} ORDER BY run_id DESC LIMIT 1
+"""
+
+# Users whom the newest run that read all lists did not find are not asked for their messages.
+LISTS = f"""
+CREATE OR REPLACE TEMP TABLE status_lists AS
+WITH missed AS (
+    SELECT max(run_id) AS run_id, max(started_at) AS at FROM runs
+    WHERE audit_misses > 0 AND {ALL_USERS}
+), skipping AS (
+    SELECT max(runs.run_id) AS run_id FROM runs, missed
+    WHERE mode = 'quick' AND runs.run_id < missed.run_id
+)
+SELECT users.id AS user_id, lists.run_id, kind, reason, checked_at, swept_at,
+    coalesce(certificate, 'never read') AS certificate,
+    coalesce(kind = 'gone' OR lists.run_id < (SELECT max(run_id) FROM runs WHERE {READ_ALL}), false)
+        AS unlisted,
+    coalesce(kind IN ('whole', 'end') AND certificate <> 'uncertified', false) AS proved,
+    coalesce(checked_at < missed.at AND lists.run_id <= skipping.run_id, false) AS doubtful
+FROM users LEFT JOIN lists ON lists.user_id = users.id, missed, skipping
+WHERE deleted_at IS NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedList:
+    """A message list that could not be read, or not to its end."""
+
+    user_id: int
+    kind: str
+    reason: str | None
+    checked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusLine:
+    """A fact, whether it is a problem, and what to do."""
+
+    state: Literal["ok", "note", "problem"]
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorStatus:
+    """What the published snapshot of a mirror proves, and what to do about the rest.
+
+    - ``as_of``, UTC: the end of the newest run over all users (``run_id``, ``mode``, ``state``) that
+      read something. ``writer``: the process that is writing now, such as a sync, or None.
+    - ``users`` and ``messages`` count rows that are not deleted. ``users_certificate`` is what was
+      proved of the list of users, and ``users_reason`` why nothing.
+    - ``lists``: how many message lists have each certificate, or were never read; of users who are
+      listed. ``unlisted``: users whom the newest run that read all lists did not find.
+    - ``skipped``: lists that the newest run skipped because their users had not moved; the oldest
+      of them was read at ``skipped_since``. ``doubtful``: lists that were skipped before a miss
+      was found, and not read since. ``overdue``: lists last read in full more than
+      ``max_staleness`` seconds ago; the next one will be at ``next_due_at``.
+    - ``unread``: lists that could not be read; ``partial``: lists not read to their end; ``failed``
+      has the first 20 of both. ``left``: lists that the newest run did not reach.
+    - ``rejects`` by table, ``odd_values`` and ``repaired_text`` (of the newest run) as in a
+      `SyncReport`; so are ``audit`` and ``evidence``.
+    - ``ok``: every list is proved, and none is overdue, doubtful or unread.
+    - ``lines``: all of this in sentences, with what to do.
+    """
+
+    folder: Path
+    as_of: datetime
+    run_id: int
+    mode: str
+    state: str
+    writer: str | None
+    users: int
+    messages: int
+    users_certificate: str
+    users_reason: str | None
+    lists: dict[str, int] = field(hash=False)
+    unlisted: int
+    skipped: int
+    skipped_since: datetime | None
+    doubtful: int
+    overdue: int
+    next_due_at: datetime | None
+    max_staleness: float | None
+    unread: int
+    partial: int
+    left: int
+    failed: tuple[FailedList, ...]
+    rejects: dict[str, int] = field(hash=False)
+    odd_values: dict[str, int] = field(hash=False)
+    repaired_text: int
+    audit: str | None
+    evidence: str
+
+    @property
+    def ok(self) -> bool:
+        """True if every list is proved, and none is overdue, doubtful or unread."""
+        return not any(line.state == "problem" for line in self.lines)
+
+    @property
+    def lines(self) -> tuple[StatusLine, ...]:
+        """The facts in sentences, each with what to do."""
+        return tuple(_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The status as a dict of JSON values, times in ISO 8601, with ``ok`` and ``lines``."""
+        document: dict[str, Any] = to_json_value(self)
+        return document | {"ok": self.ok, "lines": [to_json_value(line) for line in self.lines]}
+
+    def _repr_html_(self) -> str:
+        caption = f"MirrorStatus: run {self.run_id}, as of {minute(self.as_of)} UTC"
+        return output(sheet(caption, [(each.state, f"{each.text}; {each.advice}".rstrip("; ")) for each in self.lines]))
+
+
+def read_status(
+    reader: SnapshotReader,
+    writer: str | None,
+    max_staleness: float | None = None,
+) -> MirrorStatus:
+    """The status of the newest snapshot; see `Mirror.status`."""
+    cursor = reader.cursor(restricted=False)
+
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        return reader.rows(cursor, query, [])
+
+    last = rows(LAST)
+    if not last:
+        raise MirrorError(f"no run has read anything into {reader.folder}; sync it")
+    [(run_id, mode, state, certificate, reason, staleness, left, repaired_text, as_of)] = last
+    staleness = staleness if max_staleness is None else max_staleness
+    rows(LISTS)
+    quick = f"run_id < {run_id} AND proved" if mode == "quick" and state == "finished" else "false"
+    due = "NULL" if staleness is None else f"swept_at + to_seconds({staleness:.0f})"
+    now = datetime.now(UTC)
+    listed = "NOT unlisted"
+    [(unlisted, skipped, since, doubtful, overdue, next_due, unread, partial)] = rows(
+        f"""
+        SELECT count(*) FILTER (unlisted), count(*) FILTER ({listed} AND {quick}),
+            epoch_us(min(checked_at) FILTER ({listed} AND {quick})),
+            count(*) FILTER ({listed} AND doubtful),
+            count(*) FILTER ({listed} AND proved AND {due} < to_timestamp({now.timestamp()})),
+            epoch_us(min({due}) FILTER ({listed} AND {due} >= to_timestamp({now.timestamp()}))),
+            count(*) FILTER ({listed} AND kind = 'unread'),
+            count(*) FILTER ({listed} AND kind = 'partial')
+        FROM status_lists
+        """
+    )
+    failed = rows(
+        f"SELECT user_id, kind, reason, epoch_us(checked_at) FROM status_lists WHERE {listed} "
+        f"AND kind IN ('unread', 'partial') ORDER BY kind DESC, user_id LIMIT {MOST_FAILED}"
+    )
+    [(users, messages)] = rows(
+        "SELECT (SELECT count(*) FROM users WHERE deleted_at IS NULL), "
+        "(SELECT count(*) FROM messages WHERE deleted_at IS NULL)"
+    )
+    return MirrorStatus(
+        folder=reader.folder,
+        as_of=_time(as_of) or now,
+        run_id=run_id,
+        mode=mode,
+        state=state,
+        writer=writer,
+        users=users,
+        messages=messages,
+        users_certificate=certificate or "uncertified",
+        users_reason=reason,
+        lists=dict(
+            rows(
+                f"SELECT certificate, count(*) FROM status_lists WHERE {listed} GROUP BY ALL "
+                "ORDER BY count(*) DESC, certificate"
+            )
+        ),
+        unlisted=unlisted,
+        skipped=skipped,
+        skipped_since=_time(since),
+        doubtful=doubtful,
+        overdue=overdue,
+        next_due_at=_time(next_due),
+        max_staleness=staleness,
+        unread=unread,
+        partial=partial,
+        left=left if state == "partial" else 0,
+        failed=tuple(FailedList(*values, _time(at)) for *values, at in failed),
+        rejects=dict(rows("SELECT resource, count(*) FROM rejects GROUP BY ALL ORDER BY ALL")),
+        odd_values=count_odd_values(rows),
+        repaired_text=repaired_text,
+        audit=audit_sentence(rows, run_id),
+        evidence=evidence_sentence(rows),
+    )
+
+
+def _time(microseconds: int | None) -> datetime | None:
+    if microseconds is None:
+        return None
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+
+
+def _lines(status: MirrorStatus) -> Iterator[StatusLine]:
+    def problem(number: int, text: str, advice: str) -> Iterator[StatusLine]:
+        if number:
+            yield StatusLine("problem", f"{amount(number, 'list')} {text}", advice)
+
+    again = "the next sync tries again"
+    reason = f": {status.users_reason}" if status.users_reason else ""
+    yield StatusLine(
+        "problem" if status.users_certificate == "uncertified" else "ok",
+        f"{amount(status.users, 'user')}; the list of users is {status.users_certificate}{reason}",
+        again if status.users_certificate == "uncertified" else "",
+    )
+    proved = {
+        name: number
+        for name, number in status.lists.items()
+        if name not in ("uncertified", "never read")
+    }
+    yield StatusLine(
+        "ok",
+        f"{amount(status.messages, 'message')} in {amount(sum(status.lists.values()), 'list')}"
+        + (f"; proved are {counts(proved)}" if proved else "; none is proved"),
+    )
+    for each in status.failed:
+        yield StatusLine(
+            "problem",
+            f"the list of user {each.user_id} "
+            + ("could not be read" if each.kind == "unread" else "is half-read")
+            + (f": {each.reason}" if each.reason and each.kind == "unread" else ""),
+            again if each.kind == "unread" else "the next sync continues it",
+        )
+    yield from problem(
+        status.unread + status.partial - len(status.failed),
+        "more could not be read, or not to their end",
+        "the table lists has all of them",
+    )
+    yield from problem(
+        status.lists.get("uncertified", 0) - status.unread - status.partial,
+        "not proved, the table lists says why",
+        again,
+    )
+    yield from problem(status.lists.get("never read", 0), "never read", "sync again")
+    yield from problem(status.left, "left by the budget of the last run", "the next sync continues")
+    yield from problem(
+        status.doubtful,
+        "skipped before a change came unannounced, and not read since",
+        "sync without --quick",
+    )
+    if status.max_staleness is not None:
+        longer = f"for more than {duration(status.max_staleness)}"
+        yield from problem(status.overdue, f"not read in full {longer}", "sync, and let it end")
+    if status.skipped and status.skipped_since is not None:
+        yield StatusLine(
+            "ok",
+            f"{amount(status.skipped, 'list')} skipped by the last run, read "
+            f"{minute(status.skipped_since)} UTC or later",
+        )
+    if status.audit is not None:
+        yield StatusLine("note" if "user" in status.audit else "ok", status.audit)
+    yield StatusLine("ok", status.evidence)
+    if status.next_due_at is not None:
+        yield StatusLine(
+            "ok", f"by {minute(status.next_due_at)} UTC the next list must be read in full"
+        )
+    if status.unlisted:
+        yield StatusLine(
+            "note",
+            f"{amount(status.unlisted, 'user')} not listed any more",
+            "a full sync marks those who are gone as deleted",
+        )
+    if status.rejects:
+        yield StatusLine(
+            "note",
+            f"records that did not fit: {counts(status.rejects)}",
+            "the table rejects has each with its reason",
+        )
+    if status.odd_values:
+        yield StatusLine("note", odd_values(status.odd_values))
+    if status.repaired_text:
+        yield StatusLine(
+            "note", f"{amount(status.repaired_text, 'place')} in the texts of the last run were "
+            "not valid Unicode"
+        )
+    if status.writer is not None:
+        yield StatusLine(
+            "note", f"{status.writer} is writing to the mirror", "these are the facts before it"
+        )
