@@ -23,6 +23,7 @@ LISTS = pa.schema(
         ("user_id", pa.int64()),
         ("kind", pa.string()),
         ("checked_at", pa.timestamp("us", "UTC")),
+        ("swept_at", pa.timestamp("us", "UTC")),
         ("state", pa.string()),
         ("of_this_run", pa.bool_()),
     ]
@@ -80,6 +81,7 @@ class InMemoryMirror:
                 "user_id": user_id,
                 "kind": row["kind"],
                 "checked_at": row.get("checked_at"),
+                "swept_at": row.get("swept_at"),
                 "state": row["state"],
                 "of_this_run": user_id in self.done or user_id in self.half_read,
             }
@@ -96,6 +98,7 @@ class InMemoryMirror:
             users=as_table("users", listed) if self.swept else None,
             forgotten=ids(sorted(self.forgotten)),
             profile=None,
+            audit=None,
         )
 
     def commit(self, batch: Any) -> None:

@@ -119,6 +119,7 @@ class Batch:
     gone: pa.Table | None = None
     users_report: Report | None = None
     users_state: str | None = None
+    audit: tuple[str, int, int] | None = None
 
 
 @dataclass
@@ -146,7 +147,10 @@ def ended(user_id: int, certificate: Certificate = "snapshot", **fields: Any) ->
         "certificate": certificate,
         "kind": "whole",
         "checked_at": datetime.now(UTC),
+        "swept_at": datetime.now(UTC),
         "state": "{}",
+        "rows_differ": False,
+        "audited": False,
     } | fields
 
 

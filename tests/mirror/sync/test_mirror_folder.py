@@ -111,7 +111,7 @@ def test_wrong_arguments_are_refused_before_anything_happens(mirror, server):
     with pytest.raises(TypeError, match="takes a Client"):
         mirror.sync("client")  # type: ignore[arg-type]
     with server.client() as client, pytest.raises(ValueError, match="incremental"):
-        mirror.sync(client, mode="quick")  # type: ignore[arg-type]
+        mirror.sync(client, mode="swift")  # type: ignore[arg-type]
     with server.client() as client, pytest.raises(TypeError, match=r"a str: pass .*probe\(\)"):
         mirror.sync(client, profile="x")  # type: ignore[arg-type]
     with (

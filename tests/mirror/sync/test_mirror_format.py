@@ -20,8 +20,8 @@ from backread.mirror.published.views import PUBLISHED_TABLES
 from backread.mirror.store.schema import FORMAT, create_statements
 
 OTHERS = [FORMAT - 1, FORMAT + 1]
-SHAPE = "8c66"
-"""Of what format 6 stores. If it differs, raise `FORMAT` and put the new one here."""
+SHAPE = "5728"
+"""Of what format 7 stores. If it differs, raise `FORMAT` and put the new one here."""
 
 
 def refused(found: object) -> Any:

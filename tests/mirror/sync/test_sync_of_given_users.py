@@ -43,7 +43,7 @@ def test_given_users_are_read_beside_an_unfinished_run(mirror, monkeypatch):
         BatchSource(named, BROKEN).sync_into(mirror.folder, users=(3,))
     # Its lists are not in the report of the next one.
     report = BatchSource(batch(lists={2: "snapshot"})).sync_into(mirror.folder, users=(2,))
-    assert report.lists_by_certificate == {"snapshot": 1}
+    assert report.lists_by_kind == {"whole": 1}
     assert mirror.unfinished_run == unfinished
     following = BatchSource(REST)
     report = following.sync_into(mirror.folder)

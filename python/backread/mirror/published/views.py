@@ -97,7 +97,8 @@ SELECT
     END AS first_response_seconds,
     coalesce(counted.unread_by_user, 0) AS unread_by_user,
     coalesce(counted.unread_by_operator, 0) AS unread_by_operator,
-    {read_whole} AS complete
+    {read_whole} AS complete,
+    lists.checked_at
 FROM ({users}) AS users
 LEFT JOIN counted ON counted.user_id = users.id
 LEFT JOIN answer ON answer.user_id = users.id

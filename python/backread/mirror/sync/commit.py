@@ -101,12 +101,14 @@ def commit(
         }
         # Most are 0, and DuckDB takes its time for each column.
         increments = {name: by for name, by in increments.items() if by}
-        users_state = () if batch.users_state is None else (batch.users_state,)
+        if batch.users_state is not None:
+            store.rows(
+                "UPDATE runs SET users_state = ? WHERE run_id = ?", [batch.users_state, run.run_id]
+            )
         store.execute_prepared(
             f"UPDATE runs SET {''.join(f'{name} = {name} + ?, ' for name in increments)}"
-            f"{'users_state = ?, ' if users_state else ''}committed_at = ? WHERE run_id = ?",
+            "committed_at = ? WHERE run_id = ?",
             *increments.values(),
-            *users_state,
             now,
             run.run_id,
         )

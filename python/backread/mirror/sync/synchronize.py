@@ -69,6 +69,9 @@ SECONDS_BETWEEN_FILES = 2.0
 FEW_USERS = 5_000
 """A batch with at most this many users, and no messages, is merged in one thread."""
 
+SUSPECTS = 16
+"""How many users are fetched by id at once, to see whether their hints have moved by now."""
+
 OnProgress = Callable[[SyncProgress], object]
 
 
@@ -322,6 +325,8 @@ class _Sync:
     def _left(self) -> tuple[int | None, float | None]:
         """The requests and the seconds that this sync may still spend."""
         requests, seconds = self._options.max_requests, self._options.max_seconds
+        if not self._progress:
+            return requests, seconds
         # A limit may be passed: by retries, or while the last rows are committed.
         return (
             None if requests is None else max(0, requests - self._sent()),
@@ -348,25 +353,30 @@ class _Sync:
     def _missed(self) -> bool:
         """Whether hints were trusted, and have missed a change that came before this run."""
         suspects, self._run.unannounced = self._run.unannounced, []
-        # One miss is enough, and each costs a request.
-        if not suspects or self._has_missed:
-            return False
         trusted = self._run.mode == "quick"
+        # One miss is enough, and each costs a request.
+        while suspects and not self._has_missed:
+            asked, suspects = suspects[:SUSPECTS], suspects[SUSPECTS:]
+            if missed := self._still_unmoved(asked):
+                self._has_missed = True
+                with named_errors(self._store.folder):
+                    distrust(self._store, self._run, missed)
+        return trusted and self._has_missed
+
+    def _still_unmoved(self, user_ids: list[int]) -> list[int]:
+        """Fetches users by id; returns those whose hints are still as they were listed."""
+        left = user_ids
         with named_errors(self._store.folder):
-            fetching = self._fetching(users_to_ask(self._store, suspects))
+            fetching = self._fetching(users_to_ask(self._store, user_ids))
         try:
             while (batch := fetching.next_batch()) is not None:
                 with named_errors(self._store.folder):
                     came_meanwhile = moved_or_gone(self._store, batch)
-                suspects = [user_id for user_id in suspects if user_id not in came_meanwhile]
+                left = [user_id for user_id in left if user_id not in came_meanwhile]
         finally:
             self._progress[fetching] = fetching.progress()
             fetching.stop()
-        if suspects:
-            self._has_missed = True
-            with named_errors(self._store.folder):
-                distrust(self._store, self._run, suspects)
-        return trusted and bool(suspects)
+        return left
 
     def _read(self, reading: SyncRun, service: Service, phase: Phase) -> bool | None:
         """Commits what it reads; returns whether the budget ended it, None if hints failed."""
