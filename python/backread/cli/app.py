@@ -32,8 +32,8 @@ from backread.cli.search import search
 from backread.cli.show import show
 from backread.cli.signals import ended_like_ctrl_c
 from backread.cli.sql import sql
-from backread.cli.stderr import drop_stderr, said_delays, say
 from backread.cli.status import status
+from backread.cli.stderr import drop_stderr, said_delays, say
 from backread.cli.sync import runs, sync
 from backread.cli.tables import tables
 from backread.errors import IncompleteWarning

@@ -236,7 +236,9 @@ def sync(
     if as_json:
         sys.stdout.write(json.dumps(done.to_dict()) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in wrapped(summary(done, quick=quick), sys.stdout))
+        sys.stdout.writelines(
+            f"{line}\n" for line in wrapped(summary(done, quick=quick), sys.stdout)
+        )
     refused = users_refused(f"the list of users: {done.certificate_reason}")
     if done.unread_users or done.users_without_id or refused:
         table = "lists" if done.unread_users else "rejects" if done.users_without_id else "runs"
@@ -342,7 +344,10 @@ def unfinished_line(run: UnfinishedRun, holder: str | None) -> str:
 
 
 def summary(done: SyncReport, *, quick: bool = False) -> str:
-    """One line about a sync, with the evidence if it was to be ``quick``, and the figures of its run if an earlier sync began it."""
+    """One line about a sync, and the figures of its run if an earlier sync began it.
+
+    With the evidence for hints, if it was to be ``quick``.
+    """
     lists = counts(done.lists_by_certificate)
     ends = done.lists_by_kind.get("end", 0)
     run = f"run {done.run_id}{' (resumed)' if done.resumed else ''}"

@@ -111,7 +111,7 @@ def sync_options(
 
 def staleness(given: Duration | None) -> float | None:
     """The argument ``max_staleness`` in seconds."""
-    seconds = SECONDS.check("max_staleness", given)
+    seconds: float | None = SECONDS.check("max_staleness", given)
     if seconds is not None and not 0 <= seconds < LARGEST:
         raise ValueError(
             f"max_staleness must be 0 seconds or more, or None for no limit, not {given}"

@@ -18,6 +18,10 @@ DOUBT = 0.05
 """What is said with 95 % confidence holds but for this share of the cases."""
 
 
+MOST_NEEDED = 1e9
+"""No mirror comes by so many changes."""
+
+
 def read_evidence(rows: Rows) -> HintsEvidence:
     """The evidence of all runs."""
     return hints_evidence(
@@ -43,17 +47,13 @@ def evidence_sentence(rows: Rows) -> str:
             f"None of {evidence.announced:,} changes since {since} came unannounced (fewer than "
             f"{_most_of(evidence.announced)} do)."
         )
-    if evidence.needed_by_operators == float("inf") or evidence.needed > MOST_NEEDED:
+    if evidence.needed > MOST_NEEDED:
         return "Hints are not trusted: too many changes came unannounced."
     return (
         f"Hints are not trusted yet: {evidence.announced:,} of {evidence.needed:,.0f} changes that "
-        f"are needed were announced, {evidence.by_operators:,} of {evidence.needed_by_operators:,.0f} "
-        "of operators alone."
+        f"are needed were announced, {evidence.by_operators:,} of "
+        f"{evidence.needed_by_operators:,.0f} of operators alone."
     )
-
-
-MOST_NEEDED = 1e9
-"""No mirror comes by so many changes."""
 
 
 def audit_sentence(rows: Rows, run_id: int) -> str | None:

@@ -19,7 +19,7 @@ from backread.mirror.published.views import HAS_READ
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    pass
 
 __all__ = ["FailedList", "MirrorStatus", "StatusLine", "read_status"]
 
@@ -77,8 +77,8 @@ class StatusLine:
 class MirrorStatus:
     """What the published snapshot of a mirror proves, and what to do about the rest.
 
-    - ``as_of``, UTC: the end of the newest run over all users (``run_id``, ``mode``, ``state``) that
-      read something. ``writer``: the process that is writing now, such as a sync, or None.
+    - ``as_of``, UTC: the end of the newest run over all users that read something, which has
+      ``run_id``, ``mode`` and ``state``. ``writer``: the process that is writing now, such as a sync, or None.
     - ``users`` and ``messages`` count rows that are not deleted. ``users_certificate`` is what was
       proved of the list of users, and ``users_reason`` why nothing.
     - ``lists``: how many message lists have each certificate, or were never read; of users who are
@@ -140,7 +140,12 @@ class MirrorStatus:
 
     def _repr_html_(self) -> str:
         caption = f"MirrorStatus: run {self.run_id}, as of {minute(self.as_of)} UTC"
-        return output(sheet(caption, [(each.state, f"{each.text}; {each.advice}".rstrip("; ")) for each in self.lines]))
+        return output(
+            sheet(
+                caption,
+                [(each.state, f"{each.text}; {each.advice}".rstrip("; ")) for each in self.lines],
+            )
+        )
 
 
 def read_status(
@@ -211,7 +216,9 @@ def read_status(
         unread=unread,
         partial=partial,
         left=left if state == "partial" else 0,
-        failed=tuple(FailedList(*values, _time(at)) for *values, at in failed),
+        failed=tuple(
+            FailedList(user_id, kind, why, _time(at)) for user_id, kind, why, at in failed
+        ),
         rejects=dict(rows("SELECT resource, count(*) FROM rejects GROUP BY ALL ORDER BY ALL")),
         odd_values=count_odd_values(rows),
         repaired_text=repaired_text,
@@ -305,8 +312,9 @@ def _lines(status: MirrorStatus) -> Iterator[StatusLine]:
         yield StatusLine("note", odd_values(status.odd_values))
     if status.repaired_text:
         yield StatusLine(
-            "note", f"{amount(status.repaired_text, 'place')} in the texts of the last run were "
-            "not valid Unicode"
+            "note",
+            f"{amount(status.repaired_text, 'place')} in the texts of the last run were "
+            "not valid Unicode",
         )
     if status.writer is not None:
         yield StatusLine(

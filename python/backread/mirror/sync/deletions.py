@@ -28,10 +28,7 @@ __all__ = ["mark_answered", "mark_gone", "mark_messages_of_deleted", "note_misse
 
 # The new last_seen_at of a missed row: if it is null, the row was seen by the previous run, or
 # added in this one.
-SEEN_BEFORE = (
-    "greatest(first_seen_at, (SELECT max(ended_at) FROM runs "
-    f"WHERE {READ_ALL}))"
-)
+SEEN_BEFORE = f"greatest(first_seen_at, (SELECT max(ended_at) FROM runs WHERE {READ_ALL}))"
 
 SAMPLE = 16
 """The rows of a table that are asked for by id before more than half of it is marked."""

@@ -62,7 +62,7 @@ def users_to_ask(store: Store, user_ids: Iterable[int]) -> StoredRows:
 
 
 def moved_or_gone(store: Store, batch: SyncBatch) -> set[int]:
-    """Of the users that were fetched, those whose hints differ from the stored ones, or are gone."""
+    """Of the users that were fetched, those who are gone, or whose hints have moved."""
     found: set[int] = set()
     if batch.users is not None:
         with store.registered("users", batch.users) as users:

@@ -140,7 +140,7 @@ def _begin_run(store: Store, mode: Mode, killed: bool) -> Run:
         )
         if mode == "full" != run.mode:
             _read_all_again(store, run.run_id)
-        run.mode = max(mode, run.mode, key=THOROUGH.index)
+        run.mode = THOROUGH[max(THOROUGH.index(mode), THOROUGH.index(run.mode))]
         _note_seen(store, run.run_id)
         _resume(store, run, now, killed)
     return run

@@ -34,9 +34,9 @@ from backread.mirror.store.store import Store
 from backread.mirror.sync.commit import commit
 from backread.mirror.sync.deletions import rows_to_ask
 from backread.mirror.sync.finish_run import end_partial, figures_before, finish, of_this_sync
+from backread.mirror.sync.hints import moved_or_gone, users_to_ask
 from backread.mirror.sync.known import StoredRows, given_users, known_to
 from backread.mirror.sync.progress import Meter
-from backread.mirror.sync.hints import moved_or_gone, users_to_ask
 from backread.mirror.sync.report import Mode, Phase, SyncProgress, SyncReport
 from backread.mirror.sync.runs import (
     Run,
