@@ -16,6 +16,7 @@ from backread.mirror.mirror import Mirror
 from backread.mirror.published.changes import Changes
 from backread.mirror.published.conversation import Conversation
 from backread.mirror.published.search import SearchHit, SearchResults
+from backread.mirror.published.status import MirrorStatus
 from backread.mirror.published.table import MirrorTable, MirrorTables
 from backread.mirror.rights.forget import ForgetReport
 from backread.mirror.sync.report import SyncFigures, SyncProgress, SyncReport
@@ -30,6 +31,7 @@ __all__ = [
     "FiguresProgress",
     "ForgetReport",
     "Mirror",
+    "MirrorStatus",
     "MirrorTable",
     "MirrorTables",
     "SearchHit",

@@ -353,6 +353,7 @@ class Mirror:
           last_sender_type, first_response_seconds`` (from the user's first message to the first
           later operator message that is not an automatic invitation, else null),
           ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages),
+          ``checked_at`` (when the last reading of the list began),
           ``complete`` (all messages of the user were read: also false for a list that is not
           proved and has fewer rows than its total; there is then no ``first_response_seconds``).
         - ``lists``, one row per user: how the user's message list was last read (``kind``:
