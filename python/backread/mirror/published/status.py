@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from backread._display.markup import output, sheet
@@ -96,7 +95,7 @@ class MirrorStatus:
     - ``lines``: all of this in sentences, with what to do.
     """
 
-    folder: Path
+    folder: str
     as_of: datetime
     run_id: int
     mode: str
@@ -167,7 +166,7 @@ def read_status(
     staleness = staleness if max_staleness is None else max_staleness
     rows(LISTS)
     quick = f"run_id < {run_id} AND proved" if mode == "quick" and state == "finished" else "false"
-    due = "NULL" if staleness is None else f"swept_at + to_seconds({staleness:.0f})"
+    due = "CAST(NULL AS TIMESTAMPTZ)" if staleness is None else f"swept_at + to_seconds({staleness:.0f})"
     now = datetime.now(UTC)
     listed = "NOT unlisted"
     [(unlisted, skipped, since, doubtful, overdue, next_due, unread, partial)] = rows(
@@ -191,7 +190,7 @@ def read_status(
         "(SELECT count(*) FROM messages WHERE deleted_at IS NULL)"
     )
     return MirrorStatus(
-        folder=reader.folder,
+        folder=str(reader.folder),
         as_of=_time(as_of) or now,
         run_id=run_id,
         mode=mode,

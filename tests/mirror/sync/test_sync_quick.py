@@ -1,0 +1,169 @@
+"""A quick run: when it skips lists, what its audit finds, and what a miss does."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from backread.mirror import Mirror, SyncReport
+from backread.testing import Dialect, Fault, MockServer, World
+from helpers.mirrors import BatchSource, Row, batch, ended, missed, rows, sync
+
+USERS = 150
+
+
+def change(world: World, users: int, *, first: int = 0) -> None:
+    """Adds a message to so many lists."""
+    for user_id in world.user_ids()[first : first + users]:
+        world.add_messages(user_id, 1)
+
+
+def quick(mirror: Mirror, server: MockServer, **options: Any) -> SyncReport:
+    return sync(mirror, server, mode="quick", **options)
+
+
+@pytest.fixture
+def server():
+    with MockServer(World(seed=3, users=USERS, messages_per_user=(1, 30))) as running:
+        yield running
+
+
+@pytest.fixture
+def trusting(tmp_path, server):
+    """A mirror whose runs have seen that hints hold."""
+    mirror = Mirror(tmp_path / "chats")
+    reports = [quick(mirror, server)]
+    change(server.world, 60)
+    reports.append(quick(mirror, server))
+    assert [each.mode for each in reports] == ["incremental"] * 2
+    assert "not trusted yet: 0 of 30 changes" in (reports[0].evidence or "")
+    assert "None of 60 changes" in (reports[1].evidence or "")
+    return mirror
+
+
+def test_quick_run_reads_the_lists_of_users_who_moved_and_a_sample(trusting, server):
+    [(seen,)] = rows(trusting, "SELECT max(last_seen_at) FROM messages")
+    change(server.world, 10)
+    report = quick(trusting, server)
+    assert (report.mode, report.lists_trusted, report.lists_audited) == ("quick", 90, 50)
+    assert report.requests == 10 + 50 + 2
+    assert report.lists_by_certificate == {"snapshot": USERS}
+    assert report.audit is not None
+    assert report.audit.startswith("50 of 140 skipped lists were drawn at random and read: none")
+    assert "95 % confidence fewer than 5.9 % of the others (6) have" in report.audit
+    assert missed(trusting, server.world) == []
+    # What was skipped is as its last reading left it, and not missed.
+    old = f"SELECT count(*) FROM conversations WHERE checked_at < '{report.started_at}'"
+    assert rows(trusting, old) == [(90,)]
+    assert rows(trusting, f"SELECT count(*) FROM messages WHERE last_seen_at < '{seen}'") == [(0,)]
+    full = sync(trusting, server, mode="full")
+    assert (full.deleted, full.messages_updated) == (0, 0)
+
+
+def test_miss_ends_the_trust_and_the_run_reads_all_lists(trusting, server):
+    quick(trusting, server)
+    server.dialect = Dialect(hints="never")
+    change(server.world, USERS)
+    report = quick(trusting, server)
+    assert (report.mode, report.lists_trusted) == ("incremental", 0)
+    assert report.audit_misses > 0
+    assert report.audit is not None
+    assert "had not moved, so hints are not trusted" in report.audit
+    assert missed(trusting, server.world) == []
+    following = quick(trusting, server)
+    assert (following.mode, following.audit_misses) == ("incremental", 0)
+    assert trusting.status().ok
+
+
+@pytest.mark.parametrize("gone", ["hints", "time", "certificate"])
+def test_lists_that_may_not_be_skipped_are_read(trusting, server, gone):
+    world, options = server.world, {}
+    user_id = world.user_ids()[-1]
+    if gone == "hints":
+        world.edit_user(user_id, updated_at=None, online_at=None)
+        quick(trusting, server)
+    elif gone == "time":
+        options["max_staleness"] = timedelta(0)
+    else:
+        server.on("messages", user=user_id).fail(Fault.status(500))
+        sync(trusting, server)
+        server.clear_faults()
+    server.dialect = Dialect(hints="never")
+    world.add_messages(user_id, 1)
+    report = quick(trusting, server, **options)
+    if gone != "time":
+        # The change says nothing of hints.
+        assert (report.mode, report.audit_misses) == ("quick", 0)
+    assert missed(trusting, world) == []
+
+
+def test_resumed_quick_run_keeps_its_sample(trusting, server):
+    def stop(progress: Any) -> None:
+        if progress.lists:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(trusting, server, on_progress=stop)
+    report = quick(trusting, server)
+    assert report.resumed
+    assert (report.run.lists_audited, report.run.lists_trusted) == (50, 100)
+    # Two pages of users in each part, and what was under way when the first was stopped.
+    assert report.run.requests <= 50 + 2 * 2 + 2 * 16
+
+
+def test_budget_that_ends_before_the_audit_leaves_nothing_trusted(trusting, server):
+    report = quick(trusting, server, max_requests=20)
+    assert (report.state, report.mode, report.lists_trusted) == ("partial", "quick", 0)
+    assert "ended before its audit did: of 50 lists" in (report.audit or "")
+    report = quick(trusting, server)
+    assert (report.state, report.run.lists_trusted) == ("finished", 100)
+
+
+UNMOVED: list[Row] = [ended(1, moved=False, rows_differ=True)]
+AT = datetime.fromisoformat("2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("answer", "misses"),
+    [
+        (batch([{"id": 1, "updated_at": AT}]), 1),
+        (batch([{"id": 1, "updated_at": AT + timedelta(seconds=1)}]), 0),
+        (batch(gone=[{"resource": "users", "user_id": 1, "id": 1}]), 0),
+    ],
+    ids=["as listed", "moved by now", "gone by now"],
+)
+def test_change_that_came_during_the_run_is_no_miss(tmp_path, answer, misses):
+    users: list[Row] = [{"id": 1, "updated_at": AT}, {"id": 2}]
+    BatchSource(batch(users, swept="snapshot")).sync_into(tmp_path / "chats")
+    source = BatchSource(batch(users, swept="snapshot", lists=UNMOVED), answers=[answer])
+    report = source.sync_into(tmp_path / "chats")
+    assert [each["id"] for each in source.asked] == [1]
+    assert report.audit_misses == misses
+
+
+@pytest.mark.parametrize(
+    ("fields", "changed"),
+    [
+        ({"body": "another"}, True),
+        ({"file_url": "https://a.example/1?signature=2"}, False),
+        ({"file_url": "https://a.example/2?signature=1"}, True),
+        ({"read_by_user": True}, False),
+        ({"sender_name": "Renamed"}, False),
+    ],
+)
+def test_what_counts_as_a_change(tmp_path, fields, changed):
+    mirror = tmp_path / "chats"
+    users: list[Row] = [{"id": 1, "updated_at": AT}]
+    message: Row = {
+        "user_id": 1,
+        "id": 1,
+        "body": "said",
+        "file_url": "https://a.example/1?signature=1",
+        "read_by_user": False,
+    }
+    BatchSource(batch(users, [message], swept="snapshot", lists={1: "snapshot"})).sync_into(mirror)
+    announced = [ended(1, moved=True)]
+    source = BatchSource(batch(users, [message | fields], swept="snapshot", lists=announced))
+    source.sync_into(mirror)
+    found = rows(Mirror(mirror), "SELECT changes_announced FROM runs ORDER BY run_id")
+    assert found == [(0,), (int(changed),)]
