@@ -31,7 +31,8 @@ FIGURES = SyncFigures(
     {"snapshot": 19, "uncertified": 1}, {"whole": 20}, NOW, 3_725.0, 0.0,
 )  # fmt: skip
 SYNCED = SyncReport(
-    *(getattr(FIGURES, each.name) for each in fields(FIGURES)), replace(FIGURES, requests=2_345),
+    *(getattr(FIGURES, each.name) for each in fields(FIGURES) if not each.kw_only),
+    replace(FIGURES, requests=2_345),
     7, "full", True, "snapshot", None, (42,), NOW, 1, "it broke",
 )  # fmt: skip
 

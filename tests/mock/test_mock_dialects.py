@@ -112,3 +112,34 @@ def test_ids_that_are_text_are_a_decode_error(face, backread_mock):
 def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(ask, backread_mock):
     assert ask("documented max_limit=50", "/external/users?limit=99").status == 422
     assert backread_mock.unexpected == ()
+
+
+def test_hints_follow_a_change_of_messages_lag_or_stay(backread_mock):
+    backread_mock.clock.virtual()
+    world = backread_mock.world
+    [user_id] = [each for each in world.user_ids() if len(world.message_ids(each)) > 3][:1]
+
+    def hints() -> Any:
+        user = backread_mock.client().users.get(user_id)
+        return user.updated_at, user.online_at
+
+    def changes() -> list[Any]:
+        first, *_ = world.message_ids(user_id)
+        return [
+            lambda: world.add_messages(user_id, 1),
+            lambda: world.edit_message(user_id, first, body="another"),
+            lambda: world.remove_message(user_id, first),
+        ]
+
+    for word, at_once, later in (
+        ("never", False, False),
+        ("lag", False, True),
+        ("follow", True, True),
+    ):
+        backread_mock.dialect = backread_mock.dialect.with_(hints=word)
+        for change in changes():
+            before = hints()
+            change()
+            assert (hints() != before) == at_once, word
+            backread_mock.clock.advance(301)
+            assert (hints() != before) == later, word

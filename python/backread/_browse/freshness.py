@@ -9,6 +9,7 @@ from typing import Literal
 from backread._display.reports import MEANINGS
 from backread._display.words import ago, amount, counts, moment
 from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.status import status_sentences
 from backread.mirror.published.views import LISTS
 from backread.mirror.summary import LastRun, read_last_run
 
@@ -70,6 +71,7 @@ def read_freshness(reader: SnapshotReader) -> Freshness:
         for name in reversed(WEAKEST_FIRST)
         if name in MEANINGS and name in (users, *lists)
     ]
+    details += status_sentences(reader)
     if unproved:
         proof = f"{unproved:,} of {amount(total, 'message list')} not proved"
     elif users == "uncertified":

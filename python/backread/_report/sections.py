@@ -63,6 +63,7 @@ def header(figures: Figures, heading: str) -> Html:
                 for each in coverage["unproved"]
             ],
         )
+    details += "".join(f"<p>{escape(each)}</p>" for each in coverage["status"])
     rejects = (
         f"<p>{coverage['rejects']:,} records of the service did not fit and are in no figure.</p>"
         if coverage["rejects"]

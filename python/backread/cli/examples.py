@@ -33,7 +33,17 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "sync": (
         ("Copy the service, or what is new of it", "backread sync chats"),
         ("Also find out what was deleted", "backread sync chats --full"),
-        ("For at most ten minutes; the next sync goes on", "backread sync chats --max-seconds 600"),
+        (
+            "What moved, where hints hold, in at most ten minutes",
+            "backread sync chats --quick --max-seconds 600",
+        ),
+    ),
+    "status": (
+        ("What is proved, and what to do about the rest", "backread status chats"),
+        (
+            "For a monitor: 6 unless all was read in the last week",
+            "backread status chats --max-staleness-days 7 --json",
+        ),
     ),
     "runs": (
         ("The last ten syncs, and the one that is going on", "backread runs chats"),

@@ -42,6 +42,7 @@ from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import People, PeopleQuery
 from backread.mirror.published.queries import RefusedQueryError, check_reads_only
 from backread.mirror.published.search import search_messages
+from backread.mirror.published.status import status_sentences
 from backread.mirror.published.windows import read_window
 from backread.mirror.summary import summarize
 
@@ -148,7 +149,7 @@ class Tools:
             cursor = self._reader.cursor()
             relation = cursor.sql(RUNS, params=[runs])
             columns, found = relation.columns, relation.fetchall()
-            facts = self._age()
+            facts = [*self._age(), *status_sentences(self._reader)]
             for name, count in summary.rows.items():
                 deleted = 0
                 if name in WITH_DELETED:

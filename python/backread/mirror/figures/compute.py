@@ -16,6 +16,7 @@ from backread.mirror.figures.timezones import find_timezone, moment_in
 from backread.mirror.published.odd_values import count_odd_values
 from backread.mirror.published.period import Moment
 from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.status import status_sentences
 from backread.mirror.published.views import LISTS
 from backread.mirror.store.engine import quoted, timestamp
 
@@ -81,6 +82,7 @@ def compute_figures(
             "rejects": rejects,
             "odd_values": count_odd_values(rows),
             "proved": certified and not unproved,
+            "status": status_sentences(reader),
         }
         step("conversations")
         run(queries.TALKS)

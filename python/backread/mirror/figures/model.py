@@ -27,6 +27,7 @@ class Coverage(TypedDict):
         odd_values: How many values of documented fields have another type, by table and column;
             they are null in the figures.
         proved: Whether the list of users and every message list have a certificate.
+        status: What `Mirror.status` says, in sentences.
     """
 
     run_id: int | None
@@ -41,6 +42,7 @@ class Coverage(TypedDict):
     unproved: list[dict[str, Any]]
     rejects: int
     odd_values: dict[str, int]
+    status: list[str]
     proved: bool
 
 

@@ -20,7 +20,7 @@ from backread.mirror.store.schema import ALL_USERS, READ_ALL
 if TYPE_CHECKING:
     pass
 
-__all__ = ["FailedList", "MirrorStatus", "StatusLine", "read_status"]
+__all__ = ["FailedList", "MirrorStatus", "StatusLine", "read_status", "status_sentences"]
 
 MOST_FAILED = 20
 """The most failed lists that are named."""
@@ -166,7 +166,11 @@ def read_status(
     staleness = staleness if max_staleness is None else max_staleness
     rows(LISTS)
     quick = f"run_id < {run_id} AND proved" if mode == "quick" and state == "finished" else "false"
-    due = "CAST(NULL AS TIMESTAMPTZ)" if staleness is None else f"swept_at + to_seconds({staleness:.0f})"
+    due = (
+        "CAST(NULL AS TIMESTAMPTZ)"
+        if staleness is None
+        else f"swept_at + to_seconds({staleness:.0f})"
+    )
     now = datetime.now(UTC)
     listed = "NOT unlisted"
     [(unlisted, skipped, since, doubtful, overdue, next_due, unread, partial)] = rows(
@@ -225,6 +229,15 @@ def read_status(
         audit=audit_sentence(rows, run_id),
         evidence=evidence_sentence(rows),
     )
+
+
+def status_sentences(reader: SnapshotReader) -> list[str]:
+    """The status in sentences; none before the first run over all users that read something."""
+    try:
+        lines = read_status(reader, None).lines
+    except MirrorError:
+        return []
+    return [f"{line.text}; {line.advice}" if line.advice else line.text for line in lines]
 
 
 def _time(microseconds: int | None) -> datetime | None:
