@@ -304,6 +304,7 @@ class HintsEvidence:
     is_trusted: bool
     announced: int
     by_operators: int
+    misses: int
     needed: float
     needed_by_operators: float
     runs: int

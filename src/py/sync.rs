@@ -230,6 +230,11 @@ impl HintsEvidence {
     }
 
     #[getter]
+    fn misses(&self) -> u64 {
+        self.0.misses
+    }
+
+    #[getter]
     fn needed(&self) -> f64 {
         self.0.needed()
     }

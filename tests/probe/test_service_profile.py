@@ -238,4 +238,4 @@ def test_one_row_and_one_user_are_not_many(profile):
     follows = Follows(holds=True, share=1.0, users=1)
     rows = dict(lines(dataclasses.replace(profile, default_page=1, updated_at_follows=follows)))
     assert rows["default page"] == "1 row"
-    assert rows["updated_at follows messages"] .startswith("yes, for 100% of 1 user: ")
+    assert rows["updated_at follows messages"].startswith("yes, for 100% of 1 user: ")

@@ -27,7 +27,7 @@ pub struct Evidence {
     /// hint that means nothing announces each change with the probability s, and n of them with less
     /// than e^-n(1-s).
     beyond_chance: f64,
-    misses: u64,
+    pub misses: u64,
     /// How many of the newest runs it is from.
     pub runs: usize,
 }

@@ -58,13 +58,17 @@ impl Audit {
         };
         let skipped = placed.len().saturating_sub(size) as u64;
         placed.truncate(size);
-        let last = placed.last().map_or(0, |(place, _)| *place);
-        let audit = earlier.unwrap_or(Self {
+        // Where all are drawn, lists that may be skipped after the run is resumed are, too.
+        let last = match placed.last() {
+            Some((place, _)) if skipped > 0 => *place,
+            _ => u64::MAX,
+        };
+        let audit = Self {
             seed,
-            last,
+            last: earlier.map_or(last, |audit| audit.last),
             drawn: placed.len() as u64,
             skipped,
-        });
+        };
         (audit, placed.into_iter().map(|(_, user)| user).collect())
     }
 

@@ -7,7 +7,7 @@ use super::events::{Event, Held, RowKey, Rows};
 use super::growing_end::{GrowingEnd, Grown, Step};
 use super::known::Cursor;
 use super::list_shape::ListShape;
-use super::plan::{Approach, Plan};
+use super::plan::{Approach, LastReading, Plan};
 use super::row_fetches::fetch_row;
 use crate::api::{List, Resource};
 use crate::decode::page::Row;
@@ -48,7 +48,7 @@ struct ListReading<'a> {
     /// When the first request at the growing end was sent.
     began: Option<Timestamp>,
     /// The hints and the rows of the last reading, if it can be compared.
-    before: Option<(Hints, u64)>,
+    before: Option<LastReading>,
 }
 
 impl ListReading<'_> {
@@ -83,10 +83,16 @@ impl ListReading<'_> {
 
     fn compared(&self, now: &ListState) -> Compared {
         let hints = self.user.hints.filter(|hints| hints.any());
-        let both = self.before.zip(hints).filter(|_| now.is_certified());
+        // What changed before a reading of the end alone may show only now, if the number of rows is
+        // the same.
+        let comparable = |before: &LastReading| {
+            let whole_after_end = (before.kind, now.kind) == (Kind::End, Kind::Whole);
+            now.is_certified() && (!whole_after_end || before.rows != now.rows)
+        };
+        let both = self.before.filter(comparable).zip(hints);
         Compared {
-            moved: both.map(|((before, _), hints)| hints != before),
-            rows_differ: both.is_some_and(|((_, rows), _)| rows != now.rows),
+            moved: both.map(|(before, hints)| hints != before.hints),
+            rows_differ: both.is_some_and(|(before, _)| before.rows != now.rows),
             audited: self.context.plan(|plan| plan.is_audited(self.user.id())),
         }
     }

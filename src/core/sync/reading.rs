@@ -112,9 +112,7 @@ async fn find_users(context: &Context, queue: mpsc::UnboundedSender<Next>) -> Re
     let mut audited = Vec::new();
     if let Some((audit, drawn)) = context.plan(Plan::draw_audit) {
         audited = drawn;
-        if let Some(audit) = audit {
-            context.outlet.put(Event::AuditDrawn(audit)).await;
-        }
+        context.outlet.put(Event::AuditDrawn(audit)).await;
     }
     let rest = context.plan(|plan| plan.rest(audited));
     begun.into_iter().chain(rest).for_each(put_listed);

@@ -68,7 +68,7 @@ def test_miss_ends_the_trust_and_the_run_reads_all_lists(trusting, server):
     assert (report.mode, report.lists_trusted) == ("incremental", 0)
     assert report.audit_misses > 0
     assert report.audit is not None
-    assert "had not moved, so hints are not trusted" in report.audit
+    assert "updated_at and online_at had not moved" in report.audit
     assert missed(trusting, server.world) == []
     following = quick(trusting, server)
     assert (following.mode, following.audit_misses) == ("incremental", 0)
@@ -114,7 +114,7 @@ def test_resumed_quick_run_keeps_its_sample(trusting, server):
 def test_budget_that_ends_before_the_audit_leaves_nothing_trusted(trusting, server):
     report = quick(trusting, server, max_requests=20)
     assert (report.state, report.mode, report.lists_trusted) == ("partial", "quick", 0)
-    assert "ended before its audit did: of 50 lists" in (report.audit or "")
+    assert "audit did not end: of 50 lists" in (report.audit or "")
     report = quick(trusting, server)
     assert (report.state, report.run.lists_trusted) == ("finished", 100)
 

@@ -18,8 +18,10 @@ DOUBT = 0.05
 """What is said with 95 % confidence holds but for this share of the cases."""
 
 
+MOST_MISSES = 20
+"""Each miss doubles what is needed, and no mirror comes by 30 million changes."""
+
 MOST_NEEDED = 1e9
-"""No mirror comes by so many changes."""
 
 
 def read_evidence(rows: Rows) -> HintsEvidence:
@@ -28,8 +30,8 @@ def read_evidence(rows: Rows) -> HintsEvidence:
         rows(
             f"""
             SELECT hints_compared, hints_moved, changes_announced, changes_by_operators,
-                audit_misses, {READ_ALL}, coalesce(moved, false)
-            FROM runs WHERE {ALL_USERS} ORDER BY run_id
+                audit_misses, {READ_ALL} AND lists_unverified = 0, coalesce(moved, false)
+            FROM runs WHERE {ALL_USERS} OR moved ORDER BY run_id
             """
         )
     )
@@ -41,14 +43,16 @@ def evidence_sentence(rows: Rows) -> str:
     if evidence.is_trusted:
         [(since,)] = rows(
             f"SELECT strftime(min(started_at), '%-d %B %Y') FROM (SELECT started_at FROM runs "
-            f"WHERE {ALL_USERS} ORDER BY run_id DESC LIMIT {evidence.runs})"
+            f"WHERE {ALL_USERS} OR moved ORDER BY run_id DESC LIMIT {evidence.runs})"
         )
         return (
             f"None of {evidence.announced:,} changes since {since} came unannounced (fewer than "
             f"{_most_of(evidence.announced)} do)."
         )
-    if evidence.needed > MOST_NEEDED:
+    if evidence.misses >= MOST_MISSES:
         return "Hints are not trusted: too many changes came unannounced."
+    if evidence.needed > MOST_NEEDED:
+        return "Hints are not trusted: in each run they move for nearly all users, so they say nothing."
     return (
         f"Hints are not trusted yet: {evidence.announced:,} of {evidence.needed:,.0f} changes that "
         f"are needed were announced, {evidence.by_operators:,} of "
@@ -58,28 +62,30 @@ def evidence_sentence(rows: Rows) -> str:
 
 def audit_sentence(rows: Rows, run_id: int) -> str | None:
     """What the audit of a quick run says; None for other runs."""
-    [(mode, state, trusted, drawn, audited, user_id)] = rows(
-        "SELECT mode, state, lists_trusted, lists_to_audit, lists_audited, missed_user "
-        f"FROM runs WHERE run_id = {int(run_id)}"
+    [(mode, state, skipped, trusted, drawn, audited, unverified, user_id)] = rows(
+        "SELECT mode, state, lists_skipped, lists_trusted, lists_to_audit, lists_audited, "
+        f"lists_unverified, missed_user FROM runs WHERE run_id = {int(run_id)}"
     )
     if user_id is not None:
         return (
             f"The messages of user {user_id} had changed, and the user's updated_at and online_at "
-            "had not moved, so hints are not trusted."
+            "had not moved."
         )
     if mode != "quick":
         return None
-    if state != "finished" and audited < drawn:
-        return (
-            f"The run ended before its audit did: of {drawn:,} lists drawn at random, {audited:,} "
-            "were read, so none of the skipped lists counts as trusted."
-        )
+    if not skipped and not unverified:
+        return f"All {drawn:,} lists that could have been skipped were read."
     if not trusted:
-        return f"All {audited:,} lists that could have been skipped were read."
+        why = (
+            f"{unverified:,} changes could not be checked by id"
+            if unverified
+            else f"of {drawn:,} lists drawn at random, {audited:,} were read"
+        )
+        return f"The audit did not end: {why}. So none of the skipped lists counts as trusted."
     return (
-        f"{audited:,} of {trusted + audited:,} skipped lists were drawn at random and read: none "
+        f"{audited:,} of {skipped + drawn:,} skipped lists were drawn at random and read: none "
         f"had changed; with 95 % confidence fewer than {_most_of(audited)} of the others "
-        f"({ceil(_share(audited) * trusted):,}) have."
+        f"({ceil(_share(audited) * skipped):,}) have."
     )
 
 

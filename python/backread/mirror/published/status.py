@@ -26,8 +26,9 @@ MOST_FAILED = 20
 """The most failed lists that are named."""
 
 LAST = f"""
-SELECT run_id, mode, state, certificate, certificate_reason, max_staleness,
-    coalesce(lists_left, 0), coalesce(repaired_text, 0),
+SELECT run_id, mode, state, certificate, certificate_reason, nullif(max_staleness, 0),
+    coalesce(lists_left, 0), repaired_text, lists_skipped,
+    audit_misses = 0 AND (mode <> 'quick' OR lists_trusted = lists_skipped),
     epoch_us(CASE state WHEN 'finished' THEN ended_at ELSE committed_at END)
 FROM runs WHERE {HAS_READ} AND {ALL_USERS} ORDER BY run_id DESC LIMIT 1
 """
@@ -47,7 +48,7 @@ SELECT users.id AS user_id, lists.run_id, kind, reason, checked_at, swept_at,
     coalesce(kind = 'gone' OR lists.run_id < (SELECT max(run_id) FROM runs WHERE {READ_ALL}), false)
         AS unlisted,
     coalesce(kind IN ('whole', 'end') AND certificate <> 'uncertified', false) AS proved,
-    coalesce(checked_at < missed.at AND lists.run_id <= skipping.run_id, false) AS doubtful
+    coalesce(checked_at < missed.at AND lists.run_id < skipping.run_id, false) AS doubtful
 FROM users LEFT JOIN lists ON lists.user_id = users.id, missed, skipping
 WHERE deleted_at IS NULL
 """
@@ -90,7 +91,8 @@ class MirrorStatus:
     - ``unread``: lists that could not be read; ``partial``: lists not read to their end; ``failed``
       has the first 20 of both. ``left``: lists that the newest run did not reach.
     - ``rejects`` by table, ``odd_values`` and ``repaired_text`` (of the newest run) as in a
-      `SyncReport`; so are ``audit`` and ``evidence``.
+      `SyncReport`; so are ``audit`` and ``evidence``. ``audit_ok``: the newest run found no miss,
+      and if it was quick, its audit ended.
     - ``ok``: every list is proved, and none is overdue, doubtful or unread.
     - ``lines``: all of this in sentences, with what to do.
     """
@@ -121,6 +123,7 @@ class MirrorStatus:
     odd_values: dict[str, int] = field(hash=False)
     repaired_text: int
     audit: str | None
+    audit_ok: bool
     evidence: str
 
     @property
@@ -161,11 +164,14 @@ def read_status(
 
     last = rows(LAST)
     if not last:
-        raise MirrorError(f"no run has read anything into {reader.folder}; sync it")
-    [(run_id, mode, state, certificate, reason, staleness, left, repaired_text, as_of)] = last
+        raise MirrorError(
+            f"no run over all users has read anything into {reader.folder}; sync it without users"
+        )
+    run_id, mode, state, certificate, reason, staleness, *others = last[0]
+    left, repaired_text, skipped, audit_ok, as_of = others
     staleness = staleness if max_staleness is None else max_staleness
     rows(LISTS)
-    quick = f"run_id < {run_id} AND proved" if mode == "quick" and state == "finished" else "false"
+    quick = f"run_id < {run_id} AND proved" if mode == "quick" else "false"
     due = (
         "CAST(NULL AS TIMESTAMPTZ)"
         if staleness is None
@@ -173,9 +179,9 @@ def read_status(
     )
     now = datetime.now(UTC)
     listed = "NOT unlisted"
-    [(unlisted, skipped, since, doubtful, overdue, next_due, unread, partial)] = rows(
+    [(unlisted, since, doubtful, overdue, next_due, unread, partial)] = rows(
         f"""
-        SELECT count(*) FILTER (unlisted), count(*) FILTER ({listed} AND {quick}),
+        SELECT count(*) FILTER (unlisted),
             epoch_us(min(checked_at) FILTER ({listed} AND {quick})),
             count(*) FILTER ({listed} AND doubtful),
             count(*) FILTER ({listed} AND proved AND {due} < to_timestamp({now.timestamp()})),
@@ -211,7 +217,7 @@ def read_status(
             )
         ),
         unlisted=unlisted,
-        skipped=skipped,
+        skipped=skipped if mode == "quick" else 0,
         skipped_since=_time(since),
         doubtful=doubtful,
         overdue=overdue,
@@ -227,6 +233,7 @@ def read_status(
         odd_values=count_odd_values(rows),
         repaired_text=repaired_text,
         audit=audit_sentence(rows, run_id),
+        audit_ok=audit_ok,
         evidence=evidence_sentence(rows),
     )
 
@@ -286,8 +293,11 @@ def _lines(status: MirrorStatus) -> Iterator[StatusLine]:
         "not proved, the table lists says why",
         again,
     )
-    yield from problem(status.lists.get("never read", 0), "never read", "sync again")
-    yield from problem(status.left, "left by the budget of the last run", "the next sync continues")
+    never = status.lists.get("never read", 0)
+    yield from problem(
+        max(0, status.left - never), "left by the budget of the last run", "the next sync continues"
+    )
+    yield from problem(never, "never read", "sync again")
     yield from problem(
         status.doubtful,
         "skipped before a change came unannounced, and not read since",
@@ -303,7 +313,10 @@ def _lines(status: MirrorStatus) -> Iterator[StatusLine]:
             f"{minute(status.skipped_since)} UTC or later",
         )
     if status.audit is not None:
-        yield StatusLine("note" if "user" in status.audit else "ok", status.audit)
+        advice = "" if status.audit_ok else "hints are not trusted until there is new evidence"
+        if status.mode == "quick" and not status.audit_ok:
+            advice = "sync again, and let it end"
+        yield StatusLine("ok" if status.audit_ok else "note", status.audit, advice)
     yield StatusLine("ok", status.evidence)
     if status.next_due_at is not None:
         yield StatusLine(

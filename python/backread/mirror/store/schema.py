@@ -240,6 +240,8 @@ RUNS: tuple[Column, ...] = (
     # Changed lists whose user's hints had not moved, and the first of these users.
     ("audit_misses", "BIGINT"),
     ("missed_user", "BIGINT"),
+    # Changed lists of which it is not known yet whether their users' hints have moved by now.
+    ("lists_unverified", "BIGINT"),
     # Users whose list was certified at both readings, those of them whose hints moved, and those
     # of these whose list had changed; and in how many of them only operators wrote.
     ("hints_compared", "BIGINT"),

@@ -75,8 +75,8 @@ def commit(
             counts["rows_asked"] += batch.gone.num_rows if asked else 0
         if batch.audit is not None:
             store.rows(
-                "UPDATE runs SET audit_state = ?, lists_to_audit = ?, lists_skipped = ? "
-                "WHERE run_id = ?",
+                "UPDATE runs SET audit_state = ?, lists_to_audit = lists_audited + ?, "
+                "lists_skipped = ? WHERE run_id = ?",
                 [*batch.audit, run.run_id],
             )
         if batch.users_report is not None:

@@ -47,6 +47,9 @@ FIGURES = tuple(
 )
 
 
+FINISHED = "state = 'finished'"
+
+
 def figures_before(store: Store, run: Run) -> dict[str, Any]:
     """The figures of the run as a sync begins, without the lists that it will read again."""
     columns = dict(zip(FIGURES, FIGURES, strict=True)) | {
@@ -88,7 +91,7 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
             store,
             run,
             spent,
-            "state = 'finished', deleted = deleted + ?, lists_done = NULL, lists_left = NULL, "
+            f"{FINISHED}, deleted = deleted + ?, lists_done = NULL, lists_left = NULL, "
             "lists_never_read = NULL, oldest_list_at = NULL",
             [deleted],
         )
@@ -144,15 +147,18 @@ def end_partial(
 def _close(
     store: Store, run: Run, spent: Spent, assignments: str, values: list[int | str | None]
 ) -> None:
+    listed = "user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
+    audit_ended = f"({assignments.strip().startswith(FINISHED)} OR lists_audited >= lists_to_audit)"
     store.rows(
         f"""
         UPDATE runs SET ended_at = ?, requests = requests + ?,
             seconds = seconds + ?, outage_seconds = outage_seconds + ?,
             rejects = {_rejects(run)},
             certificate = coalesce(certificate, 'uncertified'),
-            lists_by_certificate = {_counted("certificate", "kind <> 'partial'")},
+            lists_by_certificate = {_counted("certificate", f"kind <> 'partial' AND {listed}")},
             lists_by_kind = {_counted("kind", f"{_of(run)} AND kind <> 'partial'")},
-            lists_trusted = CASE WHEN lists_audited >= lists_to_audit THEN lists_skipped ELSE 0 END,
+            lists_trusted = CASE WHEN mode = 'quick' AND lists_unverified = 0
+                AND {audit_ended} THEN lists_skipped ELSE 0 END,
             {assignments}
         WHERE run_id = {run.run_id}
         """,

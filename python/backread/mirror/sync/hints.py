@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backread.mirror.store.store import Store
     from backread.mirror.sync.runs import Run
 
-__all__ = ["compare_hints", "moved_or_gone", "users_to_ask"]
+__all__ = ["compare_hints", "users_to_ask", "verified"]
 
 
 def compare_hints(store: Store, run: Run, lists: str) -> dict[str, int]:
@@ -50,7 +50,7 @@ def compare_hints(store: Store, run: Run, lists: str) -> dict[str, int]:
         "changes_by_operators",
         "lists_audited",
     )
-    return dict(zip(names, counts, strict=True))
+    return dict(zip(names, counts, strict=True)) | {"lists_unverified": len(unannounced or ())}
 
 
 def users_to_ask(store: Store, user_ids: Iterable[int]) -> StoredRows:
@@ -61,18 +61,17 @@ def users_to_ask(store: Store, user_ids: Iterable[int]) -> StoredRows:
     )
 
 
-def moved_or_gone(store: Store, batch: SyncBatch) -> set[int]:
-    """Of the users that were fetched, those who are gone, or whose hints have moved."""
-    found: set[int] = set()
+def verified(store: Store, batch: SyncBatch) -> dict[int, bool]:
+    """The users that were fetched by id, and whether their hints are still as they were listed."""
+    found: dict[int, bool] = {}
     if batch.users is not None:
         with store.registered("users", batch.users) as users:
-            moved = store.rows(
-                f"SELECT id FROM {users} AS fetched LEFT JOIN users AS held USING (id) "
-                "WHERE fetched.updated_at IS DISTINCT FROM held.updated_at "
-                "OR fetched.online_at IS DISTINCT FROM held.online_at"
+            found |= store.rows(
+                f"SELECT id, fetched.updated_at IS NOT DISTINCT FROM held.updated_at "
+                "AND fetched.online_at IS NOT DISTINCT FROM held.online_at "
+                f"FROM {users} AS fetched LEFT JOIN users AS held USING (id)"
             )
-        found.update(user_id for (user_id,) in moved)
     if batch.gone is not None:
         with store.registered("gone", batch.gone) as gone:
-            found.update(user_id for (user_id,) in store.rows(f"SELECT id FROM {gone}"))
+            found |= store.rows(f"SELECT id, false FROM {gone}")
     return found

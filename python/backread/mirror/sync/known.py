@@ -127,7 +127,12 @@ def known_to(store: Store, run: Run) -> Known:
         f"(SELECT 1 FROM runs WHERE run_id = {run.run_id} AND certificate = 'uncertified')"
     )
     # Nobody is skipped whose row this run has not read.
-    listed = "id IN (SELECT id FROM seen_users)" if run.mode == "quick" else "true"
+    listed = "true"
+    if run.mode == "quick":
+        listed = (
+            "id IN (SELECT id FROM seen_users) AND id NOT IN (SELECT id FROM rejects "
+            f"WHERE resource = 'users' AND id IS NOT NULL AND run_id = {run.run_id})"
+        )
     hints = ", ".join(
         f"any_value({name}) FILTER ({listed}) AS {name}" for name in ("updated_at", "online_at")
     )
@@ -139,7 +144,7 @@ def known_to(store: Store, run: Run) -> Known:
     return replace(
         known,
         users_state=users_state,
-        held=rows(held) if run.resumed else None,
+        held=rows(held) if run.resumed or audit is not None else None,
         users=rows(users) if swept else None,
         audit=audit,
     )

@@ -77,8 +77,8 @@ class SyncFigures:
       end (``end``), were gone with their user (``gone``), or could not be read (``unread``).
     - ``lists_trusted``: message lists that a quick run skipped, because their user had not moved;
       0 if its audit did not end, or found a miss. ``lists_audited``: lists drawn from these at
-      random and read. ``audit_misses``: lists that had changed although their user had not moved,
-      found by any run.
+      random and read. ``audit_misses``: 1 if a list had changed although its user had not moved;
+      a run stops looking after the first.
     - ``started_at``: UTC. ``seconds``: time spent, without the time between two syncs of a run.
       ``outage_seconds``: how long the service was down meanwhile.
     """

@@ -27,9 +27,9 @@ __all__ = [
     "begin_run",
     "begin_users_run",
     "clear",
-    "distrust",
     "error_text",
     "keep_newest_lists",
+    "note_verified",
     "record_error",
 ]
 
@@ -146,7 +146,7 @@ def _begin_run(store: Store, mode: Mode, killed: bool) -> Run:
     return run
 
 
-def begin_users_run(store: Store) -> Run:
+def begin_users_run(store: Store, *, moved: bool = False) -> Run:
     """A run over given users. It leaves an unfinished run over all users as it is."""
     now = datetime.now(UTC)
     with store.transaction():
@@ -156,9 +156,9 @@ def begin_users_run(store: Store) -> Run:
         store.rows(f"DELETE FROM runs WHERE state = 'unfinished' AND NOT ({ALL_USERS})")
         _insert(store, run_id, "incremental", now)
         store.rows(
-            "UPDATE runs SET scope = 'users', certificate = 'uncertified', "
+            "UPDATE runs SET scope = 'users', certificate = 'uncertified', moved = ?, "
             "certificate_reason = 'only the given users were read' WHERE run_id = ?",
-            [run_id],
+            [moved, run_id],
         )
     return Run(run_id, "incremental", resumed=False, alone=False, given=True, started_at=now)
 
@@ -189,14 +189,14 @@ def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> int:
     return run_id
 
 
-def distrust(store: Store, run: Run, missed: list[int]) -> None:
-    """Records misses; a quick run goes on as an incremental one."""
-    if run.mode == "quick":
+def note_verified(store: Store, run: Run, number: int, missed_user: int | None) -> None:
+    """Records how many suspects were verified; after a miss a quick run is an incremental one."""
+    if missed_user is not None and run.mode == "quick":
         run.mode = "incremental"
     store.rows(
-        "UPDATE runs SET mode = ?, audit_misses = audit_misses + ?, lists_skipped = 0, "
-        "missed_user = coalesce(missed_user, ?) WHERE run_id = ?",
-        [run.mode, len(missed), missed[0], run.run_id],
+        "UPDATE runs SET mode = ?, lists_unverified = lists_unverified - ?, "
+        "audit_misses = audit_misses + ?, missed_user = coalesce(missed_user, ?) WHERE run_id = ?",
+        [run.mode, number, int(missed_user is not None), missed_user, run.run_id],
     )
 
 

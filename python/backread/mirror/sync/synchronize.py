@@ -34,7 +34,7 @@ from backread.mirror.store.store import Store
 from backread.mirror.sync.commit import commit
 from backread.mirror.sync.deletions import rows_to_ask
 from backread.mirror.sync.finish_run import end_partial, figures_before, finish, of_this_sync
-from backread.mirror.sync.hints import moved_or_gone, users_to_ask
+from backread.mirror.sync.hints import users_to_ask, verified
 from backread.mirror.sync.known import StoredRows, given_users, known_to
 from backread.mirror.sync.progress import Meter
 from backread.mirror.sync.report import Mode, Phase, SyncProgress, SyncReport
@@ -43,8 +43,8 @@ from backread.mirror.sync.runs import (
     Spent,
     begin_run,
     begin_users_run,
-    distrust,
     error_text,
+    note_verified,
     record_error,
 )
 from backread.mirror.sync.unfinished_run import (
@@ -140,7 +140,7 @@ def _sync(folder: Path, client: Client, options: Options) -> SyncReport:
                 with store.transaction():
                     store.set_meta(PROFILE, options.profile)
             if options.users is not None:
-                run = begin_users_run(store)
+                run = begin_users_run(store, moved=options.moved)
             else:
                 run = begin_run(
                     store,
@@ -226,7 +226,7 @@ class _Sync:
         # The progress of each reading, the newest last.
         self._progress: dict[SyncRun, SyncPace] = {}
         self._lists: SyncPace | None = None
-        self._has_missed = False
+        self._has_missed = self._before["audit_misses"] > 0
         # The tables whose first rows are not yet compared with those of the mirror.
         self._uncompared: set[Table] = set()
         if store.service() is not None and not options.moved:
@@ -357,26 +357,26 @@ class _Sync:
         # One miss is enough, and each costs a request.
         while suspects and not self._has_missed:
             asked, suspects = suspects[:SUSPECTS], suspects[SUSPECTS:]
-            if missed := self._still_unmoved(asked):
-                self._has_missed = True
-                with named_errors(self._store.folder):
-                    distrust(self._store, self._run, missed)
+            still = self._verify(asked)
+            missed_user = next((user_id for user_id in asked if still.get(user_id)), None)
+            self._has_missed = missed_user is not None
+            with named_errors(self._store.folder):
+                note_verified(self._store, self._run, len(still), missed_user)
         return trusted and self._has_missed
 
-    def _still_unmoved(self, user_ids: list[int]) -> list[int]:
-        """Fetches users by id; returns those whose hints are still as they were listed."""
-        left = user_ids
+    def _verify(self, user_ids: list[int]) -> dict[int, bool]:
+        """Fetches users by id; says of those that came whether their hints are as they were."""
+        found: dict[int, bool] = {}
         with named_errors(self._store.folder):
             fetching = self._fetching(users_to_ask(self._store, user_ids))
         try:
             while (batch := fetching.next_batch()) is not None:
                 with named_errors(self._store.folder):
-                    came_meanwhile = moved_or_gone(self._store, batch)
-                left = [user_id for user_id in left if user_id not in came_meanwhile]
+                    found |= verified(self._store, batch)
         finally:
             self._progress[fetching] = fetching.progress()
             fetching.stop()
-        return left
+        return found
 
     def _read(self, reading: SyncRun, service: Service, phase: Phase) -> bool | None:
         """Commits what it reads; returns whether the budget ended it, None if hints failed."""
@@ -389,8 +389,13 @@ class _Sync:
                 work = partial(self._commit, batch, service, asked=phase == "checking")
                 run_interruptibly(work, self._store.connection.interrupt)
                 self._tell(phase)
-                if phase == "reading" and self._missed():
+                # Two readings at once would spend more than the budget.
+                at_once = self._options.max_requests is None
+                if phase == "reading" and at_once and self._missed():
                     return None
+            self._note(reading, phase)
+            if phase == "reading" and self._missed():
+                return None
             self._stopped_by = reading.stopped_by
             self.service_date = reading.service_date
             return reading.ended_early

@@ -49,6 +49,14 @@ pub struct Terms {
     pub most_end_pages: u64,
 }
 
+/// What a list is compared with once it is read.
+#[derive(Debug, Clone, Copy)]
+pub struct LastReading {
+    pub hints: Hints,
+    pub rows: u64,
+    pub kind: Kind,
+}
+
 /// The reading order of a run, as far as its users are known.
 #[derive(Debug)]
 pub struct Plan {
@@ -231,17 +239,16 @@ impl Plan {
     /// Draws the audit from the lists that a quick run may skip; `None` in another run. The first
     /// users of `rest` are those with news, and these are the next.
     /// A resumed run keeps its sample.
-    pub fn draw_audit(&mut self) -> Option<(Option<Audit>, Vec<ListedUser>)> {
+    pub fn draw_audit(&mut self) -> Option<(Audit, Vec<ListedUser>)> {
         if self.terms.mode != Mode::Quick {
             return None;
         }
         let skipped = take(&mut self.skipped);
         let before = skipped.len() as u64;
-        let earlier = self.known.audit.take();
-        let (audit, drawn) = Audit::draw(earlier, skipped);
+        let (audit, drawn) = Audit::draw(self.known.audit, skipped);
         self.to_read -= before - drawn.len() as u64;
         self.audited = drawn.iter().map(|user| user.id()).collect();
-        Some((earlier.is_none().then_some(audit), drawn))
+        Some((audit, drawn))
     }
 
     /// Whether the list is part of the audit.
@@ -250,9 +257,12 @@ impl Plan {
     }
 
     /// The list as its last reading left it, if that was certified and the user had hints.
-    pub fn last_reading(&self, user_id: i64) -> Option<(Hints, u64)> {
+    pub fn last_reading(&self, user_id: i64) -> Option<LastReading> {
         let held = self.known.lists.get(&user_id)?;
-        (held.is_certified() && held.hints.any()).then_some((held.hints, held.rows))
+        let ListState {
+            hints, rows, kind, ..
+        } = *held;
+        (held.is_certified() && hints.any()).then_some(LastReading { hints, rows, kind })
     }
 
     /// The deferred users: those with news, the newest first, then `audited`, then those read
