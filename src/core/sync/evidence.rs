@@ -40,7 +40,7 @@ impl Evidence {
     /// and those beyond chance: e^-7 is less than 1 in 1,000.
     const BEYOND_CHANCE: f64 = 7.0;
     /// Each miss doubles what is needed; after so many, hints are never trusted again.
-    const MOST_MISSES: u64 = 32;
+    const MOST_MISSES: u64 = 20;
 
     /// `runs` are in order, the oldest first.
     pub fn of(runs: impl IntoIterator<Item = RunEvidence>) -> Self {

@@ -20,7 +20,7 @@ from backread.mirror.published.views import PUBLISHED_TABLES
 from backread.mirror.store.schema import FORMAT, create_statements
 
 OTHERS = [FORMAT - 1, FORMAT + 1]
-SHAPE = "0000"
+SHAPE = "d9ef"
 """Of what format 7 stores. If it differs, raise `FORMAT` and put the new one here."""
 
 

@@ -52,7 +52,7 @@ def evidence_sentence(rows: Rows) -> str:
     if evidence.misses >= MOST_MISSES:
         return "Hints are not trusted: too many changes came unannounced."
     if evidence.needed > MOST_NEEDED:
-        return "Hints are not trusted: in each run they move for nearly all users, so they say nothing."
+        return "Hints are not trusted: they move for nearly all users, so that says nothing."
     return (
         f"Hints are not trusted yet: {evidence.announced:,} of {evidence.needed:,.0f} changes that "
         f"are needed were announced, {evidence.by_operators:,} of "
@@ -62,8 +62,8 @@ def evidence_sentence(rows: Rows) -> str:
 
 def audit_sentence(rows: Rows, run_id: int) -> str | None:
     """What the audit of a quick run says; None for other runs."""
-    [(mode, state, skipped, trusted, drawn, audited, unverified, user_id)] = rows(
-        "SELECT mode, state, lists_skipped, lists_trusted, lists_to_audit, lists_audited, "
+    [(mode, skipped, trusted, drawn, audited, unverified, user_id)] = rows(
+        "SELECT mode, lists_skipped, lists_trusted, lists_to_audit, lists_audited, "
         f"lists_unverified, missed_user FROM runs WHERE run_id = {int(run_id)}"
     )
     if user_id is not None:

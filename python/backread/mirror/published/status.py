@@ -294,9 +294,8 @@ def _lines(status: MirrorStatus) -> Iterator[StatusLine]:
         again,
     )
     never = status.lists.get("never read", 0)
-    yield from problem(
-        max(0, status.left - never), "left by the budget of the last run", "the next sync continues"
-    )
+    left = max(0, status.left - never)
+    yield from problem(left, "left by the budget of the last run", "the next sync continues")
     yield from problem(never, "never read", "sync again")
     yield from problem(
         status.doubtful,

@@ -188,6 +188,8 @@ impl World {
             mode = Mode::Incremental;
         }
         run.counts = mode == Mode::Incremental;
+        // A run stops looking at its first miss.
+        run.missed = run.missed.min(1);
         self.runs.push(run);
         let stale = self.chats.iter().zip(before);
         Night {
