@@ -1,7 +1,7 @@
 //! What the mirror passes in: lists from earlier runs, and this run's progress.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -43,9 +43,14 @@ impl Audit {
     /// or this many, so that a miss is likely to be found in a small mirror, too.
     const LEAST: usize = 50;
 
-    /// Draws a sample; returns it with its lists. `earlier` is what the run drew before.
-    pub fn draw(earlier: Option<Self>, skipped: Vec<ListedUser>) -> (Self, Vec<ListedUser>) {
-        let seed = earlier.map_or_else(|| RandomState::new().hash_one(0), |audit| audit.seed);
+    /// Draws a sample; returns it with its lists. `earlier` is what the run drew before, in the order
+    /// of its seed.
+    pub fn draw(
+        earlier: Option<Self>,
+        seed: u64,
+        skipped: Vec<ListedUser>,
+    ) -> (Self, Vec<ListedUser>) {
+        let seed = earlier.map_or(seed, |audit| audit.seed);
         let order = BuildHasherDefault::<DefaultHasher>::default();
         let mut placed: Vec<(u64, ListedUser)> = skipped
             .into_iter()

@@ -21,6 +21,7 @@ mod reading;
 mod row_fetches;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -116,6 +117,7 @@ impl SyncRun {
             all_users_first: budget.is_limited() || options.mode == Mode::Quick,
             most_unread_first: most_unread_first(&client, &budget),
             most_end_pages: most_end_pages(&budget),
+            seed: RandomState::new().hash_one(0),
         };
         let batches = Batches::new(privacy, &known.half_read);
         let plan = Plan::new(known, terms);

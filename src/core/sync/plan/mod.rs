@@ -45,6 +45,8 @@ pub struct Terms {
     /// How many of the lists that failed last time come before users with news; the others come
     /// last, or a run with a small budget would read nothing else.
     pub most_unread_first: u64,
+    /// The seed of an audit's random order.
+    pub seed: u64,
     /// A list that grew by more pages is swept: only a sweep goes on where a spent budget ended it.
     pub most_end_pages: u64,
 }
@@ -245,7 +247,7 @@ impl Plan {
         }
         let skipped = take(&mut self.skipped);
         let before = skipped.len() as u64;
-        let (audit, drawn) = Audit::draw(self.known.audit, skipped);
+        let (audit, drawn) = Audit::draw(self.known.audit, self.terms.seed, skipped);
         self.to_read -= before - drawn.len() as u64;
         self.audited = drawn.iter().map(|user| user.id()).collect();
         Some((audit, drawn))

@@ -55,6 +55,7 @@ struct Chat {
 
 struct World {
     service: Service,
+    seed: u64,
     random: Rng,
     night: usize,
     chats: Vec<Chat>,
@@ -80,6 +81,7 @@ impl World {
         };
         Self {
             service,
+            seed,
             random: Rng::with_seed(seed),
             night: 0,
             chats: vec![fresh; USERS as usize],
@@ -145,6 +147,7 @@ impl World {
                 all_users_first: true,
                 most_unread_first: u64::MAX,
                 most_end_pages: u64::MAX,
+                seed: self.seed.wrapping_mul(1_000) + self.night as u64,
             },
         )
     }

@@ -23,6 +23,7 @@ fn terms(mode: Mode, max_staleness: Option<Duration>) -> Terms {
         all_users_first: false,
         most_unread_first: u64::MAX,
         most_end_pages: u64::MAX,
+        seed: 1,
     }
 }
 
