@@ -4,6 +4,7 @@ Usage: ``python benches/mirror_peers.py DLT_PYTHON AIRBYTE_PYTHON [--write]``, w
 that have the peers; `make bench-mirror` does it all. Each reads the same worlds from the mock, in a
 process and a lane of its own: whole, again without a change, again after changes, killed at half of
 its requests, while rows are deleted, and in an order with ties. All figures are counts.
+``--quick [WORLDS]`` measures quick syncs alone.
 ``--write`` puts the tables into docs/compared/mirror-peers.md.
 """
 
@@ -13,6 +14,7 @@ import itertools
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import tables
+from backread import Mirror
 from backread.testing import Lane, MockServer, World
 
 HERE = Path(__file__).resolve().parent
@@ -39,6 +42,7 @@ DELETED_USERS = 3
 DELETED_MESSAGES = 2
 CHANGED_USERS = 10
 NEW_MESSAGES = 2
+MOST_RUNS = 60
 
 COUNTS = (
     "what reads",
@@ -229,6 +233,7 @@ def reruns(server: MockServer, tool: Tool) -> tuple[str, int, int, str]:
         one.lane.forget()
         one.sync()
         again = one.requests()
+        one.lane.dialect = one.lane.dialect.with_(hints="never")
         changed = dict(change(one.lane.world))
         one.sync()
         held = one.held().messages
@@ -319,6 +324,60 @@ def measure(all_tools: Sequence[Tool]) -> Iterator[tuple[list[str], list[str]]]:
             yield [tool.name, *counts, *requests], [tool.name, *said]
 
 
+@dataclass(frozen=True)
+class QuickTrial:
+    """An unchanged quick run, and what one missed of the changes that `change` makes."""
+
+    requests: int
+    missed: int
+    changed: int
+    noticed: bool
+    """Whether the first run after the changes found a miss."""
+    runs: int
+    """The runs until nothing was missing."""
+
+
+def quick(seed: int) -> QuickTrial:
+    """Five nights in which hints hold, an unchanged run, then changes of which half are silent."""
+    world = World(seed=seed, users=USERS, messages_per_user=(0, MOST_MESSAGES))
+    with (
+        MockServer(world) as server,
+        server.client() as client,
+        tempfile.TemporaryDirectory() as at,
+    ):
+        mirror = Mirror(Path(at, "chats"))
+        mirror.sync(client)
+        for night in range(5):
+            for user in world.user_ids()[night :: USERS // (2 * CHANGED_USERS)]:
+                world.add_messages(user, 1)
+            mirror.sync(client, mode="quick")
+        requests = mirror.sync(client, mode="quick").requests
+        server.dialect = server.dialect.with_(hints="never")
+        changed = dict(change(world))
+        reports, missed = [], []
+        while not missed or (missed[-1] and len(missed) < MOST_RUNS):
+            reports.append(mirror.sync(client, mode="quick"))
+            read = "SELECT user_id, id, read_by_user, read_by_operator FROM messages"
+            held = {(user, each): flags for user, each, *flags in mirror.sql(read).fetchall()}
+            missed.append(sum(held.get(key) != [*flags] for key, flags in changed.items()))
+    return QuickTrial(requests, missed[0], len(changed), reports[0].audit_misses > 0, len(missed))
+
+
+def measure_quick(worlds: int) -> None:
+    """Prints the medians of so many worlds."""
+    trials = [quick(seed) for seed in range(worlds)]
+    middle = {
+        name: statistics.median(getattr(each, name) for each in trials)
+        for name in ("requests", "missed", "changed", "runs")
+    }
+    noticed, most = sum(each.noticed for each in trials), max(each.runs for each in trials)
+    of = f"{middle['changed']:.0f}"
+    print(f"requests of an unchanged run: {middle['requests']:,.0f}")
+    print(f"missed by the first run after the changes: {middle['missed']:.0f} of {of}")
+    print(f"the audit noticed in that run: {noticed} of {worlds} worlds")
+    print(f"runs until nothing was missing: {middle['runs']:.0f}, at most {most}")
+
+
 def main(dlt: str, airbyte: str, *, write: bool) -> None:
     """Measures all, prints the tables, and writes them if wished."""
     if write:
@@ -336,6 +395,9 @@ def main(dlt: str, airbyte: str, *, write: bool) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--quick"]:
+        measure_quick(int(sys.argv[2]) if len(sys.argv) > 2 else 50)
+        sys.exit()
     arguments = [each for each in sys.argv[1:] if each != "--write"]
     if len(arguments) != 2:
         sys.exit("usage: python benches/mirror_peers.py DLT_PYTHON AIRBYTE_PYTHON [--write]")

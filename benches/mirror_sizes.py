@@ -1,9 +1,10 @@
 """What a sync of a mirror costs at several sizes: requests, CPU, memory and disk.
 
 Each case is a world and four syncs in processes of their own: the first, one of an unchanged world,
-one after 1 % of the users got a message, and a full one. The mock runs in another process, whose
-CPU does not count. Peak memory is that of the process of the sync. The case ``wide`` has rows of
-10 KB, which a plain server makes.
+one after 1 % of the users got a message, and a full one; then quick ones, of an unchanged world and
+after 1 % of the users got a message, once hints are trusted. The mock runs in another process,
+whose CPU does not count. Peak memory is that of the process of the sync. The case ``wide`` has rows
+of 10 KB, which a plain server makes, and no hints.
 
 Usage: ``python benches/mirror_sizes.py [CASE …] [--python PATH] [--memory-limit 1GB]``;
 ``--python`` is an interpreter that has another backread.
@@ -36,6 +37,7 @@ with Client() as client:
     report = Mirror(folder, **options).sync(client, mode=mode)
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({
+    "mode": report.mode,
     "requests": report.requests,
     "rows": report.users + report.messages,
     "changed": report.messages_added + report.messages_updated,
@@ -63,6 +65,8 @@ CASES = {
     "short": Case(500_000, 1),
     "wide": Case(5_051, 99, wide=True),
 }
+KINDS = ("first", "unchanged", "changed 1 %", "full", "quick, unchanged", "quick, changed 1 %")
+MOST_NIGHTS = 10
 BODY = 10_000
 SECRET = "mock_mirror_sizes"
 
@@ -175,14 +179,15 @@ def measure(name: str, python: str, options: dict[str, str]) -> None:
     """Prints a line for each sync of a case."""
     with served(name) as (settings, process), tempfile.TemporaryDirectory() as directory:
         folder = Path(directory, "chats")
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for kind in ("first", "unchanged", "changed 1 %", "full"):
-            if kind.startswith("changed"):
-                process.stdin.write("change\n")
-                process.stdin.flush()
-                process.stdout.readline()
-            mode = "full" if kind == "full" else "incremental"
+
+        def change() -> None:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("change\n")
+            process.stdin.flush()
+            process.stdout.readline()
+
+        def sync(mode: str) -> dict[str, Any]:
             done = subprocess.run(
                 [python, "-c", SYNC, str(folder), mode, json.dumps(options)],
                 env=os.environ | settings,
@@ -190,13 +195,25 @@ def measure(name: str, python: str, options: dict[str, str]) -> None:
                 text=True,
             )
             if done.returncode:
-                print(f"| {name} | {kind} | failed: {done.stderr.strip().splitlines()[-1]} |")
-                continue
-            got = json.loads(done.stdout)
+                raise RuntimeError(done.stderr.strip().splitlines()[-1])
+            found: dict[str, Any] = json.loads(done.stdout)
+            return found
+
+        for kind in KINDS:
+            mode = kind if kind == "full" else kind.partition(",")[0]
+            mode = mode if mode in ("full", "quick") else "incremental"
+            nights = 0
+            if kind == "quick, unchanged":
+                while nights < MOST_NIGHTS and sync("quick")["mode"] != "quick":
+                    nights += 1
+                    change()
+            if "changed 1" in kind:
+                change()
+            got = sync(mode)
             print(
-                f"| {name} | {kind} | {got['requests']:,} | {got['rows']:,} | {got['changed']:,} "
-                f"| {got['seconds']:.1f} | {got['cpu']:.1f} | {got['peak']:.0f} "
-                f"| {size_of(folder) / 1e6:.0f} |",
+                f"| {name} | {kind} | {got['mode']} | {got['requests']:,} | {got['rows']:,} "
+                f"| {got['changed']:,} | {got['seconds']:.1f} | {got['cpu']:.1f} "
+                f"| {got['peak']:.0f} | {size_of(folder) / 1e6:.0f} |",
                 flush=True,
             )
 
@@ -212,8 +229,8 @@ def main() -> int:
         serve(given.serve)
         return 0
     options = {"memory_limit": given.memory_limit} if given.memory_limit else {}
-    print("| case | sync | requests | rows read | changed | s | CPU s | peak MB | disk MB |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| case | sync | mode | requests | rows read | changed | s | CPU s | peak MB | disk MB |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for name in given.cases:
         measure(name, given.python, options)
     return 0
