@@ -119,6 +119,29 @@ def test_budget_that_ends_before_the_audit_leaves_nothing_trusted(trusting, serv
     assert (report.state, report.run.lists_trusted) == ("finished", 100)
 
 
+def test_old_edit_that_only_a_whole_reading_shows_is_no_miss(trusting, server):
+    world, user_id = server.world, server.world.user_ids()[0]
+    world.add_messages(user_id, 250)
+    sync(trusting, server)
+    world.edit_message(user_id, world.message_ids(user_id)[10], body="edited")
+    assert sync(trusting, server).lists_by_kind["end"] == 1
+    report = sync(trusting, server, max_staleness=timedelta(0))
+    assert (report.messages_updated, report.audit_misses) == (1, 0)
+
+
+def test_budget_bounds_the_requests_for_changes_that_came_during_the_run(trusting, server):
+    sync(trusting, server, max_requests=10)
+    change(server.world, 100)
+    report = sync(trusting, server, max_requests=30)
+    assert (report.requests, report.audit_misses) == (30, 0)
+    # What could not be checked is neither a miss nor evidence.
+    sync(trusting, server)
+    [(unverified, misses)] = rows(
+        trusting, "SELECT lists_unverified, audit_misses FROM runs ORDER BY run_id DESC LIMIT 1"
+    )
+    assert (unverified > 0, misses) == (True, 0)
+
+
 UNMOVED: list[Row] = [ended(1, moved=False, rows_differ=True)]
 AT = datetime.fromisoformat("2026-01-01T00:00:00Z")
 
@@ -129,8 +152,9 @@ AT = datetime.fromisoformat("2026-01-01T00:00:00Z")
         (batch([{"id": 1, "updated_at": AT}]), 1),
         (batch([{"id": 1, "updated_at": AT + timedelta(seconds=1)}]), 0),
         (batch(gone=[{"resource": "users", "user_id": 1, "id": 1}]), 0),
+        (batch(), 0),
     ],
-    ids=["as listed", "moved by now", "gone by now"],
+    ids=["as listed", "moved by now", "gone by now", "not fetched"],
 )
 def test_change_that_came_during_the_run_is_no_miss(tmp_path, answer, misses):
     users: list[Row] = [{"id": 1, "updated_at": AT}, {"id": 2}]
