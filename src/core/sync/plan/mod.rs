@@ -3,8 +3,6 @@
 //! that did not move.
 
 #[cfg(test)]
-mod nights;
-#[cfg(test)]
 mod tests;
 
 use std::cmp::Reverse;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use fastrand::Rng;
 
-use super::*;
+use super::super::*;
 use crate::list_state::Hints;
 use crate::sync::{Evidence, RunEvidence};
 

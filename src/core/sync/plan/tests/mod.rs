@@ -1,6 +1,8 @@
 //! The plan: no user is skipped or read twice, and a list is read at its end only if that is
 //! conclusive.
 
+mod nights;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
