@@ -77,7 +77,7 @@ class StatusLine:
 class MirrorStatus:
     """What the published snapshot of a mirror proves, and what to do about the rest.
 
-    - ``as_of``, UTC: the end of the newest run over all users that read something, which has
+    - ``folder``: its path. ``as_of``, UTC: the end of the newest run over all users that read something, which has
       ``run_id``, ``mode`` and ``state``. ``writer``: the process that is writing now, such as a
       sync, or None.
     - ``users`` and ``messages`` count rows that are not deleted. ``users_certificate`` is what was
