@@ -77,9 +77,9 @@ class StatusLine:
 class MirrorStatus:
     """What the published snapshot of a mirror proves, and what to do about the rest.
 
-    - ``folder``: its path. ``as_of``, UTC: the end of the newest run over all users that read something, which has
-      ``run_id``, ``mode`` and ``state``. ``writer``: the process that is writing now, such as a
-      sync, or None.
+    - ``folder``: its path. ``as_of``, UTC: the end of the newest run over all users that read
+      something, which has ``run_id``, ``mode`` and ``state``. ``writer``: the process that is
+      writing now, such as a sync, or None.
     - ``users`` and ``messages`` count rows that are not deleted. ``users_certificate`` is what was
       proved of the list of users, and ``users_reason`` why nothing.
     - ``lists``: how many message lists have each certificate, or were never read; of users who are
