@@ -13,7 +13,7 @@ USERS = 150
 
 
 def change(world: World, users: int, *, first: int = 0) -> None:
-    """Adds a message to so many lists."""
+    """Adds a message to this many lists."""
     for user_id in world.user_ids()[first : first + users]:
         world.add_messages(user_id, 1)
 
@@ -112,9 +112,14 @@ def test_resumed_quick_run_keeps_its_sample(trusting, server):
 
 
 def test_budget_that_ends_before_the_audit_leaves_nothing_trusted(trusting, server):
+    # It ends before the sample is drawn, then before it is read.
+    report = quick(trusting, server, max_requests=1)
+    assert "audit did not end: of 0 lists" in (report.audit or "")
     report = quick(trusting, server, max_requests=20)
     assert (report.state, report.mode, report.lists_trusted) == ("partial", "quick", 0)
     assert "audit did not end: of 50 lists" in (report.audit or "")
+    status = trusting.status()
+    assert (status.audit_ok, status.audit) == (False, report.audit)
     report = quick(trusting, server)
     assert (report.state, report.run.lists_trusted) == ("finished", 100)
 

@@ -9,14 +9,17 @@ from typing import Any
 from backread._client.hints import HintsEvidence, hints_evidence
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
 
-__all__ = ["audit_sentence", "evidence_sentence", "read_evidence"]
+__all__ = ["AUDIT_ENDED", "audit_sentence", "evidence_sentence", "read_evidence"]
+
+AUDIT_ENDED = """(lists_unverified = 0 AND
+    (state = 'finished' OR (lists_to_audit > 0 AND lists_audited >= lists_to_audit)))"""
+"""The condition for quick runs whose whole sample was read, and each change in it checked."""
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 """Runs a query and returns its rows."""
 
 DOUBT = 0.05
-"""What is said with 95 % confidence holds but for this share of the cases."""
-
+"""What is said with 95 % confidence is wrong in this share of the cases."""
 
 MOST_MISSES = 20
 """Each miss doubles what is needed, and no mirror comes by 30 million changes."""
@@ -62,8 +65,8 @@ def evidence_sentence(rows: Rows) -> str:
 
 def audit_sentence(rows: Rows, run_id: int) -> str | None:
     """What the audit of a quick run says; None for other runs."""
-    [(mode, skipped, trusted, drawn, audited, unverified, user_id)] = rows(
-        "SELECT mode, lists_skipped, lists_trusted, lists_to_audit, lists_audited, "
+    [(mode, ended, skipped, drawn, audited, unverified, user_id)] = rows(
+        f"SELECT mode, {AUDIT_ENDED}, lists_skipped, lists_to_audit, lists_audited, "
         f"lists_unverified, missed_user FROM runs WHERE run_id = {int(run_id)}"
     )
     if user_id is not None:
@@ -73,15 +76,15 @@ def audit_sentence(rows: Rows, run_id: int) -> str | None:
         )
     if mode != "quick":
         return None
-    if not skipped and not unverified:
-        return f"All {drawn:,} lists that could have been skipped were read."
-    if not trusted:
+    if not ended:
         why = (
             f"{unverified:,} changes could not be checked by id"
             if unverified
             else f"of {drawn:,} lists drawn at random, {audited:,} were read"
         )
         return f"The audit did not end: {why}. So none of the skipped lists counts as trusted."
+    if not skipped:
+        return f"All {drawn:,} lists that could have been skipped were read."
     return (
         f"{audited:,} of {skipped + drawn:,} skipped lists were drawn at random and read: none "
         f"had changed; with 95 % confidence fewer than {_most_of(audited)} of the others "
@@ -90,7 +93,7 @@ def audit_sentence(rows: Rows, run_id: int) -> str | None:
 
 
 def _share(tried: int) -> float:
-    """The share of misses that is shown by none in so many that were drawn at random."""
+    """The share of misses that is ruled out if none was found in ``tried`` lists."""
     return float(1 - DOUBT ** (1 / tried)) if tried else 1.0
 
 

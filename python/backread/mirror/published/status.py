@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from backread._display.markup import output, sheet
 from backread._display.words import amount, counts, duration, minute, odd_values
 from backread._files.dataclass_json import to_json_value
 from backread.errors import MirrorError
-from backread.mirror.published.hints import audit_sentence, evidence_sentence
+from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
 from backread.mirror.published.odd_values import count_odd_values
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.published.views import HAS_READ
+from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["FailedList", "MirrorStatus", "StatusLine", "read_status", "status_sentences"]
 
@@ -28,7 +26,7 @@ MOST_FAILED = 20
 LAST = f"""
 SELECT run_id, mode, state, certificate, certificate_reason, nullif(max_staleness, 0),
     coalesce(lists_left, 0), repaired_text, lists_skipped,
-    audit_misses = 0 AND (mode <> 'quick' OR lists_trusted = lists_skipped),
+    audit_misses = 0 AND (mode <> 'quick' OR {AUDIT_ENDED}),
     epoch_us(CASE state WHEN 'finished' THEN ended_at ELSE committed_at END)
 FROM runs WHERE {HAS_READ} AND {ALL_USERS} ORDER BY run_id DESC LIMIT 1
 """
@@ -201,7 +199,7 @@ def read_status(
     )
     return MirrorStatus(
         folder=str(reader.folder),
-        as_of=_time(as_of) or now,
+        as_of=from_microseconds(as_of) or now,
         run_id=run_id,
         mode=mode,
         state=state,
@@ -218,16 +216,17 @@ def read_status(
         ),
         unlisted=unlisted,
         skipped=skipped if mode == "quick" else 0,
-        skipped_since=_time(since),
+        skipped_since=from_microseconds(since),
         doubtful=doubtful,
         overdue=overdue,
-        next_due_at=_time(next_due),
+        next_due_at=from_microseconds(next_due),
         max_staleness=staleness,
         unread=unread,
         partial=partial,
         left=left if state == "partial" else 0,
         failed=tuple(
-            FailedList(user_id, kind, why, _time(at)) for user_id, kind, why, at in failed
+            FailedList(user_id, kind, why, from_microseconds(at))
+            for user_id, kind, why, at in failed
         ),
         rejects=dict(rows("SELECT resource, count(*) FROM rejects GROUP BY ALL ORDER BY ALL")),
         odd_values=count_odd_values(rows),
@@ -245,12 +244,6 @@ def status_sentences(reader: SnapshotReader) -> list[str]:
     except MirrorError:
         return []
     return [f"{line.text}; {line.advice}" if line.advice else line.text for line in lines]
-
-
-def _time(microseconds: int | None) -> datetime | None:
-    if microseconds is None:
-        return None
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
 
 def _lines(status: MirrorStatus) -> Iterator[StatusLine]:

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from backread.mirror.published.hints import audit_sentence, evidence_sentence
+from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
 from backread.mirror.published.odd_values import count_odd_values
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import ALL_USERS
@@ -45,9 +45,6 @@ FIGURES = tuple(
     for each in fields(SyncFigures)
     if each.name not in ("started_at", "lists_by_certificate")
 )
-
-
-FINISHED = "state = 'finished'"
 
 
 def figures_before(store: Store, run: Run) -> dict[str, Any]:
@@ -91,7 +88,7 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
             store,
             run,
             spent,
-            f"{FINISHED}, deleted = deleted + ?, lists_done = NULL, lists_left = NULL, "
+            "state = 'finished', deleted = deleted + ?, lists_done = NULL, lists_left = NULL, "
             "lists_never_read = NULL, oldest_list_at = NULL",
             [deleted],
         )
@@ -148,7 +145,6 @@ def _close(
     store: Store, run: Run, spent: Spent, assignments: str, values: list[int | str | None]
 ) -> None:
     listed = "user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
-    audit_ended = f"({assignments.strip().startswith(FINISHED)} OR lists_audited >= lists_to_audit)"
     store.rows(
         f"""
         UPDATE runs SET ended_at = ?, requests = requests + ?,
@@ -157,12 +153,15 @@ def _close(
             certificate = coalesce(certificate, 'uncertified'),
             lists_by_certificate = {_counted("certificate", f"kind <> 'partial' AND {listed}")},
             lists_by_kind = {_counted("kind", f"{_of(run)} AND kind <> 'partial'")},
-            lists_trusted = CASE WHEN mode = 'quick' AND lists_unverified = 0
-                AND {audit_ended} THEN lists_skipped ELSE 0 END,
             {assignments}
         WHERE run_id = {run.run_id}
         """,
         [store.now(), spent.requests, spent.seconds, spent.outage_seconds, *values],
+    )
+    store.rows(
+        "UPDATE runs SET lists_trusted = "
+        f"CASE WHEN mode = 'quick' AND {AUDIT_ENDED} THEN lists_skipped ELSE 0 END "
+        f"WHERE {_of(run)}"
     )
     store.count_change()
 
