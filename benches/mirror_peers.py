@@ -364,7 +364,7 @@ def quick(seed: int) -> QuickTrial:
 
 
 def measure_quick(worlds: int) -> None:
-    """Prints the medians of so many worlds."""
+    """Prints the medians over this number of worlds."""
     trials = [quick(seed) for seed in range(worlds)]
     middle = {
         name: statistics.median(getattr(each, name) for each in trials)

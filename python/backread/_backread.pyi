@@ -304,7 +304,7 @@ class HintsEvidence:
     is_trusted: bool
     announced: int
     by_operators: int
-    misses: int
+    has_too_many_misses: bool
     needed: float
     needed_by_operators: float
     runs: int

@@ -230,8 +230,8 @@ impl HintsEvidence {
     }
 
     #[getter]
-    fn misses(&self) -> u64 {
-        self.0.misses
+    fn has_too_many_misses(&self) -> bool {
+        self.0.has_too_many_misses()
     }
 
     #[getter]

@@ -47,7 +47,7 @@ def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
     rows += [
         ("message ids unique across users", _yes(profile.message_ids_unique)),
         ("sender types", None if senders is None else ", ".join(senders)),
-        ("updated_at follows messages", _advised(_follows(profile.updated_at_follows))),
+        ("updated_at follows messages", _advised(profile.updated_at_follows)),
         ("online_at follows messages", _follows(profile.online_at_follows)),
     ]
     rows += [
@@ -137,11 +137,12 @@ def _follows(found: Follows | None) -> str | None:
     return f"{_yes(found.holds)}, for {found.share:.0%} of {_count(found.users, 'user')}"
 
 
-def _advised(found: str | None) -> str | None:
+def _advised(found: Follows | None) -> str | None:
+    said = _follows(found)
     # Advice: only the runs of a mirror count as evidence.
-    if found is None or not found.startswith(_yes(True) or ""):
-        return found
-    return f"{found}: `backread sync --quick` will save requests here"
+    if found is None or not found.holds:
+        return said
+    return f"{said}: `backread sync --quick` will save requests here"
 
 
 def _answer(found: AnswerProfile | None) -> str | None:

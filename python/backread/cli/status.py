@@ -28,8 +28,7 @@ def status(
             max=36_500,
             metavar="NUMBER",
             show_default=False,
-            help="Lists must have been read in full within so many days; by default as the last "
-            "sync had it.",
+            help="The most days since a list was read in full; by default that of the last sync.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,

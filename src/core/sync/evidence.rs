@@ -27,7 +27,7 @@ pub struct Evidence {
     /// hint that means nothing announces each change with the probability s, and n of them with less
     /// than e^-n(1-s).
     beyond_chance: f64,
-    pub misses: u64,
+    misses: u64,
     /// How many of the newest runs it is from.
     pub runs: usize,
 }
@@ -39,7 +39,7 @@ impl Evidence {
     const BY_OPERATORS: f64 = 10.0;
     /// and those beyond chance: e^-7 is less than 1 in 1,000.
     const BEYOND_CHANCE: f64 = 7.0;
-    /// Each miss doubles what is needed; after so many, hints are never trusted again.
+    /// Each miss doubles what is needed; after this many, hints are never trusted again.
     const MOST_MISSES: u64 = 20;
 
     /// `runs` are in order, the oldest first.
@@ -76,8 +76,13 @@ impl Evidence {
         }
     }
 
+    /// Whether hints are never trusted again.
+    pub fn has_too_many_misses(&self) -> bool {
+        self.misses >= Self::MOST_MISSES
+    }
+
     pub fn is_trusted(&self) -> bool {
-        self.misses < Self::MOST_MISSES
+        !self.has_too_many_misses()
             && self.announced as f64 >= self.times(Self::CHANGES)
             && self.by_operators as f64 >= self.times(Self::BY_OPERATORS)
             && self.beyond_chance >= self.times(Self::BEYOND_CHANCE)

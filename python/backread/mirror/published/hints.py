@@ -21,10 +21,8 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 DOUBT = 0.05
 """What is said with 95 % confidence is wrong in this share of the cases."""
 
-MOST_MISSES = 20
-"""Each miss doubles what is needed, and no mirror comes by 30 million changes."""
-
 MOST_NEEDED = 1e9
+"""No mirror comes by more changes; as many are needed where hints move for all users."""
 
 
 def read_evidence(rows: Rows) -> HintsEvidence:
@@ -52,7 +50,7 @@ def evidence_sentence(rows: Rows) -> str:
             f"None of {evidence.announced:,} changes since {since} came unannounced (fewer than "
             f"{_most_of(evidence.announced)} do)."
         )
-    if evidence.misses >= MOST_MISSES:
+    if evidence.has_too_many_misses:
         return "Hints are not trusted: too many changes came unannounced."
     if evidence.needed > MOST_NEEDED:
         return "Hints are not trusted: they move for nearly all users, so that says nothing."

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CHANGED_LISTS",
     "add_rows",
+    "make_changed_lists",
     "merge_rows",
-    "note_changed_lists",
     "note_rejected",
     "stage",
     "update_where",
@@ -135,21 +135,21 @@ def _apply_changed(
     )
     _note_unpublished(store, table, changed)
     if table.matters:
-        note_changed_lists(
-            store,
-            "SELECT user_id, bool_and(coalesce(sender_type = 'operator', false)) AS by_operators "
-            f"FROM {changed} WHERE matters GROUP BY user_id",
+        make_changed_lists(store)
+        store.rows(
+            f"INSERT INTO {CHANGED_LISTS} SELECT user_id, "
+            "bool_and(coalesce(sender_type = 'operator', false)) "
+            f"FROM {changed} WHERE matters GROUP BY user_id"
         )
     store.rows(f"DELETE FROM {changed}")
     return added, updated
 
 
-def note_changed_lists(store: Store, query: str) -> None:
-    """Adds to `CHANGED_LISTS`."""
+def make_changed_lists(store: Store) -> None:
+    """Creates `CHANGED_LISTS`, unless it is there."""
     store.rows(
         f"CREATE TEMP TABLE IF NOT EXISTS {CHANGED_LISTS} (user_id BIGINT, by_operators BOOLEAN)"
     )
-    store.rows(f"INSERT INTO {CHANGED_LISTS} BY NAME {query}")
 
 
 def note_rejected(store: Store, table: Table, now: datetime, run_id: int) -> int:

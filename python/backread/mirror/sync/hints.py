@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from backread.mirror.store.merge import CHANGED_LISTS, note_changed_lists
+from backread.mirror.store.merge import CHANGED_LISTS, make_changed_lists
 from backread.mirror.sync.known import StoredRows
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def compare_hints(store: Store, run: Run, lists: str) -> dict[str, int]:
     Users whose lists have changed although their hints had not moved are added to
     ``run.unannounced``. ``lists`` are the core's rows.
     """
-    note_changed_lists(store, f"SELECT user_id, true AS by_operators FROM {lists} LIMIT 0")
+    make_changed_lists(store)
     [(*counts, unannounced)] = store.execute_prepared(
         f"""
         SELECT count(*), count(*) FILTER (moved), count(*) FILTER (moved AND changed),

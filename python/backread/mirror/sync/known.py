@@ -126,7 +126,7 @@ def known_to(store: Store, run: Run) -> Known:
         "AND id NOT IN (SELECT user_id FROM lists WHERE kind = 'gone') AND EXISTS "
         f"(SELECT 1 FROM runs WHERE run_id = {run.run_id} AND certificate = 'uncertified')"
     )
-    # Nobody is skipped whose row this run has not read.
+    # Only users whose row this run has read may be skipped.
     listed = "true"
     if run.mode == "quick":
         listed = (

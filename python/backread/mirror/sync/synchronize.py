@@ -227,6 +227,7 @@ class _Sync:
         self._progress: dict[SyncRun, SyncPace] = {}
         self._lists: SyncPace | None = None
         self._has_missed = self._before["audit_misses"] > 0
+        self._trust_ended = False
         # The tables whose first rows are not yet compared with those of the mirror.
         self._uncompared: set[Table] = set()
         if store.service() is not None and not options.moved:
@@ -245,11 +246,12 @@ class _Sync:
         has_other_secret = service.has_other_secret(self._store.service())
         try:
             self._client = client
-            while (ended_early := self._read(self._reading(), service, "reading")) is None:
-                # A miss: the lists that were to be skipped are read.
-                pass
+            ended_early = self._read(self._reading(), service, "reading")
+            if self._trust_ended:
+                # The lists that were to be skipped are read, too.
+                ended_early = self._read(self._reading(), service, "reading")
             if self._run.mode == "full" and not ended_early:
-                ended_early = bool(self._ask(service))
+                ended_early = self._ask(service)
             self._tell("finishing")
             report = self._end(ended_early)
         except BaseException as error:
@@ -333,7 +335,7 @@ class _Sync:
             None if seconds is None else max(0.0, seconds - monotonic() + self._began),
         )
 
-    def _ask(self, service: Service) -> bool | None:
+    def _ask(self, service: Service) -> bool:
         with named_errors(self._store.folder):
             self._store.use_all_threads()
             candidates = rows_to_ask(self._store, self._run)
@@ -350,8 +352,8 @@ class _Sync:
             privacy=self._options.native_privacy,
         )
 
-    def _missed(self) -> bool:
-        """Whether hints were trusted, and have missed a change that came before this run."""
+    def _check_hints(self) -> None:
+        """Looks for a miss among the changes that came without a moved hint."""
         suspects, self._run.unannounced = self._run.unannounced, []
         trusted = self._run.mode == "quick"
         # One miss is enough, and each costs a request.
@@ -362,7 +364,7 @@ class _Sync:
             self._has_missed = missed_user is not None
             with named_errors(self._store.folder):
                 note_verified(self._store, self._run, len(still), missed_user)
-        return trusted and self._has_missed
+        self._trust_ended |= trusted and self._has_missed
 
     def _verify(self, user_ids: list[int]) -> dict[int, bool]:
         """Fetches users by id; says of those that came whether their hints are as they were."""
@@ -378,8 +380,9 @@ class _Sync:
             fetching.stop()
         return found
 
-    def _read(self, reading: SyncRun, service: Service, phase: Phase) -> bool | None:
-        """Commits what it reads; returns whether the budget ended it, None if hints failed."""
+    def _read(self, reading: SyncRun, service: Service, phase: Phase) -> bool:
+        """Commits what it reads, until the trust in hints ends; returns whether the budget did."""
+        trusted = not self._trust_ended
         try:
             self._note(reading, phase)
             self._tell(phase)
@@ -389,13 +392,13 @@ class _Sync:
                 work = partial(self._commit, batch, service, asked=phase == "checking")
                 run_interruptibly(work, self._store.connection.interrupt)
                 self._tell(phase)
-                # Two readings at once would spend more than the budget.
-                at_once = self._options.max_requests is None
-                if phase == "reading" and at_once and self._missed():
-                    return None
+                # With a budget afterwards: two readings at once would spend more.
+                if self._options.max_requests is None:
+                    self._check_hints()
+                if trusted and self._trust_ended:
+                    return False
             self._note(reading, phase)
-            if phase == "reading" and self._missed():
-                return None
+            self._check_hints()
             self._stopped_by = reading.stopped_by
             self.service_date = reading.service_date
             return reading.ended_early
