@@ -48,9 +48,9 @@ def status(
         sys.stdout.write(escaped(json.dumps(found.to_dict(), ensure_ascii=False)) + "\n")
         raise typer.Exit(0 if found.ok else INCOMPLETE)
     findings = Findings(as_json=False)
-    findings.begin(
+    sys.stdout.write(
         f"{shown(folder)}: run {found.run_id} ({found.mode}, {found.state}), as of "
-        f"{minute(found.as_of)} UTC"
+        f"{minute(found.as_of)} UTC\n"
     )
     for line in found.lines:
         if line.state == "problem":

@@ -132,6 +132,7 @@ def test_command_ends_with_6_while_something_is_not_proved(backread, mirror, ser
     done = backread("status", mirror.folder)
     assert done.code == 0
     assert max(map(len, done.out.splitlines()[1:])) <= 80
+    assert done.out.startswith(f"{mirror.folder}: run 1 (incremental, finished), as of ")
     assert "40 snapshot" in done.out
     done = backread("status", mirror.folder, "--max-staleness-days", 0)
     assert (done.code, "not read in full" in done.out) == (6, True)

@@ -52,7 +52,7 @@ class Findings:
         """Begins a group of findings."""
         self._topic = topic
         if not self._as_json:
-            sys.stdout.write(f"{topic[:1].upper()}{topic[1:]}\n")
+            sys.stdout.write(f"{topic.capitalize()}\n")
 
     def ok(self, text: str) -> None:
         """Adds what is as it should be."""

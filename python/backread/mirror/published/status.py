@@ -266,7 +266,7 @@ def _lines(status: MirrorStatus) -> Iterator[StatusLine]:
     yield StatusLine(
         "ok",
         f"{amount(status.messages, 'message')} in {amount(sum(status.lists.values()), 'list')}"
-        + (f"; proved are {counts(proved)}" if proved else "; none is proved"),
+        + (f"; proved are {counts(proved)}" if proved else ""),
     )
     for each in status.failed:
         yield StatusLine(
