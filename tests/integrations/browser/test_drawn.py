@@ -39,8 +39,9 @@ FIGURES = SyncFigures(
     9, 20, 50, 3, 2, 4, 1, 12, 4, 0, {"snapshot": 19, "uncertified": 1}, {}, NOW, 3.5, 0.0
 )
 SYNCED = SyncReport(
-    *(getattr(FIGURES, each.name) for each in fields(FIGURES)), FIGURES,
-    7, "full", True, "snapshot", None, (42,), NOW,
+    **{each.name: getattr(FIGURES, each.name) for each in fields(FIGURES)}, run=FIGURES, run_id=7,
+    mode="full", resumed=True, certificate="snapshot", certificate_reason=None,
+    uncertified_users=(42,), ended_at=NOW,
 )  # fmt: skip
 
 CARD = MirrorSummary(
