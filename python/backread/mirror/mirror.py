@@ -172,7 +172,7 @@ class Mirror:
             moved: Declares that this is the mirror's service at a new base URL or with a new vendor
                 word, which replace the old ones. Without it another service is refused before
                 anything is read. On loopback another port is the same service if the secret is the
-                same, or a mock's. A mock with other rows is refused when its first rows are read.
+                same, or a mock's.
             profile: A result of `Client.probe`. It replaces the stored one, and this sync and later
                 ones use it.
             max_requests: Ends the reading after this many requests, retries included.

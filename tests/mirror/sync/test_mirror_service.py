@@ -5,8 +5,7 @@ import re
 import pytest
 
 from backread import Client, ConnectError, MirrorError
-from backread.testing import MockServer, World
-from helpers.mirrors import BatchSource, batch, missed, rows, sync
+from helpers.mirrors import BatchSource, batch, rows
 
 pytest.importorskip("duckdb")
 
@@ -75,26 +74,6 @@ def test_run_is_resumed_only_from_its_own_service(mirror):
         users(7, base_url=THERE).sync_into(mirror.folder)
     assert users(1, 2).sync_into(mirror.folder).resumed
     assert held(mirror) == [1, 2]
-
-
-def test_another_mock_is_refused_before_its_rows_are_stored(mirror):
-    world = World(seed=3, users=40, messages_per_user=(0, 30))
-    with MockServer(world) as server:
-        sync(mirror, server)
-    before = missed(mirror, world)
-    with MockServer(World(seed=4, users=40, messages_per_user=(0, 30))) as server:
-        for options in ({}, {"mode": "full"}, {"users": [42]}):
-            with pytest.raises(MirrorError, match=r"a mock with another world.*moved=True"):
-                sync(mirror, server, **options)
-    assert missed(mirror, world) == before == []
-    # The same one goes on, also where a test changed it.
-    world.edit_user(42, name="Ada", created_at="2020-01-01T00:00:00Z")
-    with MockServer(world) as server:
-        assert sync(mirror, server).mode == "full"
-    assert missed(mirror, world) == []
-    with MockServer(World(seed=4, users=40, messages_per_user=(0, 30))) as server:
-        sync(mirror, server, moved=True)
-    assert missed(mirror, server.world) == []
 
 
 PORTS = ("http://127.0.0.1:7001", "http://localhost:7002")

@@ -8,25 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from backread._client.privacy import Choice, why_refused
 from backread.errors import MirrorError
-from backread.mirror.store.schema import Table
-
-if TYPE_CHECKING:
-    from backread.mirror.store.store import ArrowTable, Store
 
 __all__ = [
     "Service",
     "refuse_other_privacy",
     "refuse_other_service",
-    "refuse_other_world",
 ]
-
-MOCK = "mock"
-"""The mark of the secrets of all mocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +44,6 @@ class Service:
             return ip_address(host).is_loopback
         except ValueError:
             return False
-
-    @property
-    def is_mock(self) -> bool:
-        """Whether it is a mock, by its secret."""
-        return self.secret_mark == MOCK
 
     def has_other_secret(self, held: Service | None) -> bool:
         """Whether the mirror that holds ``held`` was last synced with another secret."""
@@ -91,28 +77,6 @@ def refuse_other_service(folder: Path, held: Service | None, given: Service, mov
         f"{given}; sync into another folder or, if it is the same service at a new address, sync "
         "with moved=True (on the command line: --moved)"
     )
-
-
-def refuse_other_world(store: Store, table: Table, rows: ArrowTable) -> None:
-    """Raises `MirrorError` if a mock's rows are not those that the mirror holds by these ids.
-
-    Neither address nor secret tells one mock from another, but rows keep the time of creation.
-    """
-    key = ", ".join(table.key)
-    with store.registered(table.name, rows) as source:
-        [(known, others)] = store.rows(
-            "SELECT count(*), count(*) FILTER (held.created_at <> given.created_at) "
-            f"FROM {table.name} AS held JOIN {source} AS given USING ({key}) "
-            "WHERE held.created_at IS NOT NULL AND given.created_at IS NOT NULL"
-        )
-    # A test may have changed some rows.
-    if 2 * others > known:
-        raise MirrorError(
-            f"the mirror in {store.folder} is a copy of a mock with another world: {others:,} of "
-            f"{known:,} {table.name} that it holds were created at other times here; sync into "
-            "another folder or, if that is meant, sync with moved=True (on the command "
-            "line: --moved)"
-        )
 
 
 def refuse_other_privacy(folder: Path, stored: str | None, given: Choice | None) -> None:

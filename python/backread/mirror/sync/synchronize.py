@@ -23,13 +23,8 @@ from backread.mirror.rights.purge import open_store, removal_is_pending, remove_
 from backread.mirror.store.engine import check_path, load_duckdb, named_errors
 from backread.mirror.store.folder import refuse_demo, refuse_foreign
 from backread.mirror.store.lock import writer_lock
-from backread.mirror.store.schema import MESSAGES, PRIVACY, PROFILE, USERS, Table
-from backread.mirror.store.service import (
-    Service,
-    refuse_other_privacy,
-    refuse_other_service,
-    refuse_other_world,
-)
+from backread.mirror.store.schema import PRIVACY, PROFILE
+from backread.mirror.store.service import Service, refuse_other_privacy, refuse_other_service
 from backread.mirror.store.store import Store
 from backread.mirror.sync.commit import commit
 from backread.mirror.sync.deletions import rows_to_ask
@@ -228,10 +223,6 @@ class _Sync:
         self._lists: SyncPace | None = None
         self._has_missed = self._before["audit_misses"] > 0
         self._trust_ended = False
-        # The tables whose first rows are not yet compared with those of the mirror.
-        self._uncompared: set[Table] = set()
-        if store.service() is not None and not options.moved:
-            self._uncompared = {USERS, MESSAGES}
         self._phase: Phase = "reading"
         self._stopped_by: BaseException | None = None
         self.service_date: datetime | None = None
@@ -415,18 +406,10 @@ class _Sync:
     def _commit(self, batch: SyncBatch, service: Service, *, asked: bool) -> None:
         spent = self._spent()
         with named_errors(self._store.folder):
-            if service.is_mock and self._uncompared:
-                self._refuse_other_world(batch)
             if not self._run.alone and _merges_many(batch):
                 self._store.use_all_threads()
             commit(self._store, self._run, batch, service, asked=asked, spent=spent)
         self._count(spent)
-
-    def _refuse_other_world(self, batch: SyncBatch) -> None:
-        for table, given in ((USERS, batch.users), (MESSAGES, batch.messages)):
-            if table in self._uncompared and given is not None and given.num_rows:
-                refuse_other_world(self._store, table, given)
-                self._uncompared.remove(table)
 
     def _spent(self) -> Spent:
         """The cost since the last commit, which the next one adds to the run."""
