@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from backread._client.arguments import LARGEST, whole
+from backread._client.arguments import LARGEST, identifiers, whole
 from backread._client.option_kinds import SECONDS
-from backread._client.privacy import Privacy, loaded
 from backread._files.paths import local_path
 from backread.errors import MirrorError
 from backread.mirror.sync.report import Mode
@@ -17,17 +16,16 @@ from backread.mirror.sync.report import Mode
 if TYPE_CHECKING:
     from backread._client.client import Client
     from backread._client.option_kinds import Duration
-    from backread.mirror.sync.report import SyncProgress
-    from backread.mirror.sync.synchronize import Options
     from backread.profile import ServiceProfile
 
 __all__ = [
     "check_callback",
-    "kept_for",
+    "check_sync",
     "landing_folders",
     "mirror_folder",
-    "sync_options",
+    "seconds",
     "users_to_forget",
+    "users_to_read",
 ]
 
 NOT_HERE = "sync to a local disk and copy the mirror, or use backread.landing"
@@ -41,33 +39,18 @@ def mirror_folder(folder: str | os.PathLike[str]) -> Path:
         raise MirrorError(f"a mirror's folder: {error}") from None
 
 
-def kept_for(retention: Duration | None) -> float | None:
-    """How long deleted rows stay, in seconds; None for no limit."""
-    seconds: float | None = SECONDS.check("retention", retention)
-    if seconds is not None and not seconds >= 0:
-        raise ValueError(f"retention must be 0 seconds or more, or None, not {retention}")
-    return seconds
+def seconds(name: str, given: Duration | None, *, positive: bool = False) -> float | None:
+    """A duration in seconds; None for no limit."""
+    found: float | None = SECONDS.check(name, given)
+    if found is not None and not (0 <= found < LARGEST and (found > 0 or not positive)):
+        least = "more than 0 seconds" if positive else "0 seconds or more"
+        raise ValueError(f"{name} must be {least}, or None for no limit, not {given}")
+    return found
 
 
-def sync_options(
-    client: Client,
-    *,
-    mode: Mode,
-    max_staleness: Duration | None,
-    on_progress: Callable[[SyncProgress], object] | None,
-    moved: bool,
-    profile: ServiceProfile | None,
-    max_requests: int | None,
-    max_seconds: Duration | None,
-    users: Iterable[int] | None,
-    publish: bool,
-    memory_limit: int | None,
-    retention: float | None,
-    privacy: Privacy | None,
-) -> Options:
-    """The checked arguments of `Mirror.sync`; the key file of ``privacy`` is read."""
+def check_sync(client: Client, mode: Mode, profile: ServiceProfile | None) -> None:
+    """Checks the type of what `Mirror.sync` reads, and how."""
     from backread._client.client import Client
-    from backread.mirror.sync.synchronize import Options
     from backread.profile import ServiceProfile
 
     if mode not in get_args(Mode):
@@ -77,46 +60,11 @@ def sync_options(
             f"Mirror.sync takes a Client, not {_kind(client)}: make a "
             "Client with the same arguments, and in async code call sync in a thread"
         )
-    check_callback(on_progress, "a SyncProgress")
     if profile is not None and not isinstance(profile, ServiceProfile):
         raise TypeError(
             f"profile must be a ServiceProfile, not {_kind(profile)}: pass "
             "the result of Client.probe() or ServiceProfile.from_json(text)"
         )
-    stale_after = staleness(max_staleness)
-    seconds = SECONDS.check("max_seconds", max_seconds)
-    if seconds is not None and not 0 < seconds < LARGEST:
-        raise ValueError(
-            f"max_seconds must be more than 0 seconds, or None for no limit, not {max_seconds}"
-        )
-    if max_requests is not None:
-        max_requests = whole("max_requests", max_requests, 1, LARGEST)
-    if not isinstance(publish, bool):
-        raise TypeError(f"publish must be True or False, not {type(publish).__name__}")
-    return Options(
-        mode=mode,
-        max_staleness=stale_after,
-        on_progress=on_progress,
-        moved=moved,
-        profile=None if profile is None else profile.to_json(),
-        max_requests=max_requests,
-        max_seconds=seconds,
-        users=None if users is None else _users_to_read(users, mode),
-        publish=publish,
-        memory_limit=memory_limit,
-        retention=retention,
-        privacy=loaded(privacy),
-    )
-
-
-def staleness(given: Duration | None) -> float | None:
-    """The argument ``max_staleness`` in seconds."""
-    seconds: float | None = SECONDS.check("max_staleness", given)
-    if seconds is not None and not 0 <= seconds < LARGEST:
-        raise ValueError(
-            f"max_staleness must be 0 seconds or more, or None for no limit, not {given}"
-        )
-    return seconds
 
 
 def check_callback(on_progress: Callable[..., object] | None, given: str) -> None:
@@ -131,9 +79,7 @@ def users_to_forget(user_ids: tuple[int, ...]) -> tuple[int, ...]:
     """The ids that `Mirror.forget` was given, at least one."""
     if not user_ids:
         raise ValueError("give the id of at least one user to forget")
-    if isinstance(user_ids[0], Iterable) and not isinstance(user_ids[0], str):
-        raise TypeError("forget takes ids, not a list of them; write forget(*user_ids)")
-    return _ids(user_ids, "user_ids")
+    return tuple(whole("user_ids", each, 0, LARGEST, then="") for each in user_ids)
 
 
 def landing_folders(
@@ -145,26 +91,14 @@ def landing_folders(
     return tuple(landings)
 
 
-def _users_to_read(users: Iterable[int], mode: Mode) -> tuple[int, ...]:
-    if mode == "full":
-        raise ValueError(
-            "users cannot be given with mode='full', which marks the deleted rows of all users"
-        )
-    if mode == "quick":
-        raise ValueError("users cannot be given with mode='quick', because all of them are read")
-    if isinstance(users, (str, bytes, int)):
-        raise TypeError(f"users must be a list of user ids, not {_kind(users)}")
-    user_ids = _ids(users, "users")
-    if not user_ids:
+def users_to_read(users: Iterable[int] | None, mode: Mode) -> tuple[int, ...] | None:
+    """The ids that `Mirror.sync` was given, at least one; None for all users."""
+    user_ids = identifiers("users", users)
+    if user_ids is not None and mode != "incremental":
+        raise ValueError(f"users cannot be given with mode={mode!r}, which is about all users")
+    if user_ids == ():
         raise ValueError("users is empty; give at least one user id, or None for all users")
     return user_ids
-
-
-def _ids(given: Iterable[int], name: str) -> tuple[int, ...]:
-    return tuple(
-        whole(f"{name}[{place}]", user_id, 0, LARGEST, then="")
-        for place, user_id in enumerate(given)
-    )
 
 
 def _kind(value: Any) -> str:

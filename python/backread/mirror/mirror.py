@@ -8,19 +8,20 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 from backread._client.arguments import LARGEST, known_options, whole
 from backread._client.columns import Resource
-from backread._client.privacy import Privacy
+from backread._client.option_kinds import SWITCH
+from backread._client.privacy import Privacy, loaded
 from backread.mirror.arguments import (
     check_callback,
-    kept_for,
+    check_sync,
     landing_folders,
     mirror_folder,
-    staleness,
-    sync_options,
+    seconds,
     users_to_forget,
+    users_to_read,
 )
 from backread.mirror.published.changes import Changes
 from backread.mirror.published.conversation import Conversation, Printer, read_conversation
@@ -86,15 +87,6 @@ class Mirror:
         ValueError: For a ``memory_limit`` below 100 MB, or a negative ``retention``.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_folder",
-        "_memory_limit",
-        "_privacy",
-        "_reader",
-        "_retention",
-    )
-
     @known_options
     def __init__(
         self,
@@ -108,7 +100,7 @@ class Mirror:
     ) -> None:
         self._folder = mirror_folder(folder)
         self._memory_limit = None if memory_limit is None else read_memory_limit(memory_limit)
-        self._retention = kept_for(retention)
+        self._retention = seconds("retention", retention)
         self._privacy = Privacy.of(pseudonymise, drop_bodies, redact)
         self._reader = SnapshotReader(self._folder)
 
@@ -207,22 +199,25 @@ class Mirror:
             >>> with Client() as client:
             ...     report = Mirror("chats").sync(client, progress=True)
         """
-        from backread.mirror.sync.synchronize import synchronize
+        from backread.mirror.sync.synchronize import Options, synchronize
 
-        options = sync_options(
-            client,
+        check_sync(client, mode, profile)
+        check_callback(on_progress, "a SyncProgress")
+        options = Options(
             mode=mode,
-            max_staleness=max_staleness,
+            max_staleness=seconds("max_staleness", max_staleness),
             on_progress=on_progress,
             moved=moved,
-            profile=profile,
-            max_requests=max_requests,
-            max_seconds=max_seconds,
-            users=users,
-            publish=publish,
+            profile=None if profile is None else profile.to_json(),
+            max_requests=None
+            if max_requests is None
+            else whole("max_requests", max_requests, 1, LARGEST),
+            max_seconds=seconds("max_seconds", max_seconds, positive=True),
+            users=users_to_read(users, mode),
+            publish=SWITCH.check("publish", publish),
             memory_limit=self._memory_limit,
             retention=self._retention,
-            privacy=self._privacy,
+            privacy=loaded(self._privacy),
         )
         if not progress:
             return synchronize(self._folder, client, options)
@@ -296,7 +291,8 @@ class Mirror:
         from backread.mirror.published.status import read_status
         from backread.mirror.store.lock import lock_holder
 
-        return read_status(self._reader, lock_holder(self._folder), staleness(max_staleness))
+        stale_after = seconds("max_staleness", max_staleness)
+        return read_status(self._reader, lock_holder(self._folder), stale_after)
 
     @property
     def unfinished_run(self) -> UnfinishedRun | None:
@@ -661,17 +657,3 @@ class Mirror:
 
     def __hash__(self) -> int:
         return hash((Mirror, self._folder))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _mirror, (self._folder, self._memory_limit, self._retention, self._privacy)
-
-
-def _mirror(
-    folder: Path,
-    memory_limit: int | None,
-    retention: float | None = None,
-    privacy: Privacy | None = None,
-) -> Mirror:
-    mirror = Mirror(folder, memory_limit=memory_limit, retention=retention)
-    mirror._privacy = privacy
-    return mirror

@@ -72,7 +72,7 @@ def test_a_removed_user_who_comes_back_is_added_again(mirror, server, gone):
     assert messages == len(server.world.message_ids(user_id))
 
 
-@pytest.mark.parametrize("retention", [None, timedelta(days=90), 90 * 86_400, 1e300])
+@pytest.mark.parametrize("retention", [None, timedelta(days=90), 90 * 86_400, 1e18])
 def test_rows_gone_for_less_long_stay_and_the_database_is_not_written_anew(
     mirror, server, gone, retention
 ):

@@ -170,7 +170,7 @@ def test_unpublished_runs_are_published_by_a_later_sync(mirror):
         ({"users": [1], "mode": "full"}, ValueError, "mode='full'"),
         ({"users": ["42"]}, TypeError, r"users\[0\] must be an int, not str"),
         ({"max_requests": "5"}, TypeError, "max_requests must be an int, not str"),
-        ({"publish": "no"}, TypeError, "publish must be True or False, not str"),
+        ({"publish": "no"}, TypeError, "publish must be a bool, not str"),
         ({"max_request": 5}, TypeError, "did you mean max_requests"),
     ],
 )

@@ -21,8 +21,6 @@ __all__ = ["Known", "StoredRows", "given_users", "known_to"]
 class StoredRows:
     """The rows of a query over the tables, as an Arrow stream; each call runs the query again."""
 
-    __slots__ = ("_query", "_store")
-
     def __init__(self, store: Store, query: str) -> None:
         self._store = store
         self._query = query
