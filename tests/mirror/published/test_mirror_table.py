@@ -201,20 +201,6 @@ def test_a_query_may_have_a_lazy_frame_at_several_places(mirror):
         assert list(heights) == [whole.height] * 4
 
 
-def test_a_lazy_frame_says_what_it_cannot_read(mirror):
-    polars = load("polars")
-    load("pyarrow")
-    messages = mirror.table("messages")
-
-    def count(lazy: Any) -> int:
-        rows: int = lazy.with_row_index().select(polars.col("index").max() + 1).collect().item()
-        return rows
-
-    with pytest.raises(ValueError, match=r"use x.to_polars\(\).lazy\(\) instead of"):
-        count(messages.scan_polars())
-    assert count(messages.to_polars().lazy()) == messages.num_rows
-
-
 def test_a_lazy_frame_keeps_to_its_snapshot(server, tmp_path):
     polars = load("polars")
     load("pyarrow")

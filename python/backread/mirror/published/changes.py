@@ -8,9 +8,9 @@ import re
 import zlib
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, SupportsIndex, get_args
 
+from backread._client.arguments import LARGEST
 from backread._client.columns import Resource
 from backread._files.paths import shown
 from backread.errors import MirrorError
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from backread.mirror.published.snapshot_reader import SnapshotReader
 
 __all__ = ["Changes"]
-
-SHOWN_ROWS = 5
-"""The number of rows shown in a notebook."""
 
 AGAIN = "start again with since=None, which gives every row"
 
@@ -63,16 +60,7 @@ class Changes(RowStream):
     raises `MirrorError`; then make a new object with the same ``since``.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_cursor",
-        "_pid",
-        "_query",
-        "_reader",
-        "_since",
-        "_snapshot",
-        "_table",
-    )
+    _caption = "changes"
 
     def __init__(
         self,
@@ -114,21 +102,12 @@ class Changes(RowStream):
         """
         return self._cursor
 
-    @property
-    def num_rows(self) -> int:
-        """The number of rows; counted each time."""
-        query = f"SELECT count(*) FROM ({self._query})"
-        rows: int = self._reader.rows(self._own_snapshot(), query, [])[0][0]
-        return rows
-
     def _end_of(self, run_id: int) -> datetime:
+        found = []
         # Any other number is no BIGINT.
-        found = (
-            []
-            if not 0 <= run_id < 2**63
-            else self._reader.rows(self._snapshot, END_OF_RUN, [run_id])
-        )
-        if not found or found[0][0] is None:
+        if 0 <= run_id <= LARGEST:
+            found = self._reader.rows(self._snapshot, END_OF_RUN, [run_id])
+        if not found:
             raise MirrorError(
                 f"the snapshot in {self._folder} has no finished run {run_id}; {AGAIN}, or pass a "
                 "run_id of its table runs"
@@ -148,16 +127,11 @@ class Changes(RowStream):
         known = f"SELECT 1 FROM ({COMMITS}) WHERE ended AND moment = ? LIMIT 1"
         is_known = ended == 0 or self._reader.rows(self._snapshot, known, [ended])
         if moment > newest or not is_known:
-            what = "newer than the snapshot" if moment > newest else "of no snapshot"
             raise MirrorError(
-                f"the cursor {cursor!r} is {what} in {self._folder}, as if the mirror had been "
-                f"restored from a backup; {AGAIN}"
+                f"the cursor {cursor!r} is of no snapshot in {self._folder}, as if the mirror had "
+                f"been restored from a backup; {AGAIN}"
             )
         return from_microseconds(moment)
-
-    @property
-    def _folder(self) -> Path:
-        return self._reader.folder
 
     def _own_snapshot(self) -> DuckDBPyConnection:
         if self._pid != os.getpid():
@@ -179,16 +153,6 @@ class Changes(RowStream):
     def __repr__(self) -> str:
         table = "" if self._table is None else f", table={self._table!r}"
         return f"Mirror({shown(self._folder)!r}).changes(since={self._since!r}{table})"
-
-    def _repr_html_(self) -> str:
-        from backread._display.records import mirror_table_html
-
-        columns = self.columns
-        # As text: DuckDB needs a time zone database to return datetimes.
-        text = ", ".join(f'CAST("{name}" AS VARCHAR)' for name in columns)
-        query = f"SELECT {text} FROM ({self._query}) LIMIT {SHOWN_ROWS}"
-        rows = self._reader.rows(self._own_snapshot(), query, [])
-        return mirror_table_html("changes", self.num_rows, columns, rows)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from backread._frames import (
     DtypeBackend,
@@ -15,7 +15,13 @@ from backread._frames import (
     polars_frame,
     require,
 )
-from backread.mirror.store.engine import named_errors, stream_errors, stream_of
+from backread.mirror.published.conversation import attributes_of
+from backread.mirror.store.engine import (
+    from_microseconds,
+    named_errors,
+    stream_errors,
+    stream_of,
+)
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -23,20 +29,30 @@ if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+    from backread.mirror.published.snapshot_reader import SnapshotReader
+
 __all__ = ["LEAST_POLARS", "RowStream"]
 
 LEAST_POLARS = "1.33"
 """Earlier versions have no lazy scans as DuckDB makes them, and fail on columns of maps."""
 
+SHOWN_ROWS = 5
+"""The number of rows shown in a notebook."""
+
+TIME = "TIMESTAMP WITH TIME ZONE"
+ATTRIBUTES = "user_attributes"
+
 
 class RowStream:
     """What Arrow libraries accept directly; subclasses say which rows, and of which mirror."""
 
-    __slots__ = ()
+    _reader: SnapshotReader
+    _caption: str
+    """What a notebook calls the rows."""
 
     @property
     def _folder(self) -> Path:
-        raise NotImplementedError
+        return self._reader.folder
 
     def _opened(self) -> tuple[DuckDBPyConnection, str]:
         """A new cursor over the snapshot, and the query for the rows."""
@@ -52,6 +68,13 @@ class RowStream:
         """The column names, in order; reads no rows."""
         names: list[str] = self._relation().columns
         return names
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows; counted each time."""
+        cursor, query = self._opened()
+        [(rows,)] = self._reader.rows(cursor, f"SELECT count(*) FROM ({query})", [])
+        return int(rows)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as columns, in bounded memory; each call gives a new stream, to be read once."""
@@ -100,3 +123,32 @@ class RowStream:
         """
         with stream_errors(self._folder):
             return pandas_frame(self, dtype_backend)
+
+    def _repr_html_(self) -> str:
+        from backread._display.records import mirror_table_html
+
+        relation = self._relation()
+        columns = list(zip(relation.columns, map(str, relation.types), strict=True))
+        cursor, query = self._opened()
+        chosen = ", ".join(_shown(*each) for each in columns)
+        shown = f"SELECT {chosen} FROM ({query}) LIMIT {SHOWN_ROWS}"
+        rows = (
+            [_read(*each, value) for each, value in zip(columns, row, strict=True)]
+            for row in self._reader.rows(cursor, shown, [])
+        )
+        return mirror_table_html(self._caption, self.num_rows, relation.columns, rows)
+
+
+def _shown(name: str, kind: str) -> str:
+    """The expression of a column whose values are shown; other types as DuckDB's text."""
+    if kind == TIME:
+        # DuckDB needs a time zone database to return datetimes.
+        return f'epoch_us("{name}")'
+    as_is = kind in ("BIGINT", "BOOLEAN") or kind.startswith("MAP") or name == ATTRIBUTES
+    return f'"{name}"' if as_is else f'CAST("{name}" AS VARCHAR)'
+
+
+def _read(name: str, kind: str, value: Any) -> Any:
+    if kind == TIME:
+        return from_microseconds(value)
+    return attributes_of(value) if name == ATTRIBUTES else value

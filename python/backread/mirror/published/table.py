@@ -11,9 +11,8 @@ from backread._display.words import amount, size
 from backread._files.paths import shown
 from backread._frames import require
 from backread.errors import MirrorError
-from backread.mirror.published.conversation import attributes_of
 from backread.mirror.published.row_stream import LEAST_POLARS, RowStream
-from backread.mirror.store.engine import from_microseconds, named_errors
+from backread.mirror.store.engine import named_errors
 
 if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found, unused-ignore]
@@ -24,12 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["MirrorTable", "MirrorTables", "TableName", "lazy_frame", "unknown_table"]
 
 TableName = Literal["users", "messages", "conversations", "lists", "rejects", "runs"]
-
-SHOWN_ROWS = 5
-"""The number of rows shown in a notebook."""
-
-TIME = "TIMESTAMP WITH TIME ZONE"
-ATTRIBUTES = "user_attributes"
 
 
 class MirrorTable(RowStream):
@@ -44,25 +37,17 @@ class MirrorTable(RowStream):
     Reading raises `MirrorError` if nothing is published yet or DuckDB is not installed.
     """
 
-    __slots__ = ("__weakref__", "_name", "_reader")
-
     def __init__(self, reader: SnapshotReader, name: TableName) -> None:
         if name not in get_args(TableName):
             raise unknown_table(name)
         self._reader = reader
         self._name: TableName = name
+        self._caption = name
 
     @property
     def name(self) -> TableName:
         """The table's name in `Mirror.sql`."""
         return self._name
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows in the newest snapshot; counted each time."""
-        query = f"SELECT count(*) FROM {self._name}"
-        rows: int = self._reader.rows(self._reader.cursor(), query, [])[0][0]
-        return rows
 
     @property
     def num_bytes(self) -> int | None:
@@ -88,38 +73,17 @@ class MirrorTable(RowStream):
         with named_errors(self._reader.folder):
             return lazy_frame(cursor, self._name)
 
-    @property
-    def _folder(self) -> Path:
-        return self._reader.folder
-
     def _opened(self) -> tuple[DuckDBPyConnection, str]:
         return self._reader.cursor(), f"FROM {self._name}"
 
     def __repr__(self) -> str:
         return f"Mirror({shown(self._reader.folder)!r}).table({self._name!r})"
 
-    def _repr_html_(self) -> str:
-        from backread._display.records import mirror_table_html
-
-        relation = self._relation()
-        columns = list(zip(relation.columns, map(str, relation.types), strict=True))
-        chosen = ", ".join(_shown(*each) for each in columns)
-        query = f"SELECT {chosen} FROM {self._name} LIMIT {SHOWN_ROWS}"
-        rows = (
-            [_read(*each, value) for each, value in zip(columns, row, strict=True)]
-            for row in self._reader.rows(self._reader.cursor(), query, [])
-        )
-        names = [name for name, _ in columns]
-        return mirror_table_html(self._name, self.num_rows, names, rows)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MirrorTable) and other._identity() == self._identity()
 
     def __hash__(self) -> int:
         return hash(self._identity())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return MirrorTable, (self._reader, self._name)
 
     def _identity(self) -> tuple[Path, TableName]:
         return self._reader.folder, self._name
@@ -130,8 +94,6 @@ class MirrorTables(Mapping[TableName, MirrorTable]):
 
     Creating it opens nothing.
     """
-
-    __slots__ = "_reader"
 
     def __init__(self, reader: SnapshotReader) -> None:
         self._reader = reader
@@ -158,24 +120,6 @@ class MirrorTables(Mapping[TableName, MirrorTable]):
         except MirrorError as error:
             return f"<tables of {shown(self._reader.folder)!r}: {error}>"
         return "\n".join(lines)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return MirrorTables, (self._reader,)
-
-
-def _shown(name: str, kind: str) -> str:
-    """The expression of a column whose values are shown; other types as DuckDB's text."""
-    if kind == TIME:
-        # DuckDB needs a time zone database to return datetimes.
-        return f'epoch_us("{name}")'
-    as_is = kind in ("BIGINT", "BOOLEAN") or kind.startswith("MAP") or name == ATTRIBUTES
-    return f'"{name}"' if as_is else f'CAST("{name}" AS VARCHAR)'
-
-
-def _read(name: str, kind: str, value: Any) -> Any:
-    if kind == TIME:
-        return from_microseconds(value)
-    return attributes_of(value) if name == ATTRIBUTES else value
 
 
 def unknown_table(name: object) -> ValueError:
@@ -210,14 +154,6 @@ class _Scanned:
         self._cursor = cursor
         self._table = table
         self._lock = Lock()
-
-    def project(self, columns: str) -> DuckDBPyRelation:
-        if not columns:
-            raise ValueError(
-                "this query needs no column, as a row index alone does, and DuckDB cannot scan "
-                "without one; use x.to_polars().lazy() instead of x.scan_polars()"
-            )
-        return self._new().project(columns)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._new(), name)
