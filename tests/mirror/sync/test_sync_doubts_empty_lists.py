@@ -35,7 +35,7 @@ def held(mirror: Any) -> Any:
             batch(swept="snapshot"),
             [batch(MANY)],
             "users",
-            r"the list left out user (\d+), who was found by id",
+            r"the list left out users; user (\d+) was found by id",
         ),
         (
             batch(MANY, swept="snapshot", lists=ALL_PROVED),
@@ -105,7 +105,7 @@ def test_service_that_answers_every_list_with_nothing_loses_no_row(mirror, scrip
     assert marked(mirror) == ([], [])
     assert rows(mirror, "SELECT count(*) FROM messages") == [(20,)]
     assert reports[1].certificate == "uncertified"
-    assert re.search("left out user .* found by id", reports[1].certificate_reason)
+    assert re.search("left out users; user .* found by id", reports[1].certificate_reason)
     emptied = False
     assert sync(mirror, server, mode="full").certificate == "snapshot"
 

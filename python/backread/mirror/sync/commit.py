@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from backread.mirror.store.schema import (
 )
 from backread.mirror.sync.deletions import mark_answered, mark_messages_of_deleted
 from backread.mirror.sync.hints import compare_hints
+from backread.mirror.sync.runs import set_in_run
 
 if TYPE_CHECKING:
     from backread._backread import SyncBatch
@@ -47,24 +49,23 @@ def commit(
     fetched by id.
     """
     now = store.now()
-    names = ("users_added", "users_updated", "messages_added", "messages_updated")
-    counts: dict[str, int] = dict.fromkeys(names, 0)
-    read = {"users": 0, "messages": 0}
+    counts: Counter[str] = Counter()
     with store.transaction():
         # Stored only with the first rows from the service, so a mistyped address is not stored.
         store.set_service(service)
         for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
             if rows is not None and rows.num_rows:
-                read[table.name] = rows.num_rows
+                counts[table.name] = rows.num_rows
                 added, updated = _put_rows(store, run, table, rows, now)
                 counts[f"{table.name}_added"] = added
                 counts[f"{table.name}_updated"] = updated
         if batch.lists is not None and batch.lists.num_rows:
-            counts |= _put_lists(store, run, batch.lists)
+            counts.update(_put_lists(store, run, batch.lists))
         if batch.rejects is not None and batch.rejects.num_rows:
             for table, back in _merge_rejects(store, run, batch.rejects, now):
                 counts[f"{table.name}_updated"] += back
-        counts["rows_asked"] = sum(read.values()) if asked else 0
+        if asked:
+            counts["rows_asked"] = counts["users"] + counts["messages"]
         if batch.gone is not None and batch.gone.num_rows and (run.given or run.mode == "full"):
             counts["deleted"] = mark_answered(store, batch.gone, now, run.run_id)
             if run.given:
@@ -74,37 +75,21 @@ def commit(
                 counts["deleted"] += mark_messages_of_deleted(store, run, now)
             counts["rows_asked"] += batch.gone.num_rows if asked else 0
         if batch.audit is not None:
-            store.rows(
-                "UPDATE runs SET audit_state = ?, lists_to_audit = lists_audited + ?, "
-                "lists_skipped = ? WHERE run_id = ?",
-                [*batch.audit, run.run_id],
+            drawn = "audit_state = ?, lists_to_audit = lists_audited + ?, lists_skipped = ?"
+            set_in_run(store, run.run_id, drawn, *batch.audit)
+        if (swept := batch.users_report) is not None:
+            set_in_run(
+                store,
+                run.run_id,
+                "certificate = ?, certificate_reason = ?, users_swept_at = ?, "
+                "users_state = NULL, sweeps = sweeps + 1, sweep_requests = sweep_requests + ?",
+                *(swept.certificate, swept.reason, now, swept.requests),
             )
-        if batch.users_report is not None:
-            store.rows(
-                "UPDATE runs SET certificate = ?, certificate_reason = ?, users_swept_at = ?, "
-                "users_state = NULL, sweeps = sweeps + 1, sweep_requests = sweep_requests + ? "
-                "WHERE run_id = ?",
-                [
-                    batch.users_report.certificate,
-                    batch.users_report.reason,
-                    now,
-                    batch.users_report.requests,
-                    run.run_id,
-                ],
-            )
-        increments: dict[str, float] = {
-            **counts,
-            **read,
-            "requests": spent.requests,
-            "seconds": spent.seconds,
-            "outage_seconds": spent.outage_seconds,
-        }
-        # Most are 0, and DuckDB takes its time for each column.
-        increments = {name: by for name, by in increments.items() if by}
         if batch.users_state is not None:
-            store.rows(
-                "UPDATE runs SET users_state = ? WHERE run_id = ?", [batch.users_state, run.run_id]
-            )
+            set_in_run(store, run.run_id, "users_state = ?", batch.users_state)
+        # Most are 0, and DuckDB takes its time for each column.
+        figures = dict(counts) | spent._asdict()
+        increments = {name: by for name, by in figures.items() if by}
         store.execute_prepared(
             f"UPDATE runs SET {''.join(f'{name} = {name} + ?, ' for name in increments)}"
             "committed_at = ? WHERE run_id = ?",
@@ -112,8 +97,8 @@ def commit(
             now,
             run.run_id,
         )
-    run.users += read["users"]
-    run.messages += read["messages"]
+    run.users += counts["users"]
+    run.messages += counts["messages"]
     run.requests += spent.requests
     run.seconds += spent.seconds
 

@@ -19,6 +19,7 @@ from backread.mirror.store.schema import (
     Table,
 )
 from backread.mirror.sync.known import StoredRows
+from backread.mirror.sync.runs import set_in_run
 
 if TYPE_CHECKING:
     from backread.mirror.store.store import ArrowTable, Store
@@ -214,24 +215,15 @@ def _distrust_contradicted(store: Store, run: Run) -> None:
         )
         if not unanswered:
             continue
-        if not found:
-            left_out = (
-                "the list left out users" if table is USERS else "most lists left out messages"
-            )
-            reason = f"{left_out}, and {unanswered} of {len(keys)} could not be checked by id"
-        elif table is USERS:
-            reason = f"the list left out user {found[0][1]}, who was found by id"
-        else:
-            reason = (
-                f"most lists left out messages; message {found[0][1]} of user {found[0][0]} was "
-                "found by id"
-            )
+        left_out = "the list left out users" if table is USERS else "most lists left out messages"
+        reason = f"{left_out}, and {unanswered} of {len(keys)} could not be checked by id"
+        if found:
+            [(owner, key)] = found
+            named = f"user {key}" if table is USERS else f"message {key} of user {owner}"
+            reason = f"{left_out}; {named} was found by id"
         if table is USERS:
-            store.rows(
-                "UPDATE runs SET certificate = 'uncertified', certificate_reason = ? "
-                "WHERE run_id = ?",
-                [reason, run.run_id],
-            )
+            uncertified = "certificate = 'uncertified', certificate_reason = ?"
+            set_in_run(store, run.run_id, uncertified, reason)
         else:
             store.rows(
                 "UPDATE lists SET certificate = 'uncertified', reason = ?, state = NULL "

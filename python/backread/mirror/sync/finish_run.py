@@ -11,33 +11,21 @@ from typing import Any
 from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
 from backread.mirror.published.odd_values import count_odd_values
 from backread.mirror.store.engine import from_microseconds
-from backread.mirror.store.schema import ALL_USERS
+from backread.mirror.store.schema import RUNS
 from backread.mirror.store.store import Store
 from backread.mirror.sync.deletions import mark_gone, mark_messages_of_deleted, note_missed
 from backread.mirror.sync.report import SyncFigures, SyncReport
-from backread.mirror.sync.runs import Run, Spent, clear, keep_newest_lists
+from backread.mirror.sync.runs import (
+    ADD_SPENT,
+    UNFINISHED,
+    Run,
+    Spent,
+    clear,
+    keep_newest_lists,
+    set_in_run,
+)
 
 __all__ = ["end_partial", "figures_before", "finish", "of_this_sync", "report_of"]
-
-# The fields of a report that are not columns of `runs`, or have another form there.
-DERIVED = {
-    "run",
-    "resumed",
-    "published",
-    "unknown_users",
-    "has_other_secret",
-    "retention_problem",
-    "lists_by_certificate",
-    "lists_by_kind",
-    "uncertified_users",
-    "unread_users",
-    "users_without_id",
-    "odd_values",
-    "repaired_text",
-    "audit",
-    "evidence",
-    *(TIMES := ("started_at", "ended_at", "users_swept_at", "oldest_list_at")),
-}
 
 # Those of a call are the difference that it made to its run.
 FIGURES = tuple(
@@ -45,6 +33,12 @@ FIGURES = tuple(
     for each in fields(SyncFigures)
     if each.name not in ("started_at", "lists_by_certificate")
 )
+
+
+TIME = "TIMESTAMPTZ"
+
+COLUMNS = {name: kind for name, kind in RUNS if name in {each.name for each in fields(SyncReport)}}
+"""The fields of a report that are stored, with their SQL types."""
 
 
 def figures_before(store: Store, run: Run) -> dict[str, Any]:
@@ -82,9 +76,9 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
                 note_missed(store, run)
             if run.mode == "full":
                 deleted = mark_gone(store, run, now)
-        if not run.given or not _has_unfinished(store):
+        if not run.given or not store.rows(f"SELECT 1 FROM runs WHERE {UNFINISHED} LIMIT 1"):
             clear(store)
-        _close(
+        return _close(
             store,
             run,
             spent,
@@ -92,8 +86,6 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
             "lists_never_read = NULL, oldest_list_at = NULL",
             [deleted],
         )
-    run.requests += spent.requests
-    return report_of(store, run.run_id)
 
 
 def end_partial(
@@ -120,7 +112,7 @@ def end_partial(
             # Users are marked this early only if they were not found by id, which proves that their
             # messages are gone, whatever is left to read.
             deleted = mark_messages_of_deleted(store, run, store.now())
-        _close(
+        return _close(
             store,
             run,
             spent,
@@ -137,41 +129,28 @@ def end_partial(
             """,
             [deleted, stopped_by, done, None if total is None else max(total - done, 0)],
         )
-    run.requests += spent.requests
-    return report_of(store, run.run_id)
 
 
 def _close(
     store: Store, run: Run, spent: Spent, assignments: str, values: list[int | str | None]
-) -> None:
+) -> SyncReport:
     listed = "user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
     store.rows(
         f"""
-        UPDATE runs SET ended_at = ?, requests = requests + ?,
-            seconds = seconds + ?, outage_seconds = outage_seconds + ?,
-            rejects = {_rejects(run)},
+        UPDATE runs SET ended_at = ?, {ADD_SPENT}, rejects = {_rejects(run)},
             certificate = coalesce(certificate, 'uncertified'),
             lists_by_certificate = {_counted("certificate", f"kind <> 'partial' AND {listed}")},
             lists_by_kind = {_counted("kind", f"{_of(run)} AND kind <> 'partial'")},
             {assignments}
         WHERE run_id = {run.run_id}
         """,
-        [store.now(), spent.requests, spent.seconds, spent.outage_seconds, *values],
+        [store.now(), *spent, *values],
     )
-    store.rows(
-        "UPDATE runs SET lists_trusted = "
-        f"CASE WHEN mode = 'quick' AND {AUDIT_ENDED} THEN lists_skipped ELSE 0 END "
-        f"WHERE {_of(run)}"
-    )
+    trusted = f"CASE WHEN mode = 'quick' AND {AUDIT_ENDED} THEN lists_skipped ELSE 0 END"
+    set_in_run(store, run.run_id, f"lists_trusted = {trusted}")
     store.count_change()
-
-
-def _has_unfinished(store: Store) -> bool:
-    return bool(
-        store.rows(
-            f"SELECT 1 FROM runs WHERE state IN ('unfinished', 'partial') AND {ALL_USERS} LIMIT 1"
-        )
-    )
+    run.requests += spent.requests
+    return report_of(store, run.run_id)
 
 
 def _lists_of(store: Store, run: Run) -> tuple[int, int | None]:
@@ -202,13 +181,12 @@ def _counted(column: str, condition: str) -> str:
 
 def report_of(store: Store, run_id: int) -> SyncReport:
     """The report of a finished or a partial run, with the figures of the run."""
-    names = [each.name for each in fields(SyncReport) if each.name not in DERIVED]
-    moments = ", ".join(f"epoch_us({name})" for name in TIMES)
-    [(*values, certificates, kinds, started, ended, swept, oldest)] = store.rows(
-        f"SELECT {', '.join(names)}, lists_by_certificate, lists_by_kind, {moments} "
-        "FROM runs WHERE run_id = ?",
-        [run_id],
-    )
+    readable = (f"epoch_us({name})" if kind == TIME else name for name, kind in COLUMNS.items())
+    [row] = store.rows(f"SELECT {', '.join(readable)} FROM runs WHERE run_id = ?", [run_id])
+    stored = {
+        name: from_microseconds(value) if kind == TIME else value
+        for (name, kind), value in zip(COLUMNS.items(), row, strict=True)
+    }
     uncertified = store.rows(
         "SELECT user_id, kind FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
         "AND kind <> 'partial' ORDER BY user_id",
@@ -218,22 +196,16 @@ def report_of(store: Store, run_id: int) -> SyncReport:
         "SELECT count(*) FROM rejects WHERE run_id = ? AND resource = 'users' AND id IS NULL",
         [run_id],
     )
-    named = dict(zip(names, values, strict=True)) | {
-        "lists_by_certificate": certificates or {},
-        "lists_by_kind": kinds or {},
-        "started_at": from_microseconds(int(started)),
-    }
+    for name in ("lists_by_certificate", "lists_by_kind"):
+        stored[name] = stored[name] or {}
     return SyncReport(
-        **named,
-        run=SyncFigures(**{each.name: named[each.name] for each in fields(SyncFigures)}),
-        resumed=named["resumptions"] > 0,
+        **stored,
+        run=SyncFigures(**{each.name: stored[each.name] for each in fields(SyncFigures)}),
+        resumed=stored["resumptions"] > 0,
         uncertified_users=tuple(user_id for user_id, _ in uncertified),
         unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
         users_without_id=without_id,
         odd_values=count_odd_values(store.rows),
         audit=audit_sentence(store.rows, run_id),
         evidence=evidence_sentence(store.rows),
-        ended_at=from_microseconds(int(ended)),
-        users_swept_at=from_microseconds(swept),
-        oldest_list_at=from_microseconds(oldest),
     )

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from backread.errors import BackreadError
 from backread.mirror.published.hints import read_evidence
 from backread.mirror.store.engine import from_microseconds
-from backread.mirror.store.schema import (
-    ALL_USERS,
-    CONTENT_TABLES,
-    LAST_FINISHED,
-    RUNS,
-)
+from backread.mirror.store.schema import ALL_USERS, CONTENT_TABLES, LAST_FINISHED, RUNS
 from backread.mirror.store.store import Store
 from backread.mirror.sync.report import Mode
 
 __all__ = [
+    "ADD_SPENT",
+    "UNFINISHED",
     "Run",
     "Spent",
     "begin_run",
@@ -31,6 +29,7 @@ __all__ = [
     "keep_newest_lists",
     "note_verified",
     "record_error",
+    "set_in_run",
 ]
 
 MOST_SWEEPING = 0.04
@@ -46,6 +45,9 @@ THOROUGH: tuple[Mode, ...] = ("quick", "incremental", "full")
 
 QUOTE = ', near "'
 """What precedes the part of an answer that an error quotes."""
+
+UNFINISHED = f"state IN ('unfinished', 'partial') AND {ALL_USERS}"
+"""The condition for runs that the next sync resumes."""
 
 RESUMED = ("run_id", "mode", "seconds", "requests", "users", "messages")
 """The fields of a `Run` that are stored, for the sync that resumes it."""
@@ -80,8 +82,7 @@ class Run:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(NamedTuple):
     """The cost of a part of a run; ``seconds`` by the system clock.
 
     ``outage_seconds`` is the client's count of the time when the service was down.
@@ -90,6 +91,15 @@ class Spent:
     requests: int
     seconds: float
     outage_seconds: float
+
+
+ADD_SPENT = ", ".join(f"{name} = {name} + ?" for name in Spent._fields)
+"""The SQL assignments that add a `Spent` to the columns of a run."""
+
+
+def set_in_run(store: Store, run_id: int, assignments: str, *values: object) -> None:
+    """Changes columns of a run."""
+    store.rows(f"UPDATE runs SET {assignments} WHERE run_id = ?", [*values, run_id])
 
 
 def begin_run(
@@ -108,10 +118,8 @@ def begin_run(
     if mode == "quick" and (moved or not read_evidence(store.rows).is_trusted):
         mode = "incremental"
     run = _begin_run(store, mode, killed)
-    store.rows(
-        "UPDATE runs SET max_staleness = ?, moved = coalesce(moved, false) OR ? WHERE run_id = ?",
-        [max_staleness, moved, run.run_id],
-    )
+    moves = "max_staleness = ?, moved = coalesce(moved, false) OR ?"
+    set_in_run(store, run.run_id, moves, max_staleness, moved)
     return run
 
 
@@ -119,7 +127,7 @@ def _begin_run(store: Store, mode: Mode, killed: bool) -> Run:
     now = datetime.now(UTC)
     unfinished = store.rows(
         f"SELECT {', '.join(RESUMED)}, epoch_us(started_at) FROM runs "
-        f"WHERE state IN ('unfinished', 'partial') AND {ALL_USERS} ORDER BY run_id DESC LIMIT 1"
+        f"WHERE {UNFINISHED} ORDER BY run_id DESC LIMIT 1"
     )
     with store.transaction():
         if not unfinished:
@@ -155,10 +163,12 @@ def begin_users_run(store: Store, *, moved: bool = False) -> Run:
         # The rows of one that was killed are committed, and no later run resumes it.
         store.rows(f"DELETE FROM runs WHERE state = 'unfinished' AND NOT ({ALL_USERS})")
         _insert(store, run_id, "incremental", now)
-        store.rows(
-            "UPDATE runs SET scope = 'users', certificate = 'uncertified', moved = ?, "
-            "certificate_reason = 'only the given users were read' WHERE run_id = ?",
-            [moved, run_id],
+        set_in_run(
+            store,
+            run_id,
+            "scope = 'users', certificate = 'uncertified', moved = ?, "
+            "certificate_reason = 'only the given users were read'",
+            moved,
         )
     return Run(run_id, "incremental", resumed=False, alone=False, given=True, started_at=now)
 
@@ -193,10 +203,12 @@ def note_verified(store: Store, run: Run, number: int, missed_user: int | None) 
     """Records how many suspects were verified; after a miss a quick run is an incremental one."""
     if missed_user is not None and run.mode == "quick":
         run.mode = "incremental"
-    store.rows(
-        "UPDATE runs SET mode = ?, lists_unverified = lists_unverified - ?, "
-        "audit_misses = audit_misses + ?, missed_user = coalesce(missed_user, ?) WHERE run_id = ?",
-        [run.mode, number, int(missed_user is not None), missed_user, run.run_id],
+    set_in_run(
+        store,
+        run.run_id,
+        "mode = ?, lists_unverified = lists_unverified - ?, "
+        "audit_misses = audit_misses + ?, missed_user = coalesce(missed_user, ?)",
+        *(run.mode, number, int(missed_user is not None), missed_user),
     )
 
 
@@ -216,14 +228,12 @@ def _read_all_again(store: Store, run_id: int) -> None:
 
 def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
     run_id = run.run_id
-    store.rows(
-        "UPDATE runs SET certificate = NULL, certificate_reason = NULL, users_swept_at = NULL "
-        "WHERE run_id = ? AND (users_swept_at IS NULL OR ?)",
-        [run_id, _may_sweep_again(store, run_id, now, killed)],
-    )
+    if _sweeps_again(store, run_id, now, killed):
+        unswept = "certificate = NULL, certificate_reason = NULL, users_swept_at = NULL"
+        set_in_run(store, run_id, unswept)
     if run.mode == "quick":
         # Only users who are listed in one go may be skipped.
-        store.rows("UPDATE runs SET users_state = NULL WHERE run_id = ?", [run_id])
+        set_in_run(store, run_id, "users_state = NULL")
     # If the list of users is read again from its start, none of its rows count as seen.
     if store.rows(
         "SELECT 1 FROM runs WHERE run_id = ? AND users_swept_at IS NULL AND users_state IS NULL",
@@ -236,22 +246,19 @@ def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
         "(SELECT user_id FROM lists WHERE run_id = ? AND (kind <> 'unread' OR state IS NOT NULL))",
         [run_id],
     )
-    store.rows(
-        "UPDATE runs SET state = 'unfinished', mode = ?, resumptions = resumptions + 1 "
-        "WHERE run_id = ?",
-        [run.mode, run_id],
-    )
+    again = "state = 'unfinished', mode = ?, resumptions = resumptions + 1"
+    set_in_run(store, run_id, again, run.mode)
 
 
-def _may_sweep_again(store: Store, run_id: int, now: datetime, killed: bool) -> bool:
-    """Whether the run may read the list of users again, to learn of new users and hints."""
+def _sweeps_again(store: Store, run_id: int, now: datetime, killed: bool) -> bool:
+    """Whether the run reads the list of users, which it may have read, to learn of new users."""
     [(state, requests, sweep_requests, swept_at)] = store.rows(
         "SELECT state, requests, sweep_requests, epoch_us(users_swept_at) FROM runs "
         "WHERE run_id = ?",
         [run_id],
     )
     if swept_at is None:
-        return False
+        return True
     recent = from_microseconds(int(swept_at)) > now - KILLED_LONG_AGO
     # The first sweep does not count; another one costs what the earlier ones did.
     affordable = sweep_requests <= MOST_SWEEPING * requests
@@ -272,11 +279,7 @@ def _note_seen(store: Store, run_id: int) -> None:
 def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:
     """Records in the run what stopped it, and the cost since the last commit."""
     with store.transaction():
-        store.rows(
-            "UPDATE runs SET error = ?, requests = requests + ?, seconds = seconds + ?, "
-            "outage_seconds = outage_seconds + ? WHERE run_id = ?",
-            [error_text(error), spent.requests, spent.seconds, spent.outage_seconds, run.run_id],
-        )
+        set_in_run(store, run.run_id, f"error = ?, {ADD_SPENT}", error_text(error), *spent)
     run.requests += spent.requests
     run.seconds += spent.seconds
 

@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backread._files.access import RefusedFileError, make_folder
-from backread._files.paths import shown
 from backread._interruptible import run_interruptibly
 from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.published.publish import publish, published_behind
@@ -41,6 +40,7 @@ from backread.mirror.sync.runs import (
     error_text,
     note_verified,
     record_error,
+    set_in_run,
 )
 from backread.mirror.sync.unfinished_run import (
     UnfinishedRun,
@@ -49,7 +49,7 @@ from backread.mirror.sync.unfinished_run import (
 )
 
 if TYPE_CHECKING:
-    from backread._backread import NativePrivacy, SyncBatch, SyncPace, SyncRun
+    from backread._backread import SyncBatch, SyncPace, SyncRun
     from backread._client.client import Client
     from backread._client.privacy import LoadedPrivacy
 
@@ -91,11 +91,6 @@ class Options:
     privacy: LoadedPrivacy | None = None
     demo: bool = False
     """Only `backread demo` syncs into the folder that it marked."""
-
-    @property
-    def native_privacy(self) -> NativePrivacy | None:
-        """The privacy for the core."""
-        return None if self.privacy is None else self.privacy.native
 
 
 def synchronize(folder: Path, client: Client, options: Options) -> SyncReport:
@@ -187,11 +182,6 @@ def _make_folder(folder: Path) -> None:
     except RefusedFileError as error:
         raise MirrorError(f"the mirror in {folder}: {error}") from None
     except OSError as error:
-        if folder.is_symlink() and not folder.exists():
-            raise MirrorError(
-                f"{folder} is a symbolic link to a folder that does not exist ("
-                f"{shown(folder.readlink())}); create that, or choose another path"
-            ) from None
         if folder.exists() and not folder.is_dir():
             raise MirrorError(
                 f"{folder} is a file, but a mirror is a folder; choose another path"
@@ -275,10 +265,8 @@ class _Sync:
     def _end(self, ended_early: bool) -> SyncReport:
         with named_errors(self._store.folder):
             self._store.use_all_threads()
-            self._store.rows(
-                "UPDATE runs SET repaired_text = repaired_text + ? WHERE run_id = ?",
-                [self._repaired_text, self._run.run_id],
-            )
+            repaired = "repaired_text = repaired_text + ?"
+            set_in_run(self._store, self._run.run_id, repaired, self._repaired_text)
             if not ended_early:
                 return finish(self._store, self._run, self._spent())
             reading = self._lists
@@ -304,27 +292,29 @@ class _Sync:
                 users = given_users(self._store, self._options.users)
             # Until there are many rows to merge, all statements are small.
             self._store.use_one_thread()
-        max_requests, max_seconds = self._left()
         return self._client._sync_run(
             known,
             mode=self._run.mode,
             max_staleness=self._options.max_staleness,
-            max_requests=max_requests,
-            max_seconds=max_seconds,
             users=users,
-            privacy=self._options.native_privacy,
+            **self._limits(),
         )
 
-    def _left(self) -> tuple[int | None, float | None]:
-        """The requests and the seconds that this sync may still spend."""
+    def _limits(self) -> dict[str, Any]:
+        """How a reading is limited: by what this sync may still spend, and by privacy."""
         requests, seconds = self._options.max_requests, self._options.max_seconds
-        if not self._progress:
-            return requests, seconds
-        # A limit may be passed: by retries, or while the last rows are committed.
-        return (
-            None if requests is None else max(0, requests - self._sent()),
-            None if seconds is None else max(0.0, seconds - monotonic() + self._began),
-        )
+        if self._progress:
+            # A limit may be passed: by retries, or while the last rows are committed.
+            if requests is not None:
+                requests = max(0, requests - self._sent())
+            if seconds is not None:
+                seconds = max(0.0, seconds - monotonic() + self._began)
+        privacy = self._options.privacy
+        return {
+            "max_requests": requests,
+            "max_seconds": seconds,
+            "privacy": None if privacy is None else privacy.native,
+        }
 
     def _ask(self, service: Service) -> bool:
         with named_errors(self._store.folder):
@@ -335,13 +325,7 @@ class _Sync:
         return self._read(self._fetching(candidates), service, "checking")
 
     def _fetching(self, rows: StoredRows) -> SyncRun:
-        max_requests, max_seconds = self._left()
-        return self._client._ask_rows(
-            rows,
-            max_requests=max_requests,
-            max_seconds=max_seconds,
-            privacy=self._options.native_privacy,
-        )
+        return self._client._ask_rows(rows, **self._limits())
 
     def _check_hints(self) -> None:
         """Looks for a miss among the changes that came without a moved hint."""
