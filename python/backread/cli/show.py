@@ -109,13 +109,13 @@ def _part(reader: SnapshotReader, user_id: int, last: int | None, message: int |
         messages = window.conversation
         return Part(messages.user, window.total, window.start, iter(messages), window.deleted)
     snapshot = reader.snapshot()
-    user = read_user(reader, snapshot, user_id)
-    total, deleted = count_messages(reader, snapshot, user_id)
+    user = read_user(snapshot, user_id)
+    total, deleted = count_messages(snapshot, user_id)
 
     def read() -> Iterator[Message]:
         first, count = 0, FIRST
         while first < total:
-            yield from read_messages(reader, snapshot, user_id, first=first, count=count)
+            yield from read_messages(snapshot, user_id, first=first, count=count)
             first, count = first + count, MORE
 
     return Part(user, total, 0, read(), deleted)

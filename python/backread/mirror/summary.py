@@ -11,7 +11,7 @@ from backread._display.words import amount, minute
 from backread._files.paths import shown
 from backread.errors import MirrorError
 from backread.mirror.published.manifest import Manifest, read_manifest
-from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.snapshot_reader import SnapshotReader, nothing_published
 from backread.mirror.published.views import LAST_READ, LISTS
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import ALL_USERS
@@ -31,7 +31,8 @@ __all__ = [
 COUNTED = ("users", "messages")
 
 LAST_RUN = f"""
-SELECT run_id, mode, state, lists_left, epoch_us(as_of), certificate, certificate_reason
+SELECT run_id, mode, state, lists_left, epoch_us(as_of),
+    coalesce(certificate, 'uncertified'), certificate_reason
 FROM ({LAST_READ}) WHERE {ALL_USERS}
 """
 
@@ -88,7 +89,7 @@ def mirror_title(folder: Path) -> str:
     if manifest is None:
         return f"<{name}: nothing published>"
     rows = ", ".join(amount(_rows(manifest)[each], each.removesuffix("s")) for each in COUNTED)
-    return f"<{name}: {rows}, published {minute(_published_at(manifest))} UTC>"
+    return f"<{name}: {rows}, published {minute(manifest.published_at)} UTC>"
 
 
 def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
@@ -97,7 +98,7 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
     try:
         manifest = read_manifest(folder)
         if manifest is None:
-            return replace(known, is_empty=True, problem=_why_empty(folder))
+            return replace(known, is_empty=True, problem=str(nothing_published(folder)))
         cursor = reader.cursor()
         return replace(
             known,
@@ -106,7 +107,7 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
             user_id=next((each for (each,) in reader.rows(cursor, SOME_USER, [])), None),
             rows=_rows(manifest),
             bytes={name: sum(each.bytes for each in of) for name, of in manifest.tables.items()},
-            published_at=_published_at(manifest),
+            published_at=manifest.published_at,
         )
     except (MirrorError, OSError) as error:
         return replace(known, problem=str(error))
@@ -115,33 +116,11 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
 def read_last_run(reader: SnapshotReader, cursor: DuckDBPyConnection) -> LastRun | None:
     """The newest published run over all users that read something."""
     last = reader.rows(cursor, LAST_RUN, [])
-    return _run(*last[0]) if last else None
-
-
-def _why_empty(folder: Path) -> str:
-    if not folder.exists():
-        return "nothing is published: the folder does not exist yet"
-    if not folder.is_dir():
-        return "nothing is published: it is not a folder"
-    return "nothing is published yet"
+    if not last:
+        return None
+    [(run_id, mode, state, lists_left, at, certificate, reason)] = last
+    return LastRun(run_id, mode, state, lists_left, from_microseconds(at), certificate, reason)
 
 
 def _rows(manifest: Manifest) -> dict[str, int]:
     return {name: sum(each.rows for each in of) for name, of in manifest.tables.items()}
-
-
-def _published_at(manifest: Manifest) -> datetime:
-    return datetime.fromisoformat(manifest.published_at)
-
-
-def _run(
-    run_id: int,
-    mode: str,
-    state: str,
-    lists_left: int | None,
-    at: int,
-    certificate: str | None,
-    reason: str | None,
-) -> LastRun:
-    at_time = from_microseconds(at)
-    return LastRun(run_id, mode, state, lists_left, at_time, certificate or "uncertified", reason)

@@ -68,11 +68,11 @@ def test_mirror_repr_without_a_folder_says_to_sync(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     for name, why in (
-        ("missing", "the folder does not exist yet"),
-        ("empty", "nothing is published yet"),
-        ("file", "it is not a folder"),
-        ("file/below", "the folder does not exist yet"),
-        ("<script>\x1b[31m", "the folder does not exist yet"),
+        ("missing", "which does not exist"),
+        ("empty", "nothing is published in"),
+        ("file", "nothing is published in"),
+        ("file/below", "which does not exist"),
+        ("<script>\x1b[31m", "which does not exist"),
     ):
         mirror = Mirror(tmp_path / name)
         assert repr(mirror).endswith(": nothing published>")

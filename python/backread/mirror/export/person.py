@@ -11,7 +11,9 @@ from backread._display.words import full_name, line, plain
 from backread.errors import MirrorError
 from backread.mirror.export.cells import as_json_value, as_text, selected
 from backread.mirror.export.job import Job, TableQuery
-from backread.mirror.export.plan import Rows, Selection
+from backread.mirror.export.plan import Selection
+from backread.mirror.published.search import SENDER
+from backread.mirror.store.engine import Rows
 from backread.mirror.store.schema import REJECTED_ID
 
 __all__ = ["person_queries", "write_conversation", "write_person"]
@@ -27,16 +29,7 @@ SOURCES = {
 }
 """All tables with rows about a person."""
 
-SPOKEN = (
-    "created_at",
-    "sender_type",
-    "sender_forename",
-    "sender_surname",
-    "sender_name",
-    "body",
-    "file_url",
-    "deleted_at",
-)
+SPOKEN = ("created_at", "sender_type", *SENDER, "body", "file_url", "deleted_at")
 
 
 def person_queries(rows: Rows, selection: Selection) -> list[TableQuery]:
@@ -86,19 +79,11 @@ def write_conversation(job: Job, path: Path) -> None:
             file.writelines(f"{_line(*row)}\n" for row in rows)
 
 
-def _line(
-    created_at: str | None,
-    sender_type: str | None,
-    forename: str | None,
-    surname: str | None,
-    name: str | None,
-    body: str | None,
-    file_url: str | None,
-    deleted_at: str | None,
-) -> str:
+def _line(created_at: str | None, sender_type: str | None, *names_and_rest: str | None) -> str:
+    *names, body, file_url, deleted_at = names_and_rest
     # For people: without a fraction of zero.
     moment = (created_at or "????-??-??T??:??:??Z").replace(".000000", "")
-    sender = line(full_name(forename, surname, name) or sender_type or "unknown")
+    sender = line(full_name(*names) or sender_type or "unknown")
     # Lines of one message are indented, so that none looks like another message.
     said = plain(body or "").replace("\n", "\n    ")
     parts = [

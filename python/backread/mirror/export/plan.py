@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from backread._client.arguments import LARGEST, whole
 from backread._client.columns import KEYS
 from backread.errors import MirrorError
 from backread.mirror.export.job import TableQuery
-from backread.mirror.published.period import Moment, moment_of
+from backread.mirror.published.period import ALWAYS, Moment, Period
 from backread.mirror.published.table import TableName, unknown_table
-from backread.mirror.store.engine import timestamp
+from backread.mirror.store.engine import Rows
 from backread.mirror.store.schema import MESSAGES
 
-__all__ = ["Rows", "Selection", "queries"]
+__all__ = ["Selection", "queries"]
 
 DEFAULT_TABLES: tuple[TableName, ...] = ("users", "messages", "conversations")
 
@@ -31,17 +30,13 @@ TABLE_KEYS: dict[TableName, tuple[str, ...]] = {
     "runs": ("run_id",),
 }
 
-Rows = Callable[[str], list[tuple[Any, ...]]]
-"""Runs a query over the snapshot and returns its rows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Which rows of which tables are exported."""
 
     tables: tuple[TableName, ...] = DEFAULT_TABLES
-    since: datetime | None = None
-    until: datetime | None = None
+    period: Period = ALWAYS
     users: tuple[int, ...] | None = None
     deleted: bool = False
 
@@ -58,22 +53,14 @@ class Selection:
         if isinstance(tables, str):
             tables = (tables,)
         chosen = _tables(DEFAULT_TABLES if tables is None else tuple(tables))
-        parsed = cls(
-            tables=chosen,
-            since=None if since is None else moment_of("since", since),
-            until=None if until is None else moment_of("until", until),
-            users=None if users is None else _user_ids(users),
-            deleted=deleted,
-        )
-        if parsed.since and parsed.until and parsed.since >= parsed.until:
-            raise ValueError("since must be earlier than until")
-        dated = parsed.since is not None or parsed.until is not None
+        period = Period.parse(since, until)
+        user_ids = None if users is None else _user_ids(users)
         for name in chosen:
-            if dated and name not in DEFAULT_TABLES:
+            if period != ALWAYS and name not in DEFAULT_TABLES:
                 raise ValueError(f"since and until select no rows of the table {name}")
             if users is not None and name in WITHOUT_USERS:
                 raise ValueError(f"users select no rows of the table {name}")
-        return parsed
+        return cls(chosen, period, user_ids, deleted)
 
     @property
     def person(self) -> int:
@@ -89,11 +76,7 @@ class Selection:
             parts.append("deleted_at IS NULL")
         if self.users is not None:
             parts.append(f"{user_id} IN ({', '.join(map(str, self.users))})")
-        period = [
-            f"created_at {sign} {timestamp(moment)}"
-            for sign, moment in ((">=", self.since), ("<", self.until))
-            if moment is not None
-        ]
+        period = self.period.conditions("created_at")
         if period and table == "messages":
             parts += period
         elif period:

@@ -197,18 +197,12 @@ def target_errors(target: Target) -> Iterator[None]:
 
 def _named(target: Target, error: Exception) -> MirrorError:
     name, line = f"the export to {shown(target.path)}", " ".join(str(error).split())
-    lowered = line.lower()
     if isinstance(error, RefusedFileError):
         return TargetError(f"{name}: {error}")
     if disk_is_full(line) or getattr(error, "errno", None) == errno.EFBIG:
         return TargetError(
             f"{name}: the disk is full, and nothing was written; free some space, or choose "
             f"another place ({line})"
-        )
-    if "no files found" in lowered or (".parquet" in lowered and "no such file" in lowered):
-        return MirrorError(
-            f"{name}: its snapshot was removed meanwhile, and nothing was written; export again "
-            f"({line})"
         )
     kind = TargetError if isinstance(error, OSError) else MirrorError
     return kind(f"{name} failed, and nothing was written: {line or type(error).__name__}")

@@ -14,15 +14,13 @@ from backread.mirror.figures.model import Figures, FiguresProgress
 from backread.mirror.figures.opening_hours import read_opening_hours, spell_opening_hours
 from backread.mirror.figures.timezones import find_timezone, moment_in
 from backread.mirror.published.odd_values import count_odd_values
-from backread.mirror.published.period import Moment
+from backread.mirror.published.period import Moment, Period
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.published.status import status_sentences
 from backread.mirror.published.views import LISTS
-from backread.mirror.store.engine import quoted, timestamp
+from backread.mirror.store.engine import Rows, quoted, timestamp
 
 __all__ = ["compute_figures"]
-
-Rows = Callable[[str], list[tuple[Any, ...]]]
 
 STEPS = 7
 
@@ -48,17 +46,14 @@ def compute_figures(
         # Temporary tables belong to one cursor.
         rows: Rows = partial(reader.rows, cursor, values=[])
         zone = find_timezone(timezone, rows)
-        first = None if since is None else moment_in("since", since, zone, rows)
-        last = None if until is None else moment_in("until", until, zone, rows)
-        if first is not None and last is not None and first >= last:
-            raise ValueError("since must be earlier than until")
+        period = Period.parse(since, until, partial(moment_in, timezone=zone, rows=rows))
         now = datetime.now(UTC)
         values = {
             "timezone": quoted(zone),
             "now": timestamp(now),
-            "period": _period("created_at", first, last),
-            "asked_period": _period("asked_at", first, last),
-            "first_period": _period("first_message_at", first, last),
+            "period": _during("created_at", period),
+            "asked_period": _during("asked_at", period),
+            "first_period": _during("first_message_at", period),
             "has_hours": hours is not None,
             "hours": ", ".join(map(str, hours or ())),
         }
@@ -111,8 +106,8 @@ def compute_figures(
         return Figures(
             timezone=zone,
             opening_hours=None if hours is None else spell_opening_hours(hours),
-            since=None if first is None else first.isoformat(),
-            until=None if last is None else last.isoformat(),
+            since=None if period.since is None else period.since.isoformat(),
+            until=None if period.until is None else period.until.isoformat(),
             computed_at=now.isoformat(),
             coverage=coverage,
             totals=totals,
@@ -129,7 +124,5 @@ def compute_figures(
         )
 
 
-def _period(column: str, since: datetime | None, until: datetime | None) -> str:
-    bounds = ((">=", since), ("<", until))
-    parts = [f"{column} {sign} {timestamp(each)}" for sign, each in bounds if each is not None]
-    return " AND ".join(parts) or "true"
+def _during(column: str, period: Period) -> str:
+    return " AND ".join(period.conditions(column)) or "true"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Any
 
 from backread.mirror.published.period import Moment, moment_of
-from backread.mirror.store.engine import from_microseconds, quoted
+from backread.mirror.store.engine import Rows, from_microseconds, quoted
 
 __all__ = ["find_timezone", "moment_in"]
 
@@ -18,8 +16,6 @@ SELECT name FROM pg_timezone_names()
 WHERE name IN ('UTC', 'GMT', 'CET', 'EET', 'MET', 'WET')
     OR NOT regexp_full_match(name, '[A-Z]{3}|SystemV/.*')
 """
-
-Rows = Callable[[str], list[tuple[Any, ...]]]
 
 
 def find_timezone(name: str | None, rows: Rows) -> str:

@@ -151,7 +151,25 @@ class Conversation:
         Example:
             >>> mirror.conversation(42).save("ada.html")
         """
-        return save_conversation(self, path)
+        target = local_path(path, "save to a local file").absolute()
+        match target.suffix.lower():
+            case ".html" | ".htm":
+                text = self.to_html()
+            case ".txt":
+                text = f"{self}\n"
+            case _:
+                raise ValueError(
+                    f"{shown(target.name)} must end in .html or .txt, the formats of a conversation"
+                )
+        try:
+            with Unfinished(target) as fresh:
+                # Only text that a caller made can have surrogates.
+                fresh.file.write(text.encode(errors="replace"))
+        except OSError as error:
+            raise MirrorError(
+                f"{shown(target)} cannot be written: {error.strerror or error}; choose another file"
+            ) from error
+        return target
 
     def _repr_html_(self) -> str:
         from backread._display.bubbles import conversation_html
@@ -159,41 +177,16 @@ class Conversation:
         return conversation_html(self)
 
 
-def save_conversation(conversation: Conversation, path: str | os.PathLike[str]) -> Path:
-    """Writes a conversation to a file; see `Conversation.save`."""
-    target = local_path(path, "save to a local file").absolute()
-    match target.suffix.lower():
-        case ".html" | ".htm":
-            text = conversation.to_html()
-        case ".txt":
-            text = f"{conversation}\n"
-        case _:
-            raise ValueError(
-                f"{shown(target.name)} must end in .html or .txt, the formats of a conversation"
-            )
-    try:
-        with Unfinished(target) as fresh:
-            # Only text that a caller made can have surrogates.
-            fresh.file.write(text.encode(errors="replace"))
-    except OSError as error:
-        raise MirrorError(
-            f"{shown(target)} cannot be written: {error.strerror or error}; choose another file"
-        ) from error
-    return target
-
-
 def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
     """The conversation of one user; `MirrorError` if the snapshot has no such user."""
     snapshot = reader.snapshot()
-    user = read_user(reader, snapshot, user_id)
-    return Conversation(user, read_messages(reader, snapshot, user_id))
+    return Conversation(read_user(snapshot, user_id), read_messages(snapshot, user_id))
 
 
-def read_user(reader: SnapshotReader, snapshot: OpenSnapshot, user_id: int) -> User:
+def read_user(snapshot: OpenSnapshot, user_id: int) -> User:
     """One user; `MirrorError` if the snapshot has none with this id."""
-    users = _records(
-        reader, snapshot, USERS, f"({snapshot.of_user(user_id)['users']}) WHERE id = ?", [user_id]
-    )
+    source = f"({snapshot.of_user(user_id)['users']}) WHERE id = ?"
+    users = _records(snapshot, USERS, source, user_id)
     if not users:
         raise MirrorError(
             f"the published snapshot has no user {user_id}; sync again if the user is new"
@@ -201,13 +194,10 @@ def read_user(reader: SnapshotReader, snapshot: OpenSnapshot, user_id: int) -> U
     return User(**users[0])
 
 
-def count_messages(
-    reader: SnapshotReader, snapshot: OpenSnapshot, user_id: int
-) -> tuple[int, Deleted]:
+def count_messages(snapshot: OpenSnapshot, user_id: int) -> tuple[int, Deleted]:
     """The number of a user's messages without deleted ones, and what is deleted."""
     of_user = snapshot.of_user(user_id)
-    [(kept, deleted, is_user_deleted)] = reader.rows(
-        snapshot.cursor,
+    [(kept, deleted, is_user_deleted)] = snapshot.rows(
         "SELECT count(*) FILTER (deleted_at IS NULL), count(*) FILTER (deleted_at IS NOT NULL), "
         f"EXISTS (FROM ({of_user['users']}) WHERE id = ? AND deleted_at IS NOT NULL) "
         f"FROM ({of_user['messages']}) WHERE user_id = ?",
@@ -217,42 +207,28 @@ def count_messages(
 
 
 def read_messages(
-    reader: SnapshotReader,
-    snapshot: OpenSnapshot,
-    user_id: int,
-    *,
-    first: int = 0,
-    count: int | None = None,
+    snapshot: OpenSnapshot, user_id: int, *, first: int = 0, count: int | None = None
 ) -> tuple[Message, ...]:
     """A user's messages in order, without deleted ones: ``count`` from the position ``first``."""
     part = f"LIMIT {count} OFFSET {first}" if count is not None else ""
-    messages = _records(
-        reader,
-        snapshot,
-        MESSAGES,
+    source = (
         f"({snapshot.of_user(user_id)['messages']}) WHERE user_id = ? AND deleted_at IS NULL "
-        f"ORDER BY {MESSAGE_ORDER} {part}",
-        [user_id],
+        f"ORDER BY {MESSAGE_ORDER} {part}"
     )
-    return tuple(map(_message, messages))
+    return tuple(map(_message, _records(snapshot, MESSAGES, source, user_id)))
 
 
 def _records(
-    reader: SnapshotReader,
-    snapshot: OpenSnapshot,
-    columns: Sequence[Column],
-    rest: str,
-    values: list[Any],
+    snapshot: OpenSnapshot, columns: Sequence[Column], source: str, user_id: int
 ) -> list[dict[str, Any]]:
     # DuckDB needs a time zone database to return datetimes.
     names = ", ".join(
         f'epoch_us("{each.name}")' if each.kind == "datetime" else f'"{each.name}"'
         for each in columns
     )
-    rows = reader.rows(snapshot.cursor, f"SELECT {names} FROM {rest}", values)
     return [
         {each.name: _value(each.kind, value) for each, value in zip(columns, row, strict=True)}
-        for row in rows
+        for row in snapshot.rows(f"SELECT {names} FROM {source}", [user_id])
     ]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from backread._files.access import create, flush_file, read_file
-from backread._files.dataclass_json import dataclass_from_json
+from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
 from backread._files.unfinished import remove_leftovers
 from backread.errors import MirrorError
@@ -79,9 +79,9 @@ class Manifest:
 
     ``sequence`` counts the snapshots, ``generation`` the changes of the mirror that are to be
     published. ``run_id`` is the newest finished run in it, and ``seen_at`` the end of the newest
-    finished run of all users (ISO 8601, None before the first), which a row's null
+    finished run of all users (None before the first), which a row's null
     ``last_seen_at`` means. ``retired`` are earlier snapshots that a reader may still have open,
-    with the time when they were replaced (ISO 8601).
+    with the time when they were replaced.
     """
 
     format: int
@@ -89,15 +89,10 @@ class Manifest:
     sequence: int
     generation: int
     run_id: int
-    seen_at: str | None
-    published_at: str
+    seen_at: datetime | None
+    published_at: datetime
     tables: dict[str, list[DataFile]]
-    retired: dict[str, str]
-
-    @property
-    def seen(self) -> datetime | None:
-        """``seen_at`` as an aware datetime."""
-        return None if self.seen_at is None else datetime.fromisoformat(self.seen_at)
+    retired: dict[str, datetime]
 
     def folder(self, mirror: Path) -> Path:
         """The absolute path of the snapshot's folder in the mirror's folder."""
@@ -195,9 +190,6 @@ def _damaged(folder: Path, name: str, error: Exception) -> MirrorError:
 
 def _check(manifest: Manifest) -> None:
     """Raises ValueError for a manifest with files elsewhere, or without those of a table."""
-    for moment in (manifest.seen_at, manifest.published_at, *manifest.retired.values()):
-        if moment is not None:
-            datetime.fromisoformat(moment)
     for name in NEEDED | manifest.tables.keys():
         if not manifest.tables.get(name):
             raise ValueError(f"the table {name!r:.80} has no files")
@@ -210,17 +202,13 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Writes the manifest into the folder of a snapshot that is being made, durably."""
     path = directory / SNAPSHOT_FILE
     with create(path) as file:
-        file.write(json.dumps(asdict(manifest), indent=1).encode())
+        file.write(json.dumps(to_json_value(manifest), indent=1).encode())
     flush_file(path)
 
 
-def still_read(retired: dict[str, str], now: datetime) -> dict[str, str]:
+def still_read(retired: dict[str, datetime], now: datetime) -> dict[str, datetime]:
     """Those of ``Manifest.retired`` that were replaced so recently that their files stay."""
-    return {
-        name: moment
-        for name, moment in retired.items()
-        if datetime.fromisoformat(moment) > now - RETIRED_FOR
-    }
+    return {name: moment for name, moment in retired.items() if moment > now - RETIRED_FOR}
 
 
 def remove_unneeded(folder: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
 
+from backread.mirror.store.engine import Rows
 from backread.models import Message, OperatorSender, OtherSender, User, UserAttribute, UserSender
 
 __all__ = ["count_odd_values"]
-
-Rows = Callable[[str], list[tuple[Any, ...]]]
 
 SENDERS = (("= 'user'", UserSender), ("= 'operator'", OperatorSender))
 """The conditions for a message's sender_type, and the fields that such a sender has."""

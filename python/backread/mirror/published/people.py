@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -13,9 +13,7 @@ from backread.mirror.published.search import contains_words, plain_text, search_
 from backread.mirror.store.engine import from_microseconds
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-    from backread.mirror.published.snapshot_reader import SnapshotReader
+    from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
 
 __all__ = ["Operator", "People", "PeoplePage", "PeopleQuery", "Person", "PersonOrder"]
 
@@ -33,13 +31,6 @@ ORDERS: dict[str, str] = {
     "name": "nullif(lower(strip_accents(trim(name))), '') NULLS LAST",
     "id": "user_id",
 }
-
-NUMBERS = (
-    "user_id", "messages", "user_messages", "operator_messages", "auto_invitations", "files",
-    "unread_by_operator", "unread_by_user",
-)  # fmt: skip
-TEXTS = ("name", "email", "reference", "last_sender_type")
-TIMES = ("first_message_at", "last_message_at")
 
 PREVIEW = 140
 """The number of characters of a last message."""
@@ -158,6 +149,10 @@ class Person:
     last_body: str | None
 
 
+FIGURES = tuple(each.name for each in fields(Person) if each.name != "last_body")
+TIMES = ("first_message_at", "last_message_at")
+
+
 @dataclass(frozen=True, slots=True)
 class PeoplePage:
     """Some of the people that a query finds.
@@ -217,22 +212,19 @@ class People:
         limit = whole("limit", limit, 1, LARGEST, then="")
         # First, because it refuses words that cannot be searched for.
         source = f"FROM people WHERE {' AND '.join(query.conditions()) or 'true'}"
-        cursor = self._people()
-        [(total,)] = self._reader.rows(cursor, f"SELECT count(*) {source}", [])
-        names = [*NUMBERS, *TEXTS, *(f"epoch_us({name})" for name in TIMES)]
-        rows = self._reader.rows(
-            cursor,
+        snapshot = self._people()
+        [(total,)] = snapshot.rows(f"SELECT count(*) {source}")
+        names = (f"epoch_us({name})" if name in TIMES else name for name in FIGURES)
+        rows = snapshot.rows(
             f"SELECT {', '.join(names)} {source} "
-            f"ORDER BY {query.sorting()} LIMIT {limit} OFFSET {offset}",
-            [],
+            f"ORDER BY {query.sorting()} LIMIT {limit} OFFSET {offset}"
         )
-        bodies = dict(self._reader.rows(cursor, LAST_BODIES, [[row[0] for row in rows]]))
+        bodies = dict(snapshot.rows(LAST_BODIES, [[row[0] for row in rows]]))
         return PeoplePage(tuple(_person(row, bodies.get(row[0])) for row in rows), offset, total)
 
     def operators(self) -> tuple[Operator, ...]:
         """The operators, those with the most messages first."""
-        rows = self._reader.rows(self._reader.cursor(), OPERATORS, [])
-        return tuple(Operator(*row) for row in rows)
+        return tuple(Operator(*row) for row in self._reader.snapshot().rows(OPERATORS))
 
     def names(self, user_ids: list[int]) -> dict[int, str]:
         """The names of users, without those that have none."""
@@ -240,17 +232,17 @@ class People:
             "SELECT id, name FROM users WHERE id IN (SELECT unnest(?::BIGINT[])) "
             "AND name IS NOT NULL AND deleted_at IS NULL"
         )
-        return dict(self._reader.rows(self._reader.cursor(), query, [user_ids]))
+        return dict(self._reader.snapshot().rows(query, [user_ids]))
 
-    def _people(self) -> DuckDBPyConnection:
-        """A cursor over the newest snapshot with the table ``people``.
+    def _people(self) -> OpenSnapshot:
+        """The newest snapshot with the table ``people``.
 
         Each snapshot has a separate database, so its table is made once.
         """
-        cursor = self._reader.cursor()
+        snapshot = self._reader.snapshot()
         with self._making:
-            self._reader.rows(cursor, MAKE_PEOPLE, [])
-        return cursor
+            snapshot.rows(MAKE_PEOPLE)
+        return snapshot
 
 
 def _words_condition(words: str) -> str:
@@ -267,10 +259,8 @@ def _number(words: str) -> int | None:
 
 
 def _person(row: tuple[Any, ...], last_body: str | None) -> Person:
-    *values, first, last = row
-    return Person(
-        **dict(zip((*NUMBERS, *TEXTS), values, strict=True)),
-        first_message_at=from_microseconds(first),
-        last_message_at=from_microseconds(last),
-        last_body=last_body,
-    )
+    values = {
+        name: from_microseconds(value) if name in TIMES else value
+        for name, value in zip(FIGURES, row, strict=True)
+    }
+    return Person(**values, last_body=last_body)

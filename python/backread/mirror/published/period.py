@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from backread.mirror.store.engine import timestamp
 
-__all__ = ["Moment", "Period", "moment_of"]
+__all__ = ["ALWAYS", "Moment", "Period", "moment_of"]
 
 Moment = str | date
 """A date or time, in UTC if it names no other zone: ISO 8601 text, a date or a datetime."""
@@ -17,17 +18,24 @@ Moment = str | date
 class Period:
     """The time from ``since`` on and before ``until``; None is no limit."""
 
-    since: datetime | None
-    until: datetime | None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise ValueError("since must be earlier than until")
 
     @classmethod
-    def parse(cls, since: Moment | None, until: Moment | None) -> Period:
-        """The period between two arguments; ValueError if it is empty."""
-        start = None if since is None else moment_of("since", since)
-        end = None if until is None else moment_of("until", until)
-        if start is not None and end is not None and start >= end:
-            raise ValueError("since must be earlier than until")
-        return cls(start, end)
+    def parse(
+        cls,
+        since: Moment | None,
+        until: Moment | None,
+        read: Callable[[str, Moment], datetime] | None = None,
+    ) -> Period:
+        """The period between two arguments, read by `moment_of`; ValueError if it is empty."""
+        given = {"since": since, "until": until}
+        moment = read or moment_of
+        return cls(**{name: moment(name, at) for name, at in given.items() if at is not None})
 
     def conditions(self, column: str) -> list[str]:
         """The SQL conditions for times in the period; none if it has no limit."""
@@ -35,6 +43,9 @@ class Period:
         return [
             f"{column} {sign} {timestamp(moment)}" for sign, moment in limits if moment is not None
         ]
+
+
+ALWAYS = Period()
 
 
 def moment_of(name: str, value: Moment) -> datetime:

@@ -132,13 +132,11 @@ def search_messages(
         user = whole("user", user, 0, LARGEST, then="")
         source = f"({opened.of_user(user)['messages']})"
         conditions.append(f"user_id = {user}")
-    rows = reader.rows(
-        opened.cursor,
+    rows = opened.rows(
         f"SELECT user_id, id, epoch_us(created_at), sender_type, body, {', '.join(SENDER)} "
         f"FROM (SELECT *, {plain_text('body')} AS plain FROM {source} "
         f"WHERE {' AND '.join(conditions)}) WHERE {contains_words(wanted)} "
-        f"ORDER BY created_at DESC NULLS LAST, user_id, id LIMIT {limit} OFFSET {offset}",
-        [],
+        f"ORDER BY created_at DESC NULLS LAST, user_id, id LIMIT {limit} OFFSET {offset}"
     )
     return SearchResults(words, tuple(_hit(row, wanted) for row in rows))
 

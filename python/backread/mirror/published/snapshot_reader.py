@@ -18,7 +18,7 @@ from backread.mirror.store.schema import CONTENT_TABLES, PROFILE
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["OpenSnapshot", "SnapshotReader"]
+__all__ = ["OpenSnapshot", "SnapshotReader", "nothing_published"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class OpenSnapshot:
     cursor: DuckDBPyConnection
     mirror: Path
     sources: dict[str, str]
+
+    def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        with named_errors(self.mirror):
+            return rows_of(self.cursor, statement, values)
 
     def bytes_of(self, table: str) -> int | None:
         """The size of the table's files; None if it has none."""
@@ -50,7 +55,7 @@ class OpenSnapshot:
         return select_statements(sources, self._seen())
 
     def _seen(self) -> str:
-        seen = self.manifest.seen
+        seen = self.manifest.seen_at
         return "CAST(NULL AS TIMESTAMPTZ)" if seen is None else timestamp(seen)
 
 
@@ -77,18 +82,8 @@ class SnapshotReader:
     def snapshot(self, *, restricted: bool = False) -> OpenSnapshot:
         """The newest snapshot with a new cursor; as `cursor`."""
         manifest = read_manifest(self.folder)
-        if manifest is None and not self.folder.exists():
-            raise MirrorError(
-                f"nothing is published in {self.folder}, which does not exist; check the name, or "
-                "sync first"
-            )
-        if manifest is None and not self.folder.is_dir():
-            raise MirrorError(f"{self.folder} is a file, but a mirror is a folder; check the name")
         if manifest is None:
-            raise MirrorError(
-                f"nothing is published in {self.folder}: run Mirror.sync or `backread sync "
-                f"{self.folder}` first"
-            )
+            raise nothing_published(self.folder)
         with self._lock:
             held = self._open.get(restricted)
             opened = None if held is None else held.get()
@@ -150,3 +145,13 @@ def _sources(manifest: Manifest, mirror: Path) -> dict[str, str]:
         name: scan(folder / name, [each.name for each in files])
         for name, files in manifest.tables.items()
     }
+
+
+def nothing_published(folder: Path) -> MirrorError:
+    """The error for a folder without a snapshot."""
+    why = (
+        f": run Mirror.sync or `backread sync {folder}` first"
+        if folder.exists()
+        else ", which does not exist; check the name, or sync first"
+    )
+    return MirrorError(f"nothing is published in {folder}{why}")

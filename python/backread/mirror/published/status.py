@@ -14,8 +14,8 @@ from backread.errors import MirrorError
 from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
 from backread.mirror.published.odd_values import count_odd_values
 from backread.mirror.published.snapshot_reader import SnapshotReader
-from backread.mirror.published.views import HAS_READ
-from backread.mirror.store.engine import from_microseconds
+from backread.mirror.published.views import LAST_READ
+from backread.mirror.store.engine import from_microseconds, timestamp
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
 
 __all__ = ["FailedList", "MirrorStatus", "StatusLine", "read_status", "status_sentences"]
@@ -24,11 +24,12 @@ MOST_FAILED = 20
 """The most failed lists that are named."""
 
 LAST = f"""
-SELECT run_id, mode, state, certificate, certificate_reason, nullif(max_staleness, 0),
-    coalesce(lists_left, 0), repaired_text, lists_skipped,
-    audit_misses = 0 AND (mode <> 'quick' OR {AUDIT_ENDED}),
-    epoch_us(CASE state WHEN 'finished' THEN ended_at ELSE committed_at END)
-FROM runs WHERE {HAS_READ} AND {ALL_USERS} ORDER BY run_id DESC LIMIT 1
+SELECT run_id, mode, state, coalesce(certificate, 'uncertified') AS users_certificate,
+    certificate_reason AS users_reason, nullif(max_staleness, 0) AS max_staleness, repaired_text,
+    CASE state WHEN 'partial' THEN coalesce(lists_left, 0) ELSE 0 END AS "left",
+    CASE mode WHEN 'quick' THEN lists_skipped ELSE 0 END AS skipped,
+    audit_misses = 0 AND (mode <> 'quick' OR {AUDIT_ENDED}) AS audit_ok, epoch_us(as_of) AS as_of
+FROM ({LAST_READ}) WHERE {ALL_USERS}
 """
 
 # Users whom the newest run that read all lists did not find are not asked for their messages.
@@ -160,79 +161,60 @@ def read_status(
     def rows(query: str) -> list[tuple[Any, ...]]:
         return reader.rows(cursor, query, [])
 
-    last = rows(LAST)
+    def dicts(query: str) -> list[dict[str, Any]]:
+        return [each for (each,) in rows(f"SELECT each FROM ({query}) AS each")]
+
+    last = dicts(LAST)
     if not last:
         raise MirrorError(
             f"no run over all users has read anything into {reader.folder}; sync it without users"
         )
-    run_id, mode, state, certificate, reason, staleness, *others = last[0]
-    left, repaired_text, skipped, audit_ok, as_of = others
-    staleness = staleness if max_staleness is None else max_staleness
+    facts = last[0]
+    if max_staleness is not None:
+        facts["max_staleness"] = max_staleness
+    stale_after, run_id = facts["max_staleness"], facts["run_id"]
+    quick = f"run_id < {run_id} AND proved" if facts["mode"] == "quick" else "false"
+    seconds = "NULL" if stale_after is None else f"{stale_after:.0f}"
+    due = f"swept_at + to_seconds({seconds}::BIGINT)"
+    now = timestamp(datetime.now(UTC))
     rows(LISTS)
-    quick = f"run_id < {run_id} AND proved" if mode == "quick" else "false"
-    due = (
-        "CAST(NULL AS TIMESTAMPTZ)"
-        if staleness is None
-        else f"swept_at + to_seconds({staleness:.0f})"
-    )
-    now = datetime.now(UTC)
-    listed = "NOT unlisted"
-    [(unlisted, since, doubtful, overdue, next_due, unread, partial)] = rows(
+    [counted] = dicts(
         f"""
-        SELECT count(*) FILTER (unlisted),
-            epoch_us(min(checked_at) FILTER ({listed} AND {quick})),
-            count(*) FILTER ({listed} AND doubtful),
-            count(*) FILTER ({listed} AND proved AND {due} < to_timestamp({now.timestamp()})),
-            epoch_us(min({due}) FILTER ({listed} AND {due} >= to_timestamp({now.timestamp()}))),
-            count(*) FILTER ({listed} AND kind = 'unread'),
-            count(*) FILTER ({listed} AND kind = 'partial')
+        SELECT count(*) FILTER (unlisted) AS unlisted,
+            epoch_us(min(checked_at) FILTER (NOT unlisted AND {quick})) AS skipped_since,
+            count(*) FILTER (NOT unlisted AND doubtful) AS doubtful,
+            count(*) FILTER (NOT unlisted AND proved AND {due} < {now}) AS overdue,
+            epoch_us(min({due}) FILTER (NOT unlisted AND {due} >= {now})) AS next_due_at,
+            count(*) FILTER (NOT unlisted AND kind = 'unread') AS unread,
+            count(*) FILTER (NOT unlisted AND kind = 'partial') AS partial,
+            (SELECT count(*) FROM users WHERE deleted_at IS NULL) AS users,
+            (SELECT count(*) FROM messages WHERE deleted_at IS NULL) AS messages
         FROM status_lists
         """
     )
-    failed = rows(
-        f"SELECT user_id, kind, reason, epoch_us(checked_at) FROM status_lists WHERE {listed} "
-        f"AND kind IN ('unread', 'partial') ORDER BY kind DESC, user_id LIMIT {MOST_FAILED}"
+    facts |= counted
+    for name in ("as_of", "skipped_since", "next_due_at"):
+        facts[name] = from_microseconds(facts[name])
+    lists = rows(
+        "SELECT certificate, count(*) FROM status_lists WHERE NOT unlisted GROUP BY ALL "
+        "ORDER BY count(*) DESC, certificate"
     )
-    [(users, messages)] = rows(
-        "SELECT (SELECT count(*) FROM users WHERE deleted_at IS NULL), "
-        "(SELECT count(*) FROM messages WHERE deleted_at IS NULL)"
+    failed = rows(
+        "SELECT user_id, kind, reason, epoch_us(checked_at) FROM status_lists WHERE NOT unlisted "
+        f"AND kind IN ('unread', 'partial') ORDER BY kind DESC, user_id LIMIT {MOST_FAILED}"
     )
     return MirrorStatus(
         folder=str(reader.folder),
-        as_of=from_microseconds(as_of) or now,
-        run_id=run_id,
-        mode=mode,
-        state=state,
         writer=writer,
-        users=users,
-        messages=messages,
-        users_certificate=certificate or "uncertified",
-        users_reason=reason,
-        lists=dict(
-            rows(
-                f"SELECT certificate, count(*) FROM status_lists WHERE {listed} GROUP BY ALL "
-                "ORDER BY count(*) DESC, certificate"
-            )
-        ),
-        unlisted=unlisted,
-        skipped=skipped if mode == "quick" else 0,
-        skipped_since=from_microseconds(since),
-        doubtful=doubtful,
-        overdue=overdue,
-        next_due_at=from_microseconds(next_due),
-        max_staleness=staleness,
-        unread=unread,
-        partial=partial,
-        left=left if state == "partial" else 0,
+        **facts,
+        lists=dict(lists),
         failed=tuple(
-            FailedList(user_id, kind, why, from_microseconds(at))
-            for user_id, kind, why, at in failed
+            FailedList(user_id, kind, reason, from_microseconds(at))
+            for user_id, kind, reason, at in failed
         ),
         rejects=dict(rows("SELECT resource, count(*) FROM rejects GROUP BY ALL ORDER BY ALL")),
         odd_values=count_odd_values(rows),
-        repaired_text=repaired_text,
         audit=audit_sentence(rows, run_id),
-        audit_ok=audit_ok,
         evidence=evidence_sentence(rows),
     )
 

@@ -91,14 +91,13 @@ def read_window(
     if len(given) > 1:
         raise ValueError("give only one of around, before and after")
     snapshot = reader.snapshot()
-    user = read_user(reader, snapshot, user_id)
+    user = read_user(snapshot, user_id)
     spoken = f"({snapshot.of_user(user_id)['messages']}) WHERE user_id = ? AND deleted_at IS NULL"
-    total, deleted = count_messages(reader, snapshot, user_id)
+    total, deleted = count_messages(snapshot, user_id)
     if not given:
         start, end = (0, limit) if at == "first" else (total - limit, total)
     else:
-        found = reader.rows(
-            snapshot.cursor,
+        found = snapshot.rows(
             f"SELECT place FROM (SELECT id, row_number() OVER (ORDER BY {MESSAGE_ORDER}) - 1 "
             f"AS place FROM {spoken}) WHERE id = ?",
             [user_id, given[0]],
@@ -117,5 +116,5 @@ def read_window(
             start = max(0, min(place - limit // 2, total - limit))
             end = start + limit
     start, end = max(0, start), min(end, total)
-    messages = read_messages(reader, snapshot, user_id, first=start, count=max(0, end - start))
+    messages = read_messages(snapshot, user_id, first=start, count=max(0, end - start))
     return Window(Conversation(user, messages), start, total, deleted)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +28,7 @@ __all__ = [
     "DAMAGED_FILE",
     "DATABASE_IS_DAMAGED",
     "LOG_IS_DAMAGED",
+    "Rows",
     "check_path",
     "connect",
     "disk_is_full",
@@ -45,14 +46,14 @@ __all__ = [
 ]
 
 
+Rows = Callable[[str], list[tuple[Any, ...]]]
+"""Runs a query and returns its rows."""
+
 # The last is the size of the spill folder, for which DuckDB takes what the disk has free.
 FULL_DISK = (
     "no space left", "enospc", "file too large", "disk is full", "disk full", "quota exceeded",
     "max_temp_directory_size",
 )  # fmt: skip
-
-MOST_ROLLBACKS = 10
-"""A signal interrupts what runs every 20 ms; a rollback takes less."""
 
 LEAST_DUCKDB = "2.0.1"
 """As in pyproject.toml."""
@@ -249,22 +250,10 @@ def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
         yield
         rows_of(connection, "COMMIT")
     except BaseException:
-        _roll_back(connection)
+        # A failed COMMIT has already rolled back.
+        with suppress(Exception):
+            run_to_its_end(lambda: connection.execute("ROLLBACK", []).fetchall())
         raise
-
-
-def _roll_back(connection: DuckDBPyConnection) -> None:
-    """Rolls back a failed transaction; tries again if a signal interrupts the rollback."""
-    interrupted = load_duckdb().InterruptException
-    for _ in range(MOST_ROLLBACKS):
-        try:
-            rows_of(connection, "ROLLBACK")
-        except interrupted:
-            continue
-        except Exception:
-            # A failed COMMIT has already rolled back.
-            return
-        return
 
 
 def quoted(text: str) -> str:
