@@ -6,7 +6,6 @@ A null ``last_seen_at`` means the newest finished run. Rows marked as deleted al
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from backread.mirror.store.merge import stage, update_where
 from backread.mirror.store.schema import (
@@ -18,12 +17,9 @@ from backread.mirror.store.schema import (
     USERS,
     Table,
 )
+from backread.mirror.store.store import ArrowTable, Store
 from backread.mirror.sync.known import StoredRows
-from backread.mirror.sync.runs import set_in_run
-
-if TYPE_CHECKING:
-    from backread.mirror.store.store import ArrowTable, Store
-    from backread.mirror.sync.runs import Run
+from backread.mirror.sync.runs import Run, set_in_run
 
 __all__ = ["mark_answered", "mark_gone", "mark_messages_of_deleted", "note_missed", "rows_to_ask"]
 
@@ -153,10 +149,9 @@ def _sample(store: Store, table: Table, missing: str) -> list[tuple[int, int]]:
     [(gone, all_rows)] = store.rows(f"SELECT {counts}")
     if gone < LEAST_DOUBTED or 2 * gone <= all_rows:
         return []
-    user_id = "id" if table is USERS else "user_id"
+    key = f"{table.user_column}, id"
     return store.rows(
-        f"SELECT {user_id}, id {live} AND {missing} "
-        f"ORDER BY hash({user_id}, id), {user_id}, id LIMIT {SAMPLE}"
+        f"SELECT {key} {live} AND {missing} ORDER BY hash({key}), {key} LIMIT {SAMPLE}"
     )
 
 
@@ -204,11 +199,9 @@ def _distrust_contradicted(store: Store, run: Run) -> None:
         keys = run.sampled.get(table.name)
         if not keys:
             continue
-        user_id = "id" if table is USERS else "user_id"
-        sampled = f"WHERE ({user_id}, id) IN (VALUES {_values(keys)})"
-        found = store.rows(
-            f"SELECT {user_id}, id FROM seen_{table.name} {sampled} ORDER BY ALL LIMIT 1"
-        )
+        key = f"{table.user_column}, id"
+        sampled = f"WHERE ({key}) IN (VALUES {_values(keys)})"
+        found = store.rows(f"SELECT {key} FROM seen_{table.name} {sampled} ORDER BY ALL LIMIT 1")
         # Those that were not found were marked; what else came says nothing.
         [(unanswered,)] = store.rows(
             f"SELECT count(*) FROM {table.name} {sampled} AND deleted_at IS NULL"
@@ -218,8 +211,8 @@ def _distrust_contradicted(store: Store, run: Run) -> None:
         left_out = "the list left out users" if table is USERS else "most lists left out messages"
         reason = f"{left_out}, and {unanswered} of {len(keys)} could not be checked by id"
         if found:
-            [(owner, key)] = found
-            named = f"user {key}" if table is USERS else f"message {key} of user {owner}"
+            [(owner, row_id)] = found
+            named = f"user {row_id}" if table is USERS else f"message {row_id} of user {owner}"
             reason = f"{left_out}; {named} was found by id"
         if table is USERS:
             uncertified = "certificate = 'uncertified', certificate_reason = ?"

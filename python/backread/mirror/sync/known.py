@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backread._files.json import parse_json
 from backread.errors import MirrorError
 from backread.mirror.store.engine import named_errors, rows_of, stream_of
 from backread.mirror.store.schema import ALL_USERS, LAST_FINISHED, PROFILE
-
-if TYPE_CHECKING:
-    from backread.mirror.store.store import Store
-    from backread.mirror.sync.runs import Run
+from backread.mirror.store.store import Store
+from backread.mirror.sync.runs import Run
 
 __all__ = ["Known", "StoredRows", "given_users", "known_to"]
 

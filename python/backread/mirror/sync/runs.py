@@ -117,60 +117,49 @@ def begin_run(
     """
     if mode == "quick" and (moved or not read_evidence(store.rows).is_trusted):
         mode = "incremental"
-    run = _begin_run(store, mode, killed)
-    moves = "max_staleness = ?, moved = coalesce(moved, false) OR ?"
-    set_in_run(store, run.run_id, moves, max_staleness, moved)
-    return run
-
-
-def _begin_run(store: Store, mode: Mode, killed: bool) -> Run:
     now = datetime.now(UTC)
-    unfinished = store.rows(
-        f"SELECT {', '.join(RESUMED)}, epoch_us(started_at) FROM runs "
-        f"WHERE {UNFINISHED} ORDER BY run_id DESC LIMIT 1"
-    )
     with store.transaction():
-        if not unfinished:
+        unfinished = store.rows(
+            f"SELECT {', '.join(RESUMED)}, epoch_us(started_at) FROM runs "
+            f"WHERE {UNFINISHED} ORDER BY run_id DESC LIMIT 1"
+        )
+        if unfinished:
+            *values, started = unfinished[0]
+            run = Run(
+                **dict(zip(RESUMED, values, strict=True)),
+                resumed=True,
+                alone=False,
+                started_at=from_microseconds(int(started)),
+            )
+            _resume(store, run, mode, now, killed)
+        else:
             # Clears what an abandoned run left; finished runs leave nothing.
             clear(store)
             # An unfinished run, of given users, may have read what this one does not find again.
             alone = not store.rows("SELECT 1 FROM runs LIMIT 1")
-            run_id = _insert(store, _next_id(store), mode, now)
-            return Run(run_id, mode, resumed=False, alone=alone, started_at=now)
-        # What a run of given users read meanwhile is newer, and so not read by this run.
-        keep_newest_lists(store)
-        *values, started = unfinished[0]
-        run = Run(
-            **dict(zip(RESUMED, values, strict=True)),
-            resumed=True,
-            alone=False,
-            started_at=from_microseconds(int(started)),
-        )
-        if mode == "full" != run.mode:
-            _read_all_again(store, run.run_id)
-        run.mode = THOROUGH[max(THOROUGH.index(mode), THOROUGH.index(run.mode))]
-        _note_seen(store, run.run_id)
-        _resume(store, run, now, killed)
+            run = Run(_next_id(store), mode, resumed=False, alone=alone, started_at=now)
+            _insert(store, run)
+        moves = "max_staleness = ?, moved = coalesce(moved, false) OR ?"
+        set_in_run(store, run.run_id, moves, max_staleness, moved)
     return run
 
 
 def begin_users_run(store: Store, *, moved: bool = False) -> Run:
     """A run over given users. It leaves an unfinished run over all users as it is."""
-    now = datetime.now(UTC)
     with store.transaction():
         # Its rows and lists keep the number of one that was killed and is deleted next.
-        run_id = _next_id(store)
+        run = Run(_next_id(store), "incremental", resumed=False, alone=False, given=True)
         # The rows of one that was killed are committed, and no later run resumes it.
         store.rows(f"DELETE FROM runs WHERE state = 'unfinished' AND NOT ({ALL_USERS})")
-        _insert(store, run_id, "incremental", now)
+        _insert(store, run)
         set_in_run(
             store,
-            run_id,
+            run.run_id,
             "scope = 'users', certificate = 'uncertified', moved = ?, "
             "certificate_reason = 'only the given users were read'",
             moved,
         )
-    return Run(run_id, "incremental", resumed=False, alone=False, given=True, started_at=now)
+    return run
 
 
 def keep_newest_lists(store: Store) -> None:
@@ -185,7 +174,7 @@ def _next_id(store: Store) -> int:
     return int(run_id)
 
 
-def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> int:
+def _insert(store: Store, run: Run) -> None:
     counters = [
         f"0 AS {name}"
         for name, kind in RUNS
@@ -194,9 +183,8 @@ def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> int:
     store.rows(
         "INSERT INTO runs BY NAME SELECT ? AS run_id, ? AS mode, 'unfinished' AS state, "
         f"? AS started_at, {', '.join(counters)}",
-        [run_id, mode, now],
+        [run.run_id, run.mode, run.started_at],
     )
-    return run_id
 
 
 def note_verified(store: Store, run: Run, number: int, missed_user: int | None) -> None:
@@ -218,16 +206,26 @@ def clear(store: Store) -> None:
         store.rows(f"DELETE FROM seen_{table.name}")
 
 
-def _read_all_again(store: Store, run_id: int) -> None:
-    # For a full run, reading only a list's end is not enough.
-    store.rows(
-        f"UPDATE lists SET run_id = {LAST_FINISHED} WHERE run_id = ? AND kind = 'end'", [run_id]
-    )
-    store.rows("DELETE FROM lists WHERE run_id = ? AND kind = 'partial'", [run_id])
-
-
-def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
+def _resume(store: Store, run: Run, mode: Mode, now: datetime, killed: bool) -> None:
     run_id = run.run_id
+    # What a run of given users read meanwhile is newer, and so not read by this run.
+    keep_newest_lists(store)
+    if mode == "full" != run.mode:
+        # For a full run, reading only a list's end is not enough.
+        store.rows(
+            f"UPDATE lists SET run_id = {LAST_FINISHED} WHERE run_id = ? AND kind = 'end'", [run_id]
+        )
+        store.rows("DELETE FROM lists WHERE run_id = ? AND kind = 'partial'", [run_id])
+    run.mode = THOROUGH[max(THOROUGH.index(mode), THOROUGH.index(run.mode))]
+    [(was_alone,)] = store.rows(
+        "SELECT min(run_id) = ? AND bool_and(resumptions = 0) FROM runs WHERE run_id <= ?",
+        [run_id, run_id],
+    )
+    if was_alone:
+        # It did not record the rows that it has seen.
+        for table in CONTENT_TABLES:
+            key = ", ".join(table.key)
+            store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM {table.name}")
     if _sweeps_again(store, run_id, now, killed):
         unswept = "certificate = NULL, certificate_reason = NULL, users_swept_at = NULL"
         set_in_run(store, run_id, unswept)
@@ -264,16 +262,6 @@ def _sweeps_again(store: Store, run_id: int, now: datetime, killed: bool) -> boo
     affordable = sweep_requests <= MOST_SWEEPING * requests
     budget_ended_it = state == "partial" and not killed
     return affordable and (budget_ended_it or not recent)
-
-
-def _note_seen(store: Store, run_id: int) -> None:
-    """Records as seen the rows that a run with `Run.alone` did not record."""
-    if store.rows("SELECT 1 FROM runs WHERE run_id < ? LIMIT 1", [run_id]):
-        return
-    if store.rows("SELECT 1 FROM runs WHERE run_id = ? AND resumptions = 0", [run_id]):
-        for table in CONTENT_TABLES:
-            key = ", ".join(table.key)
-            store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM {table.name}")
 
 
 def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:
