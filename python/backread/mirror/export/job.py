@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from backread._interruptible import run_interruptibly
 from backread.mirror.export.cells import Column
 from backread.mirror.export.report import ExportProgress
+from backread.mirror.store.engine import Rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -38,6 +39,16 @@ class TableQuery:
     rows: int = 0
     is_sorted: bool = True
     """Whether the query has an order."""
+
+    @classmethod
+    def over(
+        cls, rows: Rows, name: str, source: str, order: str = "", key: tuple[str, ...] = ()
+    ) -> TableQuery:
+        """The table of the rows of ``source``, a FROM clause; counts them."""
+        columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE SELECT * {source}"))
+        [(count,)] = rows(f"SELECT count(*) {source}")
+        query = f"SELECT * {source}{f' ORDER BY {order}' if order else ''}"
+        return cls(name, query, columns, key, count, bool(order))
 
 
 class Job:

@@ -12,6 +12,7 @@ from backread.errors import MirrorError
 from backread.mirror.export.cells import as_json_value, as_text, selected
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.plan import Selection
+from backread.mirror.published.conversation import MESSAGE_ORDER
 from backread.mirror.published.search import SENDER
 from backread.mirror.store.engine import Rows
 from backread.mirror.store.schema import REJECTED_ID
@@ -21,29 +22,28 @@ __all__ = ["person_queries", "write_conversation", "write_person"]
 SOURCES = {
     "users": "FROM users WHERE id = {id}",
     "conversations": "FROM conversations WHERE user_id = {id}",
-    "messages": "FROM messages WHERE user_id = {id} ORDER BY created_at NULLS LAST, id",
+    "messages": "FROM messages WHERE user_id = {id}",
     "lists": "FROM lists WHERE user_id = {id}",
     "rejects": "FROM rejects WHERE user_id = {id} OR (resource = 'users' "
-    f"AND (id = {{id}} OR {REJECTED_ID} = '{{id}}')) ORDER BY first_seen_at, id",
+    f"AND (id = {{id}} OR {REJECTED_ID} = '{{id}}'))",
     "forgotten": "FROM forgotten WHERE user_id = {id}",
 }
 """All tables with rows about a person."""
+
+ORDERS = {"messages": MESSAGE_ORDER, "rejects": "first_seen_at, id"}
 
 SPOKEN = ("created_at", "sender_type", *SENDER, "body", "file_url", "deleted_at")
 
 
 def person_queries(rows: Rows, selection: Selection) -> list[TableQuery]:
     """The rows about the one user, deleted ones too; raises `MirrorError` if there are none."""
-    user_id = selection.person
-    found = []
-    for name, source in SOURCES.items():
-        query = f"SELECT * {source.format(id=user_id)}"
-        columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE {query}"))
-        [(count,)] = rows(f"SELECT count(*) FROM ({query})")
-        found.append(TableQuery(name, query, columns, (), count))
+    found = [
+        TableQuery.over(rows, name, source.format(id=selection.person), ORDERS.get(name, ""))
+        for name, source in SOURCES.items()
+    ]
     if not any(table.rows for table in found):
         raise MirrorError(
-            f"the published snapshot holds nothing about a user {user_id}; check the id"
+            f"the published snapshot holds nothing about a user {selection.person}; check the id"
         )
     return found
 

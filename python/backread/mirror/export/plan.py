@@ -96,12 +96,10 @@ def queries(rows: Rows, selection: Selection) -> list[TableQuery]:
         key = TABLE_KEYS.get(name, ())
         source = f"FROM {name}{selection.condition(name)}"
         order = MESSAGES.order if name == "messages" else ", ".join(key) or "ALL"
-        # Sorting all messages would take their size in memory, or on disk.
-        is_sorted = name != "messages" or selection.users is not None
-        query = f"SELECT * {source}{f' ORDER BY {order}' if is_sorted else ''}"
-        [(count,)] = rows(f"SELECT count(*) {source}")
-        columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE SELECT * FROM {name}"))
-        found.append(TableQuery(name, query, columns, key, count, is_sorted))
+        if name == "messages" and selection.users is None:
+            # Sorting all messages would take their size in memory, or on disk.
+            order = ""
+        found.append(TableQuery.over(rows, name, source, order, key))
     return found
 
 
@@ -134,12 +132,8 @@ def _tables(names: Sequence[str]) -> tuple[TableName, ...]:
 
 
 def _user_ids(users: int | Iterable[int]) -> tuple[int, ...]:
-    parsed = []
-    for each in users if isinstance(users, Iterable) else (users,):
-        try:
-            parsed.append(whole("users", each, 0, LARGEST, then=""))
-        except (TypeError, ValueError):
-            raise ValueError(f"users must be ids of users, not {each!r}") from None
-    if not parsed:
+    given = users if isinstance(users, Iterable) else (users,)
+    user_ids = tuple(dict.fromkeys(whole("users", each, 0, LARGEST, then="") for each in given))
+    if not user_ids:
         raise ValueError("users must name at least one user")
-    return tuple(dict.fromkeys(parsed))
+    return user_ids
