@@ -119,7 +119,7 @@ def read_last_run(reader: SnapshotReader, cursor: DuckDBPyConnection) -> LastRun
     if not last:
         return None
     [(run_id, mode, state, lists_left, at, certificate, reason)] = last
-    return LastRun(run_id, mode, state, lists_left, from_microseconds(at), certificate, reason)
+    return LastRun(run_id, mode, state, lists_left, from_microseconds(int(at)), certificate, reason)
 
 
 def _rows(manifest: Manifest) -> dict[str, int]:

@@ -183,7 +183,7 @@ def report_of(store: Store, run_id: int) -> SyncReport:
     """The report of a finished or a partial run, with the figures of the run."""
     readable = (f"epoch_us({name})" if kind == TIME else name for name, kind in COLUMNS.items())
     [row] = store.rows(f"SELECT {', '.join(readable)} FROM runs WHERE run_id = ?", [run_id])
-    stored = {
+    stored: dict[str, Any] = {
         name: from_microseconds(value) if kind == TIME else value
         for (name, kind), value in zip(COLUMNS.items(), row, strict=True)
     }
