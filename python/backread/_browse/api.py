@@ -10,10 +10,10 @@ from backread._browse.freshness import Freshness, read_freshness
 from backread._browse.lists import PageBubbles, heading, hits_html, people_html
 from backread._client.arguments import LARGEST
 from backread.errors import MirrorError
+from backread.mirror.published.conversation import read_window
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import People, PeopleQuery, PersonOrder
 from backread.mirror.published.search import search_messages, search_words
-from backread.mirror.published.windows import read_window
 
 __all__ = ["Api", "Query"]
 

@@ -100,8 +100,12 @@ def show(
 
 
 def _part(reader: SnapshotReader, user_id: int, last: int | None, message: int | None) -> Part:
-    from backread.mirror.published.conversation import count_messages, read_messages, read_user
-    from backread.mirror.published.windows import read_window
+    from backread.mirror.published.conversation import (
+        count_messages,
+        read_messages,
+        read_user,
+        read_window,
+    )
 
     if last is not None or message is not None:
         limit = AROUND if last is None else last

@@ -12,9 +12,9 @@ pytest.importorskip("pyarrow")
 
 from backread import MirrorError
 from backread.mirror import Mirror
+from backread.mirror.published.conversation import read_window
 from backread.mirror.published.people import People, PeopleQuery
 from backread.mirror.published.snapshot_reader import SnapshotReader
-from backread.mirror.published.windows import read_window
 from helpers.mirrors import BatchSource, batch
 
 START = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -248,7 +248,7 @@ def places(reader: SnapshotReader, **options: Any) -> tuple[list[int], bool, boo
     numbers = [each.id - 1000 for each in window.conversation]
     assert numbers == list(range(window.start, window.end))
     assert window.total == COUNT
-    return numbers, window.has_earlier, window.has_later
+    return numbers, window.start > 0, window.end < window.total
 
 
 def test_windows_from_the_ends(long):
@@ -278,7 +278,7 @@ def test_a_conversation_can_be_read_window_by_window(long):
     window = read_window(long, 1, at="first", limit=7)
     while True:
         ids += [each.id for each in window.conversation]
-        if not window.has_later:
+        if window.end == window.total:
             break
         window = read_window(long, 1, after=ids[-1], limit=7)
     assert ids == [1000 + number for number in range(COUNT)]
@@ -292,8 +292,7 @@ def test_messages_without_a_time_are_last(folder):
 def test_a_user_without_messages_has_an_empty_window(long):
     window = read_window(long, 2)
     assert (len(window.conversation), window.total) == (0, 0)
-    assert not window.has_earlier
-    assert not window.has_later
+    assert window.start == window.end == window.total
 
 
 def test_what_is_not_there_is_said(long):

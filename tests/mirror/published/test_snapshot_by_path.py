@@ -311,19 +311,19 @@ def test_full_disk_while_publishing_leaves_no_file_and_the_next_sync_publishes(m
     source = BatchSource(batch([{"id": 1}], wide, swept="uncertified"))
     written: list[Any] = []
 
-    def limited(*arguments: Any, **options: Any) -> None:
+    def limited(*arguments: Any, **options: Any) -> int:
         # DuckDB's own files are larger than this already.
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
         try:
             written.append(arguments)
-            original(*arguments, **options)
+            return original(*arguments, **options)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
-    original = publish.write_parquet
+    original = publish._Snapshot._write
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(publish, "write_parquet", limited)
+        patched.setattr(publish._Snapshot, "_write", limited)
         with pytest.raises(MirrorError):
             source.sync_into(mirror.folder)
     assert written

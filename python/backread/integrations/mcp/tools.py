@@ -38,12 +38,12 @@ from backread.integrations.mcp.rows import (
     user_row,
 )
 from backread.mirror.figures.compute import compute_figures
+from backread.mirror.published.conversation import read_window
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import People, PeopleQuery
 from backread.mirror.published.queries import RefusedQueryError, check_reads_only
 from backread.mirror.published.search import search_messages
 from backread.mirror.published.status import status_sentences
-from backread.mirror.published.windows import read_window
 from backread.mirror.summary import summarize
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from backread.mirror.export.cells import (
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.report import Codec
 from backread.mirror.published.changes import Changes
-from backread.mirror.published.parquet_files import nullable
+from backread.mirror.published.publish import nullable
 from backread.mirror.store.engine import quoted, rows_of
 
 if TYPE_CHECKING:

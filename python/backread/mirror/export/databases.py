@@ -10,7 +10,7 @@ from backread.mirror.export.cells import as_text, identifier, may_be_text, selec
 from backread.mirror.export.copying import write_parquet
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.target import WriterError
-from backread.mirror.store.engine import connect, pattern, quoted, rows_of
+from backread.mirror.store.engine import attach_portable, connect, pattern, rows_of
 
 __all__ = ["write_duckdb", "write_sqlite"]
 
@@ -18,9 +18,6 @@ TYPES = {"BIGINT": "INTEGER", "BOOLEAN": "BOOLEAN", "DOUBLE": "REAL"}
 """All others are TEXT: times as ISO 8601, which SQLite's date functions read, and lists as JSON."""
 
 WRITE_FAILED = sqlite3.SQLITE_IOERR_WRITE
-
-STORAGE_VERSION = "v1.0.0"
-"""DuckDB 1.0 and later open the file; by default only DuckDB 2.0 and later would."""
 
 MEMORY_LIMIT = "500MB"
 
@@ -79,8 +76,7 @@ def write_duckdb(job: Job, path: Path) -> None:
     """
     options = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(job.folder / "spilled")}
     with closing(connect(None, options)) as connection:
-        version = f"STORAGE_VERSION {quoted(STORAGE_VERSION)}"
-        rows_of(connection, f"ATTACH {quoted(str(path))} AS exported ({version})")
+        attach_portable(connection, path, "exported")
         for table in job.begin_tables():
             file = job.folder / f"{table.name}.parquet"
             write_parquet(job, table, file)

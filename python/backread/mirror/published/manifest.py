@@ -1,4 +1,9 @@
-"""The manifest ``snapshot.json``: the tables of one published snapshot, and their files."""
+"""Where a snapshot is, and its manifest ``snapshot.json``: its tables and their files.
+
+``published/00000012/messages/*.parquet`` never changes once the link ``current`` names its folder,
+so replacing the link replaces the whole snapshot atomically. Where there are no symbolic links, as
+on Windows, a file ``CURRENT`` with the folder's name has the link's place.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +14,36 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from backread._files.access import create, flush_file, read_file
+from backread._files.access import create, flush_directory, flush_file, read_file
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
-from backread._files.unfinished import remove_leftovers
-from backread.errors import MirrorError
-from backread.mirror.published.layout import (
-    current_name,
-    pointer,
-    remove_snapshot,
-    snapshot_name,
-    snapshot_names,
+from backread._files.unfinished import (
+    Unfinished,
+    remove_folder,
+    remove_leftovers,
+    unfinished_name,
 )
-from backread.mirror.store.folder import CURRENT, PUBLISHED
+from backread.errors import MirrorError
+from backread.mirror.store.folder import CURRENT, CURRENT_FILE, PUBLISHED
 from backread.mirror.store.schema import CONTENT_TABLES, FORMAT, SIDE_TABLES, other_format
 
 __all__ = [
     "SNAPSHOT_FILE",
     "DataFile",
     "Manifest",
+    "current_link",
+    "current_name",
     "file_name",
+    "point_current",
     "read_manifest",
     "remove_unneeded",
+    "snapshot_name",
+    "snapshot_names",
     "still_read",
     "write_manifest",
 ]
+
+SNAPSHOT = re.compile(r"\d{8}", re.ASCII)
 
 SNAPSHOT_FILE = "snapshot.json"
 
@@ -184,7 +194,7 @@ def _damaged(folder: Path, name: str, error: Exception) -> MirrorError:
     directory = folder / PUBLISHED
     return MirrorError(
         f"the mirror in {folder}: {directory / name / SNAPSHOT_FILE} is damaged ({error}); delete "
-        f"{pointer(folder)} and sync again"
+        f"{current_link(folder) or directory / CURRENT_FILE} and sync again"
     )
 
 
@@ -230,4 +240,75 @@ def remove_unneeded(folder: Path) -> None:
         retired = still_read(manifest.retired, datetime.now(UTC))
         stay = {snapshot_name(manifest.sequence), *retired}
     for name in snapshot_names(folder) - stay:
-        remove_snapshot(folder, name)
+        # What Windows cannot remove yet, the next publication does.
+        remove_folder(folder / PUBLISHED / name)
+
+
+def snapshot_name(sequence: int) -> str:
+    """The name of the folder of the snapshot with this number."""
+    return f"{sequence:08}"
+
+
+def snapshot_names(folder: Path) -> set[str]:
+    """The names of all snapshot folders of a mirror, those that ``current`` never named too."""
+    directory = folder / PUBLISHED
+    try:
+        entries = [] if directory.is_symlink() else list(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    return {each.name for each in entries if SNAPSHOT.fullmatch(each.name)}
+
+
+def current_name(folder: Path) -> str | None:
+    """The name of the published snapshot's folder; None if nothing was published.
+
+    Raises `MirrorError` if the link names anything but a snapshot.
+    """
+    link, file = folder / PUBLISHED / CURRENT, folder / PUBLISHED / CURRENT_FILE
+    try:
+        name = str(link.readlink()) if link.is_symlink() else read_file(file).decode().strip()
+    except (FileNotFoundError, NotADirectoryError):
+        if not link.is_dir():
+            return None
+        raise MirrorError(
+            f"the mirror in {folder}: {link} is not a link to a snapshot; copy mirrors with their "
+            "symbolic links, or remove it and sync again"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise MirrorError(f"the mirror in {folder}: {link} cannot be read: {error}") from error
+    if SNAPSHOT.fullmatch(name) is None:
+        raise MirrorError(
+            f"the mirror in {folder}: {link} is damaged (it names {name!r:.80}, which is not a "
+            "snapshot); remove it and sync again"
+        )
+    return name
+
+
+def current_link(folder: Path) -> Path | None:
+    """The absolute path of the link to the published snapshot; None where it is a file."""
+    link = folder.absolute() / PUBLISHED / CURRENT
+    return link if link.is_symlink() else None
+
+
+def point_current(folder: Path, name: str) -> None:
+    """Publishes the snapshot folder of this name, atomically and durably."""
+    directory = folder / PUBLISHED
+    link = directory / CURRENT
+    fresh = directory / unfinished_name(CURRENT)
+    try:
+        fresh.symlink_to(name)
+    except (OSError, NotImplementedError):
+        with Unfinished(directory / CURRENT_FILE) as file:
+            file.file.write(f"{name}\n".encode())
+        # Of a process that could make links, as on Windows.
+        if link.is_symlink():
+            link.unlink()
+        return
+    try:
+        fresh.replace(link)
+    finally:
+        fresh.unlink(missing_ok=True)
+    # Left from a file system without links; where case does not matter, it is the link itself.
+    if not (directory / CURRENT_FILE).is_symlink():
+        (directory / CURRENT_FILE).unlink(missing_ok=True)
+    flush_directory(directory)

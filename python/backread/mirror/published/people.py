@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from backread._client.arguments import LARGEST, whole
 from backread.mirror.published.period import Moment, Period
 from backread.mirror.published.search import contains_words, plain_text, search_words
+from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
 from backread.mirror.store.engine import from_microseconds
-
-if TYPE_CHECKING:
-    from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
 
 __all__ = ["Operator", "People", "PeoplePage", "PeopleQuery", "Person", "PersonOrder"]
 
@@ -259,7 +257,7 @@ def _number(words: str) -> int | None:
 
 
 def _person(row: tuple[Any, ...], last_body: str | None) -> Person:
-    values = {
+    values: dict[str, Any] = {
         name: from_microseconds(value) if name in TIMES else value
         for name, value in zip(FIGURES, row, strict=True)
     }

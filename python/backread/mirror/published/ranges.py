@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING
+from itertools import groupby, pairwise
 
 from backread.mirror.published.manifest import DataFile
 from backread.mirror.store.schema import TECHNICAL, Table
+from backread.mirror.store.store import Store
 
-if TYPE_CHECKING:
-    from backread.mirror.store.store import Store
-
-__all__ = ["FILE_BYTES", "Piece", "plan_files"]
+__all__ = ["FILE_BYTES", "plan_files", "within"]
 
 FILE_BYTES = 64 * 2**20
 """The approximate size in memory of the rows of a file, which bounds what a sort needs."""
@@ -25,22 +21,10 @@ LOWEST = -(2**63)
 BYTES_PER_VALUE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A file to write: the rows of the users from ``low`` up to ``high``, None for no limit."""
-
-    low: int | None
-    high: int | None
-    rows: int
-    row_bytes: int
-
-    def condition(self, table: Table) -> str:
-        """The SQL condition for its rows."""
-        return _within(table, self.low, self.high)
-
-
-def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[DataFile | Piece]:
+def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[DataFile]:
     """The files of the next snapshot, in the order of their ranges: held ones, and new ones.
+
+    A new one, which is to be written, has no name yet.
 
     Args:
         store: The database.
@@ -49,9 +33,9 @@ def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[Dat
     """
     needed = 1 + sum(each.row_bytes for each in held) // FILE_BYTES
     if not held or len(held) > MOST_FILES * needed:
-        return [*_cut(store, table, None, None)]
+        return _cut(store, table, None, None)
     changed = _changed(store, table, held)
-    plan: list[DataFile | Piece] = []
+    plan: list[DataFile] = []
     for is_changed, group in groupby(enumerate(held), lambda item: item[0] in changed):
         files = [file for _, file in group]
         plan += _cut(store, table, files[0].low, files[-1].high) if is_changed else files
@@ -74,13 +58,13 @@ def _changed(store: Store, table: Table, held: Sequence[DataFile]) -> set[int]:
     return {place for (place,) in found}
 
 
-def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[Piece]:
+def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[DataFile]:
     """Cuts a range into pieces of about `FILE_BYTES`; a user's rows are in one piece.
 
     One without rows is one piece all the same, so that a reader by path finds the columns.
     """
     user = table.user_column
-    rows = f"{table.name} WHERE {_within(table, low, high)}"
+    rows = f"{table.name} WHERE {within(table, low, high)}"
     other_bytes = BYTES_PER_VALUE * len(table.columns + TECHNICAL)
     found = store.rows(
         f"""
@@ -100,10 +84,14 @@ def _cut(store: Store, table: Table, low: int | None, high: int | None) -> list[
     )
     found = found or [(low, 0, 0)]
     lows = [low, *(first for first, _, _ in found[1:]), high]
-    return [Piece(lows[at], lows[at + 1], rows, size) for at, (_, rows, size) in enumerate(found)]
+    return [
+        DataFile("", rows, 0, size, low, high)
+        for (_, rows, size), (low, high) in zip(found, pairwise(lows), strict=True)
+    ]
 
 
-def _within(table: Table, low: int | None, high: int | None) -> str:
+def within(table: Table, low: int | None, high: int | None) -> str:
+    """The SQL condition for the rows of the users from ``low`` up to ``high``."""
     user = table.user_column
     limits = [f"{user} >= {low}"] if low is not None else []
     limits += [f"{user} < {high}"] if high is not None else []

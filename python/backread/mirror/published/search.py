@@ -7,16 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 from unicodedata import category, normalize
 
 from backread._client.arguments import LARGEST, whole
 from backread._display.words import amount, full_name, line, minute
 from backread.mirror.published.period import Moment, Period
+from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.store.engine import from_microseconds, quoted
-
-if TYPE_CHECKING:
-    from backread.mirror.published.snapshot_reader import SnapshotReader
 
 __all__ = [
     "LONGEST_WORDS",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -47,11 +47,10 @@ class OpenSnapshot:
     def of_user(self, user_id: int) -> dict[str, str]:
         """The queries of ``users`` and ``messages`` for one user: only files that may have it."""
         sources = dict(self.sources)
-        folder = self.manifest.folder(self.mirror)
         for table in CONTENT_TABLES:
+            folder = self.manifest.folder(self.mirror) / table.name
             files = self.manifest.tables[table.name]
-            names = [each.name for each in files if each.holds(user_id)]
-            sources[table.name] = scan(folder / table.name, names)
+            sources[table.name] = scan(folder / each.name for each in files if each.holds(user_id))
         return select_statements(sources, self._seen())
 
     def _seen(self) -> str:
@@ -90,12 +89,7 @@ class SnapshotReader:
             if opened is None or opened.manifest != manifest:
                 opened = self._connect_newest(manifest, restricted)
                 self._open[restricted] = OfProcess(opened)
-            return OpenSnapshot(
-                opened.manifest,
-                opened.cursor.cursor(),
-                opened.mirror,
-                opened.sources,
-            )
+            return replace(opened, cursor=opened.cursor.cursor())
 
     def _connect_newest(self, manifest: Manifest, restricted: bool) -> OpenSnapshot:
         while True:
@@ -113,7 +107,9 @@ class SnapshotReader:
         with named_errors(self.folder):
             connection = connect(None)
             manifest.check_files(self.folder)
-            sources = _sources(manifest, self.folder)
+            # Exactly these files, whatever else is in the folder.
+            paths = manifest.paths(self.folder)
+            sources = {name: scan(files) for name, files in paths.items()}
             opened = OpenSnapshot(manifest, connection, self.folder, sources)
             statements = opened.statements()
             if restricted:
@@ -135,16 +131,6 @@ class SnapshotReader:
         """The rows of an internal query, on a cursor from `cursor`."""
         with named_errors(self.folder):
             return rows_of(cursor, statement, values)
-
-
-def _sources(manifest: Manifest, mirror: Path) -> dict[str, str]:
-    """The files that the manifest names, as SQL table expressions."""
-    folder = manifest.folder(mirror)
-    # Exactly these, whatever else is in the folder.
-    return {
-        name: scan(folder / name, [each.name for each in files])
-        for name, files in manifest.tables.items()
-    }
 
 
 def nothing_published(folder: Path) -> MirrorError:

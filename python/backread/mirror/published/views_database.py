@@ -6,19 +6,15 @@ import hashlib
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from backread._files.access import access_of, flush_directory, flush_file, give_access
 from backread._files.unfinished import private_folder, remove_folder
-from backread.mirror.published.layout import current_link
+from backread.mirror.published.manifest import Manifest, current_link
 from backread.mirror.published.views import view_statements
-from backread.mirror.store.engine import connect, pattern, quoted, rows_of
+from backread.mirror.store.engine import attach_portable, connect, pattern, rows_of
 from backread.mirror.store.folder import VIEWS_LOG_NAME, VIEWS_NAME
 from backread.mirror.store.schema import READ_ALL
-
-if TYPE_CHECKING:
-    from backread.mirror.published.manifest import Manifest
-    from backread.mirror.store.store import Store
+from backread.mirror.store.store import Store
 
 __all__ = [
     "clear_views_database",
@@ -27,9 +23,6 @@ __all__ = [
 
 WRITTEN = "views_database"
 """The key in ``meta`` of what identifies the definition that was written last."""
-
-STORAGE_VERSION = "v1.0.0"
-"""The storage that DuckDB 1.0 and later open."""
 
 
 def write_views_database(store: Store, manifest: Manifest) -> None:
@@ -82,8 +75,7 @@ def _all_files(folder: Path) -> str:
 
 
 def _create(path: Path, statements: list[str]) -> None:
-    storage = f"STORAGE_VERSION {quoted(STORAGE_VERSION)}"
-    attach = [f"ATTACH {quoted(str(path))} AS chats ({storage})", "USE chats"]
     with closing(connect(None)) as connection:
-        for each in (*attach, *statements, "CHECKPOINT chats", "USE memory", "DETACH chats"):
+        attach_portable(connection, path, "chats")
+        for each in ("USE chats", *statements, "CHECKPOINT chats", "USE memory", "DETACH chats"):
             rows_of(connection, each)

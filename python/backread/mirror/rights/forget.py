@@ -15,8 +15,13 @@ from backread._files.dataclass_json import to_json_value
 from backread.errors import MirrorError
 from backread.landing.removal import UsersFound, find_users
 from backread.landing.storage import Folder
-from backread.mirror.rights.forgotten import NAMED_IDS, forget_again, forget_users
-from backread.mirror.rights.purge import check_removal, open_store
+from backread.mirror.rights.purge import (
+    NAMED_IDS,
+    check_removal,
+    forget_again,
+    forget_users,
+    open_store,
+)
 from backread.mirror.store.engine import load_duckdb, named_errors
 from backread.mirror.store.folder import require_database
 from backread.mirror.store.lock import writer_lock

@@ -1,4 +1,4 @@
-"""Removes rows for good: from the tables, the database's free blocks, and every published file.
+"""Removes users and rows for good: from the tables, the database's free blocks, published files.
 
 A deletion only marks rows in DuckDB's file, and earlier snapshots keep them. So the transaction
 that deletes rows also sets a flag; as long as it is set, whoever opens the tables for writing first
@@ -10,38 +10,42 @@ the same to those who do not open the database.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from backread._files.unfinished import Unfinished, remove_leftovers
 from backread.errors import MirrorError
-from backread.mirror.published.layout import current_name
-from backread.mirror.published.manifest import remove_unneeded
-from backread.mirror.published.publish import publish
+from backread.mirror.published.manifest import current_name, read_manifest, remove_unneeded
+from backread.mirror.published.publish import PUBLISHED_SEQUENCE, publish
 from backread.mirror.published.views_database import clear_views_database
 from backread.mirror.store.database import database_bytes, open_database, rewrite_database
-from backread.mirror.store.engine import timestamp
-from backread.mirror.store.folder import PUBLISHED, REMOVAL_NAME
+from backread.mirror.store.engine import DAMAGED_FILE, named_errors, scan, timestamp
+from backread.mirror.store.folder import PROGRESS_NAME, PUBLISHED, REMOVAL_NAME
 from backread.mirror.store.schema import (
     ALL_USERS,
     CONTENT_TABLES,
     MESSAGES,
     PURGE_PENDING,
+    REJECTED_ID,
     USERS,
     Table,
 )
 from backread.mirror.store.store import Store
 
 __all__ = [
+    "NAMED_IDS",
     "check_removal",
     "delete_rows",
     "delete_users",
+    "forget_again",
+    "forget_users",
     "open_store",
     "removal",
     "removal_is_pending",
     "remove_expired",
+    "remove_rejects",
 ]
 
 MARK = b"A removal of rows is not complete: run `backread sync` or `backread forget` again.\n"
@@ -73,6 +77,24 @@ CASE resource
         AND certificate <> 'uncertified' AND checked_at > last_seen_at)
 END
 """
+
+REMOVED_TEXTS = {
+    "error": "the text was removed when a user was forgotten",
+    "certificate_reason": "the reason was removed when a user was forgotten",
+}
+"""What a run has instead of texts that may quote a user's rows."""
+
+NAMED_IDS = r"""
+regexp_extract_all(
+    -- The id of a message is no user's.
+    CASE WHEN resource = 'messages' AND json_valid(json)
+        THEN json_merge_patch(json, '{"id": null}')::VARCHAR ELSE json END,
+    '(?i)id\\?"\s*:\s*(?:\\?")?\s*([0-9]+)', 1)
+"""
+"""The ids in a reject's JSON, in any field whose name ends in ``id``, such as ``visitorId``, as
+numbers or as texts."""
+
+BLANKED = "its record named a user who was forgotten"
 
 
 @contextmanager
@@ -163,18 +185,14 @@ def delete_rows(store: Store, table: Table, condition: str) -> int:
     return int(count)
 
 
-def _is_published(store: Store) -> bool:
-    # A first run that was published in part is unfinished again once a sync has resumed it.
-    return current_name(store.folder) is not None or not store.never_finished()
-
-
 def _publish_what_remains(store: Store) -> None:
-    if _is_published(store):
+    # A first run that was published in part is unfinished again once a sync has resumed it.
+    if current_name(store.folder) is None and store.never_finished():
+        # A killed process may have begun to publish.
+        remove_leftovers(store.folder / PUBLISHED)
+    else:
         clear_views_database(store)
         publish(store, keep_retired=False)
-    else:
-        # Nothing was published yet, but a killed process may have begun to.
-        remove_leftovers(store.folder / PUBLISHED)
 
 
 def remove_expired(store: Store, retention: float, service_date: datetime | None) -> str | None:
@@ -223,3 +241,82 @@ def remove_expired(store: Store, retention: float, service_date: datetime | None
         delete_users(store, "leaving")
         delete_rows(store, MESSAGES, expired)
     return None
+
+
+def remove_rejects(store: Store, table: str, users: str) -> int:
+    """Removes the rejects of users from a table, inside the caller's transaction; returns how many.
+
+    ``users`` is a table with their ids in ``user_id``. Of rejects of others that name one of them,
+    only the JSON and the reason are removed: the row may be why no row of a list counts as deleted.
+    """
+    ids = f"(SELECT list(CAST(user_id AS VARCHAR)) FROM {users})"
+    [(own,)] = store.rows(
+        f"DELETE FROM {table} WHERE user_id IN (SELECT user_id FROM {users}) "
+        f"OR (resource = 'users' AND list_contains({ids}, {REJECTED_ID}))"
+    )
+    [(naming,)] = store.rows(
+        f"UPDATE {table} SET json = NULL, reason = ? WHERE list_has_any({NAMED_IDS}, {ids})",
+        [BLANKED],
+    )
+    return int(own + naming)
+
+
+def forget_users(store: Store, user_ids: Sequence[int], now: datetime) -> dict[str, int]:
+    """Removes all rows of the users and remembers them; returns the rows removed by table.
+
+    The next `open_store` removes what is left of the rows in files.
+    """
+    # Its error may quote a row of theirs.
+    (store.folder / PROGRESS_NAME).unlink(missing_ok=True)
+    with removal(store):
+        store.rows(
+            "CREATE OR REPLACE TEMP TABLE leaving AS SELECT unnest(CAST(? AS BIGINT[])) AS user_id",
+            [list(user_ids)],
+        )
+        rejects = remove_rejects(store, "rejects", "leaving")
+        deleted = delete_users(store, "leaving") | {"rejects": rejects}
+        for name, text in REMOVED_TEXTS.items():
+            store.rows(f"UPDATE runs SET {name} = ? WHERE {name} IS NOT NULL", [text])
+        store.rows(
+            "INSERT INTO forgotten BY NAME SELECT user_id, ? AS forgotten_at FROM leaving "
+            "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id",
+            [now],
+        )
+    return deleted
+
+
+def forget_again(store: Store) -> None:
+    """Forgets the users who are forgotten in the published snapshot but not in the database.
+
+    There are some if ``mirror.duckdb`` was restored from a backup, and the snapshot was not.
+    """
+    name = current_name(store.folder)
+    if name is None or store.meta(PUBLISHED_SEQUENCE) == str(int(name)):
+        return
+    manifest = read_manifest(store.folder)
+    if manifest is None or manifest.mirror_id != store.meta("mirror_id"):
+        return
+    paths = manifest.paths(store.folder)["forgotten"]
+    # A damaged file may have been deleted as advised.
+    if not all(each.is_file() for each in paths):
+        return
+    published = scan(paths)
+    try:
+        with named_errors(store.folder):
+            lost = store.rows(
+                f"SELECT DISTINCT user_id FROM {published} "
+                "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id"
+            )
+    except MirrorError as error:
+        if DAMAGED_FILE not in str(error):
+            raise
+        # The general advice would let them come back.
+        files = ", ".join(map(str, paths))
+        raise MirrorError(
+            f"the mirror in {store.folder}: its database was restored from a backup, and the list "
+            f"of those who were forgotten since cannot be read; delete {files}, then forget them "
+            "again (backread forget) before the next sync"
+        ) from error
+    if lost:
+        check_removal(store)
+        forget_users(store, [user_id for (user_id,) in lost], store.now())

@@ -29,6 +29,7 @@ __all__ = [
     "DATABASE_IS_DAMAGED",
     "LOG_IS_DAMAGED",
     "Rows",
+    "attach_portable",
     "check_path",
     "connect",
     "disk_is_full",
@@ -242,6 +243,11 @@ def stream_of(
     return run_interruptibly(begin, connection.interrupt)
 
 
+def attach_portable(connection: DuckDBPyConnection, path: Path, name: str) -> None:
+    """Attaches a new database that DuckDB 1.0 and later open, not only 2.0 and later."""
+    rows_of(connection, f"ATTACH {quoted(str(path))} AS {name} (STORAGE_VERSION 'v1.0.0')")
+
+
 @contextmanager
 def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
     """Runs the block as a transaction; rolls back on any exception, including Ctrl-C."""
@@ -266,11 +272,10 @@ def file_list(paths: Iterable[Path]) -> str:
     return f"[{', '.join(map(pattern, paths))}]"
 
 
-def scan(directory: Path, names: Iterable[str]) -> str:
-    """The rows of Parquet files in the directory, as an SQL table expression."""
-    paths = file_list(directory / name for name in names)
+def scan(paths: Iterable[Path]) -> str:
+    """The rows of Parquet files, as an SQL table expression."""
     # Otherwise a folder called day=1 would add a column `day`.
-    return f"read_parquet({paths}, hive_partitioning = false)"
+    return f"read_parquet({file_list(paths)}, hive_partitioning = false)"
 
 
 def pattern(path: Path) -> str:

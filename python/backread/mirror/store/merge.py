@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backread.mirror.store.schema import CHANGED, Table
-
-if TYPE_CHECKING:
-    from backread.mirror.store.store import ArrowTable, Store
+from backread.mirror.store.store import ArrowTable, Store
 
 __all__ = [
     "CHANGED_LISTS",
@@ -26,9 +24,9 @@ CHANGED_LISTS = "changed_lists"
 
 
 def stage(store: Store, name: str, rows: ArrowTable, columns: tuple[str, ...]) -> None:
-    """Copies Arrow rows into the temporary table ``staged``; ``name`` as in `Store.registered`."""
-    with store.registered(name, rows) as source:
-        store.rows(f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM {source}")
+    """Copies Arrow rows into the temporary table ``staged``; ``name`` as in `Store.register`."""
+    source = store.register(name, rows)
+    store.rows(f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM {source}")
 
 
 def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime, run_id: int) -> bool:
@@ -38,20 +36,19 @@ def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime, run_id
     """
     key = ", ".join(table.key)
     names = _names(table.names)
-    with store.registered(table.name, rows) as source:
-        [(distinct, held)] = store.execute_prepared(
-            f"SELECT (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {source})), "
-            f"EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {source} USING ({key}))"
-        )
-        if held or distinct < rows.num_rows:
-            return False
-        store.execute_prepared(
-            f"INSERT INTO {table.name} BY NAME "
-            f"SELECT {names}, {_added(table, source)} FROM {source}",
-            now,
-            now,
-            run_id,
-        )
+    source = store.register(table.name, rows)
+    [(distinct, held)] = store.execute_prepared(
+        f"SELECT (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {source})), "
+        f"EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {source} USING ({key}))"
+    )
+    if held or distinct < rows.num_rows:
+        return False
+    store.execute_prepared(
+        f"INSERT INTO {table.name} BY NAME SELECT {names}, {_added(table, source)} FROM {source}",
+        now,
+        now,
+        run_id,
+    )
     return True
 
 
@@ -71,43 +68,41 @@ def merge_rows(
         f"CREATE TEMP TABLE IF NOT EXISTS {changed} AS SELECT {columns}, "
         f"rowid AS held_row, false AS differs, false AS matters FROM {table.name} LIMIT 0"
     )
-    with store.registered(table.name, rows) as source:
-        [(distinct, low, high)] = store.execute_prepared(
-            f"SELECT count(DISTINCT ({key})), min({user}), max({user}) FROM {source}"
+    source = store.register(table.name, rows)
+    [(distinct, low, high)] = store.execute_prepared(
+        f"SELECT count(DISTINCT ({key})), min({user}), max({user}) FROM {source}"
+    )
+    if distinct < rows.num_rows:
+        # The last one counts.
+        stage(store, table.name, rows, table.names)
+        source = "staged"
+        store.rows(
+            f"DELETE FROM staged WHERE rowid NOT IN (SELECT max(rowid) FROM staged GROUP BY {key})"
         )
-        if distinct < rows.num_rows:
-            # The last one counts.
-            stage(store, table.name, rows, table.names)
-            source = "staged"
-            store.rows(
-                "DELETE FROM staged WHERE rowid NOT IN "
-                f"(SELECT max(rowid) FROM staged GROUP BY {key})"
-            )
-        differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
-        same = " AND ".join(f"held.{name} = given.{name}" for name in table.key)
-        matters = " OR ".join(
-            f"{each.format('held')} IS DISTINCT FROM {each.format('given')}"
-            for each in table.matters
-        )
-        # The bounds let DuckDB skip row groups without these users; if the users are scattered, the
-        # row numbers avoid reading the wide columns of all other rows.
-        [(found,)] = store.execute_prepared(
-            f"""
-            INSERT INTO {changed}
-            SELECT {_names(table.names, "given.")},
-                held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs,
-                held.rowid IS NULL OR held.deleted_at IS NOT NULL OR {matters or "false"} AS matters
-            FROM {source} AS given LEFT JOIN (
-                SELECT rowid, * FROM {table.name} WHERE rowid IN (
-                    SELECT rowid FROM {table.name}
-                    WHERE {user} BETWEEN ? AND ? AND ({key}) IN (SELECT {key} FROM {source}))
-            ) AS held ON {same}
-            WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR differs
-            """,
-            low,
-            high,
-        )
-        store.execute_prepared(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM {source}")
+    differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
+    same = " AND ".join(f"held.{name} = given.{name}" for name in table.key)
+    matters = " OR ".join(
+        f"{each.format('held')} IS DISTINCT FROM {each.format('given')}" for each in table.matters
+    )
+    # The bounds let DuckDB skip row groups without these users; if the users are scattered, the
+    # row numbers avoid reading the wide columns of all other rows.
+    [(found,)] = store.execute_prepared(
+        f"""
+        INSERT INTO {changed}
+        SELECT {_names(table.names, "given.")},
+            held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs,
+            held.rowid IS NULL OR held.deleted_at IS NOT NULL OR {matters or "false"} AS matters
+        FROM {source} AS given LEFT JOIN (
+            SELECT rowid, * FROM {table.name} WHERE rowid IN (
+                SELECT rowid FROM {table.name}
+                WHERE {user} BETWEEN ? AND ? AND ({key}) IN (SELECT {key} FROM {source}))
+        ) AS held ON {same}
+        WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR differs
+        """,
+        low,
+        high,
+    )
+    store.execute_prepared(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM {source}")
     return _apply_changed(store, table, changed, now, run_id) if found else (0, 0)
 
 

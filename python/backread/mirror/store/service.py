@@ -1,7 +1,4 @@
-"""Ties a mirror to one service and to one choice of privacy.
-
-The users of a second service would mix with the first's, and names with pseudonyms.
-"""
+"""Ties a mirror to one service: the users of a second one would mix with the first's."""
 
 from __future__ import annotations
 
@@ -10,14 +7,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from backread._client.privacy import Choice, why_refused
 from backread.errors import MirrorError
 
-__all__ = [
-    "Service",
-    "refuse_other_privacy",
-    "refuse_other_service",
-]
+__all__ = ["Service", "refuse_other_service"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +69,3 @@ def refuse_other_service(folder: Path, held: Service | None, given: Service, mov
         f"{given}; sync into another folder or, if it is the same service at a new address, sync "
         "with moved=True (on the command line: --moved)"
     )
-
-
-def refuse_other_privacy(folder: Path, stored: str | None, given: Choice | None) -> None:
-    """Raises `MirrorError` if a mirror that holds rows made them private in another way.
-
-    ``stored`` is the JSON in ``meta``.
-    """
-    why = why_refused(stored, given, "sync into a new folder")
-    if why is not None:
-        raise MirrorError(f"the mirror in {folder} {why}")

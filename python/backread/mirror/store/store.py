@@ -111,11 +111,11 @@ class Store:
             self._meta = None
             raise
 
-    @contextmanager
-    def registered(self, name: str, rows: ArrowTable) -> Iterator[str]:
-        """Makes the Arrow rows readable as a table in the block; yields its name in SQL.
+    def register(self, name: str, rows: ArrowTable) -> str:
+        """Makes the Arrow rows readable as a table; returns its name in SQL.
 
-        ``name`` identifies their columns, which must be the same each time.
+        ``name`` identifies their columns, which must be the same each time. The rows stay until
+        others of that name replace them.
         """
         table = f"registered_{name}"
         registered = self._registered.get(name)
@@ -126,7 +126,7 @@ class Store:
             )
             self._registered[name] = registered
         registered.hold(rows)
-        yield table
+        return table
 
     def use_one_thread(self) -> None:
         """Runs statements in the caller's thread only, which is faster for small ones."""

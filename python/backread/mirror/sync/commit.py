@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from backread.mirror.rights.forgotten import remove_rejects
+from backread.mirror.rights.purge import remove_rejects
 from backread.mirror.store.engine import quoted
 from backread.mirror.store.merge import add_rows, merge_rows, note_rejected, stage
 from backread.mirror.store.schema import (
@@ -123,20 +123,20 @@ def _put_lists(store: Store, run: Run, lists: ArrowTable) -> dict[str, int]:
         # No later run resumes it, nor does it record a row as missed. A later run must do so,
         # unless only the end of the list is read.
         state, which = "CASE WHEN kind = 'end' THEN state END AS state", "kind <> 'partial'"
-    with store.registered("lists", lists) as source:
+    source = store.register("lists", lists)
+    store.execute_prepared(
+        f"INSERT INTO lists BY NAME SELECT * REPLACE ({state}), ? AS run_id "
+        f"FROM (SELECT {names} FROM {source}) WHERE {which}",
+        run.run_id,
+    )
+    if run.given:
+        # A run over all users reads them from their start: rows may have been deleted before
+        # its position.
         store.execute_prepared(
-            f"INSERT INTO lists BY NAME SELECT * REPLACE ({state}), ? AS run_id "
-            f"FROM (SELECT {names} FROM {source}) WHERE {which}",
-            run.run_id,
+            "DELETE FROM lists WHERE kind = 'partial' "
+            f"AND user_id IN (SELECT user_id FROM {source})"
         )
-        if run.given:
-            # A run over all users reads them from their start: rows may have been deleted before
-            # its position.
-            store.execute_prepared(
-                "DELETE FROM lists WHERE kind = 'partial' "
-                f"AND user_id IN (SELECT user_id FROM {source})"
-            )
-        return {} if run.given or run.alone else compare_hints(store, run, source)
+    return {} if run.given or run.alone else compare_hints(store, run, source)
 
 
 def _merge_rejects(

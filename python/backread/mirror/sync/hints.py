@@ -65,13 +65,13 @@ def verified(store: Store, batch: SyncBatch) -> dict[int, bool]:
     """The users that were fetched by id, and whether their hints are still as they were listed."""
     found: dict[int, bool] = {}
     if batch.users is not None:
-        with store.registered("users", batch.users) as users:
-            found |= store.rows(
-                f"SELECT id, fetched.updated_at IS NOT DISTINCT FROM held.updated_at "
-                "AND fetched.online_at IS NOT DISTINCT FROM held.online_at "
-                f"FROM {users} AS fetched LEFT JOIN users AS held USING (id)"
-            )
+        users = store.register("users", batch.users)
+        found |= store.rows(
+            f"SELECT id, fetched.updated_at IS NOT DISTINCT FROM held.updated_at "
+            "AND fetched.online_at IS NOT DISTINCT FROM held.online_at "
+            f"FROM {users} AS fetched LEFT JOIN users AS held USING (id)"
+        )
     if batch.gone is not None:
-        with store.registered("gone", batch.gone) as gone:
-            found |= store.rows(f"SELECT id, false FROM {gone}")
+        gone = store.register("gone", batch.gone)
+        found |= store.rows(f"SELECT id, false FROM {gone}")
     return found

@@ -13,17 +13,22 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from backread._client.privacy import why_refused
 from backread._files.access import RefusedFileError, make_folder
 from backread._interruptible import run_interruptibly
 from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.published.publish import publish, published_behind
-from backread.mirror.rights.forgotten import forget_again
-from backread.mirror.rights.purge import open_store, removal_is_pending, remove_expired
+from backread.mirror.rights.purge import (
+    forget_again,
+    open_store,
+    removal_is_pending,
+    remove_expired,
+)
 from backread.mirror.store.engine import check_path, load_duckdb, named_errors
 from backread.mirror.store.folder import refuse_demo, refuse_foreign
 from backread.mirror.store.lock import writer_lock
 from backread.mirror.store.schema import PRIVACY, PROFILE
-from backread.mirror.store.service import Service, refuse_other_privacy, refuse_other_service
+from backread.mirror.store.service import Service, refuse_other_service
 from backread.mirror.store.store import Store
 from backread.mirror.sync.commit import commit
 from backread.mirror.sync.deletions import rows_to_ask
@@ -120,7 +125,9 @@ def _sync(folder: Path, client: Client, options: Options) -> SyncReport:
                 refuse_other_service(folder, store.service(), service, options.moved)
                 # Before the first rows, nothing is stored that another choice would have changed.
                 if store.service() is not None:
-                    refuse_other_privacy(folder, store.meta(PRIVACY), choice)
+                    why = why_refused(store.meta(PRIVACY), choice, "sync into a new folder")
+                    if why is not None:
+                        raise MirrorError(f"the mirror in {folder} {why}")
                 forget_again(store)
 
             store = held.enter_context(open_store(folder, options.memory_limit, prepare))
