@@ -34,10 +34,10 @@ FIGURES = tuple(
     if each.name not in ("started_at", "lists_by_certificate")
 )
 
-
 TIME = "TIMESTAMPTZ"
 
-COLUMNS = {name: kind for name, kind in RUNS if name in {each.name for each in fields(SyncReport)}}
+REPORTED = {each.name for each in fields(SyncReport)}
+COLUMNS = {name: kind for name, kind in RUNS if name in REPORTED}
 """The fields of a report that are stored, with their SQL types."""
 
 
