@@ -89,7 +89,7 @@ def mirror_title(folder: Path) -> str:
     if manifest is None:
         return f"<{name}: nothing published>"
     rows = ", ".join(amount(_rows(manifest)[each], each.removesuffix("s")) for each in COUNTED)
-    return f"<{name}: {rows}, published {minute(manifest.published_at)} UTC>"
+    return f"<{name}: {rows}, published {minute(_published_at(manifest))} UTC>"
 
 
 def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
@@ -107,7 +107,7 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
             user_id=next((each for (each,) in reader.rows(cursor, SOME_USER, [])), None),
             rows=_rows(manifest),
             bytes={name: sum(each.bytes for each in of) for name, of in manifest.tables.items()},
-            published_at=manifest.published_at,
+            published_at=_published_at(manifest),
         )
     except (MirrorError, OSError) as error:
         return replace(known, problem=str(error))
@@ -124,3 +124,7 @@ def read_last_run(reader: SnapshotReader, cursor: DuckDBPyConnection) -> LastRun
 
 def _rows(manifest: Manifest) -> dict[str, int]:
     return {name: sum(each.rows for each in of) for name, of in manifest.tables.items()}
+
+
+def _published_at(manifest: Manifest) -> datetime:
+    return datetime.fromisoformat(manifest.published_at)

@@ -54,7 +54,7 @@ class OpenSnapshot:
         return select_statements(sources, self._seen())
 
     def _seen(self) -> str:
-        seen = self.manifest.seen_at
+        seen = self.manifest.seen
         return "CAST(NULL AS TIMESTAMPTZ)" if seen is None else timestamp(seen)
 
 
