@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from backread._client.option_kinds import Duration
     from backread.profile import ServiceProfile
 
-__all__ = [
-    "check_callback",
-    "check_sync",
-    "landing_folders",
-    "mirror_folder",
-    "seconds",
-    "users_to_forget",
-    "users_to_read",
-]
-
 NOT_HERE = "sync to a local disk and copy the mirror, or use backread.landing"
 
 

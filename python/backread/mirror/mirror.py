@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from backread.mirror.published.status import MirrorStatus
     from backread.profile import ServiceProfile
 
-__all__ = ["Mirror"]
-
 
 class Mirror:
     """A local copy of all users and messages in ``folder``.

@@ -20,14 +20,6 @@ from backread.mirror.sync.unfinished_run import UnfinishedRun, read_unfinished_r
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = [
-    "LastRun",
-    "MirrorSummary",
-    "mirror_title",
-    "read_last_run",
-    "summarize",
-]
-
 COUNTED = ("users", "messages")
 
 LAST_RUN = f"""

@@ -8,17 +8,6 @@ from collections.abc import Iterable
 from backread._client.columns import ATTRIBUTE, COLUMNS
 from backread.mirror.store.engine import quoted
 
-__all__ = [
-    "Column",
-    "as_json_value",
-    "as_naive",
-    "as_text",
-    "identifier",
-    "is_nested",
-    "may_be_text",
-    "selected",
-]
-
 Column = tuple[str, str]
 """Name and SQL type."""
 

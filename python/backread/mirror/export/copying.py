@@ -24,16 +24,6 @@ from backread.mirror.store.engine import quoted, rows_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = [
-    "UNORDERED",
-    "ChangesFormat",
-    "TableWriter",
-    "table_writer",
-    "write_changes",
-    "write_parquet",
-    "write_query",
-]
-
 ROW_GROUP_SIZE = "32MB"
 """The most that DuckDB collects of a row group in memory, in each of its threads."""
 

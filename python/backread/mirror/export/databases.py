@@ -12,8 +12,6 @@ from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.target import WriterError
 from backread.mirror.store.engine import attach_portable, connect, pattern, rows_of
 
-__all__ = ["write_duckdb", "write_sqlite"]
-
 TYPES = {"BIGINT": "INTEGER", "BOOLEAN": "BOOLEAN", "DOUBLE": "REAL"}
 """All others are TEXT: times as ISO 8601, which SQLite's date functions read, and lists as JSON."""
 

@@ -17,8 +17,6 @@ from backread.mirror.store.engine import Rows
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Job", "TableQuery", "Tell"]
-
 Result = TypeVar("Result")
 Tell = Callable[[ExportProgress], object]
 

@@ -17,8 +17,6 @@ from backread.mirror.published.search import SENDER
 from backread.mirror.store.engine import Rows
 from backread.mirror.store.schema import REJECTED_ID
 
-__all__ = ["person_queries", "write_conversation", "write_person"]
-
 SOURCES = {
     "users": "FROM users WHERE id = {id}",
     "conversations": "FROM conversations WHERE user_id = {id}",

@@ -15,8 +15,6 @@ from backread.mirror.published.table import TableName, unknown_table
 from backread.mirror.store.engine import Rows
 from backread.mirror.store.schema import MESSAGES
 
-__all__ = ["Selection", "queries"]
-
 DEFAULT_TABLES: tuple[TableName, ...] = ("users", "messages", "conversations")
 
 WITHOUT_USERS = ("runs",)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-__all__ = ["Codec", "ExportFormat", "ExportProgress", "ExportReport"]
-
 ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl", "xlsx", "sqlite", "duckdb"]
 """What `Mirror.export` writes."""
 

@@ -28,8 +28,6 @@ from backread.mirror.export.xlsx import check_xlsx, load_xlsxwriter, write_xlsx
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.store.engine import rows_of
 
-__all__ = ["ExportOptions", "export_mirror"]
-
 SUFFIXES: dict[str, ExportFormat] = {
     ".parquet": "parquet",
     ".csv": "csv",

@@ -28,18 +28,6 @@ from backread.mirror.published.table import TableName
 from backread.mirror.store.engine import disk_is_full, load_duckdb
 from backread.mirror.store.folder import CURRENT, CURRENT_FILE, DATABASE_NAME, PUBLISHED
 
-__all__ = [
-    "CONVERSATION_FILE",
-    "NO_DELTA",
-    "ONE_TABLE",
-    "PERSON_FILE",
-    "Target",
-    "TargetError",
-    "WriterError",
-    "names_delta",
-    "target_errors",
-]
-
 INSTEAD = "export to this machine, and copy it there afterwards"
 
 NO_DELTA = (

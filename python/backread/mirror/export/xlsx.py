@@ -13,8 +13,6 @@ from backread.mirror.export.cells import Column, as_naive, selected
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.target import TargetError, WriterError
 
-__all__ = ["check_xlsx", "load_xlsxwriter", "write_xlsx"]
-
 MOST_ROWS = 1_048_575
 """The rows of a sheet, without its header."""
 

@@ -20,8 +20,6 @@ from backread.mirror.published.status import status_sentences
 from backread.mirror.published.views import LISTS
 from backread.mirror.store.engine import Rows, from_microseconds, quoted, timestamp
 
-__all__ = ["compute_figures"]
-
 STEPS = 7
 
 # DuckDB also takes abbreviations such as IST, of which three countries have their own.

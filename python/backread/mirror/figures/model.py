@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-__all__ = ["Coverage", "Figures", "FiguresProgress", "ResponseFigures", "Totals"]
-
 
 class Coverage(TypedDict):
     """How recent and how complete the data is.

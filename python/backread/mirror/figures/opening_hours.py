@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import count, groupby
 
-__all__ = ["Interval", "read_opening_hours", "spell_opening_hours"]
-
 Interval = tuple[int, int, int]
 """The ISO weekday (1 is Monday), and the first and the last minute of the day, from 0 to 1440."""
 

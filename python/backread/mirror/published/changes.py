@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from backread.mirror.published.snapshot_reader import SnapshotReader
 
-__all__ = ["Changes"]
-
 AGAIN = "start again with since=None, which gives every row"
 
 CURSOR = re.compile(r"(\w+)\.([0-9a-f]{1,16})\.([0-9a-f]{1,16})\.([0-9a-f]{8})", re.ASCII)

@@ -28,19 +28,6 @@ from backread.models import (
     UserSender,
 )
 
-__all__ = [
-    "MESSAGE_ORDER",
-    "Conversation",
-    "Deleted",
-    "Window",
-    "attributes_of",
-    "count_messages",
-    "read_conversation",
-    "read_messages",
-    "read_user",
-    "read_window",
-]
-
 SENDER_TYPES: dict[str | None, type[UserSender | OperatorSender]] = {
     "user": UserSender,
     "operator": OperatorSender,

@@ -8,8 +8,6 @@ from backread._client.hints import HintsEvidence, hints_evidence
 from backread.mirror.store.engine import Rows
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
 
-__all__ = ["AUDIT_ENDED", "audit_sentence", "evidence_sentence", "read_evidence"]
-
 AUDIT_ENDED = """(lists_unverified = 0 AND
     (state = 'finished' OR (lists_to_audit > 0 AND lists_audited >= lists_to_audit)))"""
 """The condition for quick runs whose whole sample was read, and each change in it checked."""

@@ -17,8 +17,6 @@ from backread.mirror.store.engine import load_duckdb
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["InterruptibleReader"]
-
 SECONDS_TO_END = 10.0
 """How long `InterruptibleReader.close` waits, on a machine that is very busy."""
 

@@ -27,22 +27,6 @@ from backread.errors import MirrorError
 from backread.mirror.store.folder import CURRENT, CURRENT_FILE, PUBLISHED
 from backread.mirror.store.schema import CONTENT_TABLES, FORMAT, SIDE_TABLES, other_format
 
-__all__ = [
-    "SNAPSHOT_FILE",
-    "DataFile",
-    "Manifest",
-    "current_link",
-    "current_name",
-    "file_name",
-    "point_current",
-    "read_manifest",
-    "remove_unneeded",
-    "snapshot_name",
-    "snapshot_names",
-    "still_read",
-    "write_manifest",
-]
-
 SNAPSHOT = re.compile(r"\d{8}", re.ASCII)
 
 SNAPSHOT_FILE = "snapshot.json"

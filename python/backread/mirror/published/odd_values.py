@@ -8,8 +8,6 @@ from dataclasses import fields
 from backread.mirror.store.engine import Rows
 from backread.models import Message, OperatorSender, OtherSender, User, UserAttribute, UserSender
 
-__all__ = ["count_odd_values"]
-
 SENDERS = (("= 'user'", UserSender), ("= 'operator'", OperatorSender))
 """The conditions for a message's sender_type, and the fields that such a sender has."""
 

@@ -13,8 +13,6 @@ from backread.mirror.published.search import contains_words, plain_text, search_
 from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
 from backread.mirror.store.engine import from_microseconds
 
-__all__ = ["Operator", "People", "PeoplePage", "PeopleQuery", "Person", "PersonOrder"]
-
 PersonOrder = Literal["newest", "oldest", "longest", "unread", "name", "id"]
 """Newest or oldest last message first, most messages first, most messages that no operator has
 read first, by name, by id."""

@@ -8,8 +8,6 @@ from datetime import UTC, date, datetime
 
 from backread.mirror.store.engine import timestamp
 
-__all__ = ["ALWAYS", "Moment", "Period", "moment_of"]
-
 Moment = str | date
 """A date or time, in UTC if it names no other zone: ISO 8601 text, a date or a datetime."""
 

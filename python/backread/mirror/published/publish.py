@@ -55,8 +55,6 @@ from backread.mirror.store.schema import (
 )
 from backread.mirror.store.store import Store
 
-__all__ = ["nullable", "publish", "published_behind"]
-
 PUBLISHED_SEQUENCE = "published_sequence"
 """The key in ``meta`` of the number of the snapshot that was published last.
 

@@ -14,8 +14,6 @@ from backread.mirror.store.engine import pattern, quoted, rows_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["RefusedQueryError", "check_reads_only", "named_restriction", "restrictions"]
-
 # Only plain words, because a comment or string could hide the start of the explained statement.
 EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s)?\s*(\([\w\s,]*\))?", re.IGNORECASE)
 # The nodes of DuckDB's syntax tree; quotation marks within texts are escaped there.

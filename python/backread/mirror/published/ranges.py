@@ -9,8 +9,6 @@ from backread.mirror.published.manifest import DataFile
 from backread.mirror.store.schema import TECHNICAL, Table
 from backread.mirror.store.store import Store
 
-__all__ = ["FILE_BYTES", "plan_files", "within"]
-
 FILE_BYTES = 64 * 2**20
 """The approximate size in memory of the rows of a file, which bounds what a sort needs."""
 

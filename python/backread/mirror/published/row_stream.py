@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from backread.mirror.published.snapshot_reader import SnapshotReader
 
-__all__ = ["LEAST_POLARS", "RowStream"]
-
 LEAST_POLARS = "1.33"
 """Earlier versions have no lazy scans as DuckDB makes them, and fail on columns of maps."""
 

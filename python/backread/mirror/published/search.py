@@ -16,17 +16,6 @@ from backread.mirror.published.period import Moment, Period
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.store.engine import from_microseconds, quoted
 
-__all__ = [
-    "LONGEST_WORDS",
-    "SearchHit",
-    "SearchResults",
-    "contains_words",
-    "places_of",
-    "plain_text",
-    "search_messages",
-    "search_words",
-]
-
 WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
 """A quoted phrase, or what is between blanks."""
 

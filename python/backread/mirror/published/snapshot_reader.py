@@ -18,8 +18,6 @@ from backread.mirror.store.schema import CONTENT_TABLES, PROFILE
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["OpenSnapshot", "SnapshotReader", "nothing_published"]
-
 
 @dataclass(frozen=True, slots=True)
 class OpenSnapshot:

@@ -18,8 +18,6 @@ from backread.mirror.published.views import LAST_READ
 from backread.mirror.store.engine import from_microseconds, timestamp
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
 
-__all__ = ["FailedList", "MirrorStatus", "StatusLine", "read_status", "status_sentences"]
-
 MOST_FAILED = 20
 """The most failed lists that are named."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from backread.mirror.published.snapshot_reader import SnapshotReader
 
-__all__ = ["MirrorTable", "MirrorTables", "TableName", "lazy_frame", "unknown_table"]
-
 TableName = Literal["users", "messages", "conversations", "lists", "rejects", "runs"]
 
 

@@ -13,17 +13,6 @@ from backread.mirror.store.schema import (
     Column,
 )
 
-__all__ = [
-    "HAS_READ",
-    "LAST_READ",
-    "LISTS",
-    "PUBLISHED_TABLES",
-    "READ_WHOLE",
-    "select_statements",
-    "side_table_query",
-    "view_statements",
-]
-
 PUBLISHED_TABLES: dict[str, tuple[Column, ...]] = {
     name: tuple(column for column in columns if (name, column[0]) not in STATES)
     for name, columns in SIDE_TABLES.items()

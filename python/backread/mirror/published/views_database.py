@@ -16,11 +16,6 @@ from backread.mirror.store.folder import VIEWS_LOG_NAME, VIEWS_NAME
 from backread.mirror.store.schema import READ_ALL
 from backread.mirror.store.store import Store
 
-__all__ = [
-    "clear_views_database",
-    "write_views_database",
-]
-
 WRITTEN = "views_database"
 """The key in ``meta`` of what identifies the definition that was written last."""
 

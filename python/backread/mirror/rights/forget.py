@@ -27,8 +27,6 @@ from backread.mirror.store.folder import require_database
 from backread.mirror.store.lock import writer_lock
 from backread.mirror.store.store import Store
 
-__all__ = ["ForgetReport", "forget"]
-
 HELD = f"""
 SELECT id AS user_id FROM users UNION ALL SELECT user_id FROM messages
 UNION ALL SELECT user_id FROM lists

@@ -34,20 +34,6 @@ from backread.mirror.store.schema import (
 )
 from backread.mirror.store.store import Store
 
-__all__ = [
-    "NAMED_IDS",
-    "check_removal",
-    "delete_rows",
-    "delete_users",
-    "forget_again",
-    "forget_users",
-    "open_store",
-    "removal",
-    "removal_is_pending",
-    "remove_expired",
-    "remove_rejects",
-]
-
 MARK = b"A removal of rows is not complete: run `backread sync` or `backread forget` again.\n"
 
 SPARE = 16 * 2**20

@@ -42,14 +42,6 @@ from backread.mirror.store.schema import (
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = [
-    "database_bytes",
-    "make_log",
-    "open_database",
-    "rewrite_database",
-    "visible_damage",
-]
-
 MAGIC = b"DUCK"
 MAGIC_AT = 8
 """Where DuckDB's files have it."""

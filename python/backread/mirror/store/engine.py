@@ -24,29 +24,6 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-__all__ = [
-    "DAMAGED_FILE",
-    "DATABASE_IS_DAMAGED",
-    "LOG_IS_DAMAGED",
-    "Rows",
-    "attach_portable",
-    "check_path",
-    "connect",
-    "disk_is_full",
-    "file_list",
-    "from_microseconds",
-    "load_duckdb",
-    "named_errors",
-    "pattern",
-    "quoted",
-    "rows_of",
-    "scan",
-    "stream_of",
-    "timestamp",
-    "transaction",
-]
-
-
 Rows = Callable[[str], list[tuple[Any, ...]]]
 """Runs a query and returns its rows."""
 

@@ -7,25 +7,6 @@ from pathlib import Path
 
 from backread.errors import MirrorError
 
-__all__ = [
-    "CURRENT",
-    "CURRENT_FILE",
-    "DATABASE_NAME",
-    "DEMO_MARKER",
-    "LOCK_NAME",
-    "LOG_NAME",
-    "OWN_NAMES",
-    "PROGRESS_NAME",
-    "PUBLISHED",
-    "REMOVAL_NAME",
-    "SPILL_NAME",
-    "VIEWS_LOG_NAME",
-    "VIEWS_NAME",
-    "refuse_demo",
-    "refuse_foreign",
-    "require_database",
-]
-
 DATABASE_NAME = "mirror.duckdb"
 LOG_NAME = f"{DATABASE_NAME}.wal"
 SPILL_NAME = f"{DATABASE_NAME}.tmp"

@@ -10,8 +10,6 @@ from backread._files.lock import HeldError, hold, holder_of
 from backread.errors import MirrorBusyError
 from backread.mirror.store.folder import LOCK_NAME
 
-__all__ = ["lock_holder", "writer_lock"]
-
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:

@@ -10,8 +10,6 @@ from backread.mirror.store.engine import rows_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["default_memory_limit", "read_memory_limit"]
-
 LARGEST_DEFAULT = 4 * 1000**3
 LEAST_DEFAULT = 256 * 1000**2
 SHARE = 0.25

@@ -8,16 +8,6 @@ from typing import Any
 from backread.mirror.store.schema import CHANGED, Table
 from backread.mirror.store.store import ArrowTable, Store
 
-__all__ = [
-    "CHANGED_LISTS",
-    "add_rows",
-    "make_changed_lists",
-    "merge_rows",
-    "note_rejected",
-    "stage",
-    "update_where",
-]
-
 CHANGED_LISTS = "changed_lists"
 """The lists in which messages came or changed, until they are read to their end: ``user_id``, and
 ``by_operators`` if only operators wrote them."""

@@ -9,37 +9,6 @@ from typing import Literal
 from backread._client.columns import ATTRIBUTE, COLUMNS, KEYS
 from backread.errors import MirrorError
 
-__all__ = [
-    "ALL_USERS",
-    "CHANGED",
-    "CONTENT_TABLES",
-    "FORGOTTEN",
-    "FORMAT",
-    "GONE_NAMES",
-    "LAST_FINISHED",
-    "LISTS",
-    "LIST_NAMES",
-    "MESSAGES",
-    "PROFILE",
-    "PURGE_PENDING",
-    "READ_ALL",
-    "REJECTED_ID",
-    "REJECTS",
-    "REJECT_KEY",
-    "REJECT_NAMES",
-    "RUNS",
-    "SECRET_MARK",
-    "SIDE_TABLES",
-    "STATES",
-    "TECHNICAL",
-    "USERS",
-    "Column",
-    "Table",
-    "create_statements",
-    "other_format",
-    "tables",
-]
-
 FORMAT = 7
 """Incremented whenever the tables or the manifest change; mirrors of another format are refused."""
 

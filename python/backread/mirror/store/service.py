@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 from backread.errors import MirrorError
 
-__all__ = ["Service", "refuse_other_service"]
-
 
 @dataclass(frozen=True, slots=True)
 class Service:

@@ -17,8 +17,6 @@ from backread.mirror.store.service import Service
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["ArrowTable", "Store"]
-
 GENERATION = "generation"
 """The key in ``meta`` that counts the states which are to be published."""
 

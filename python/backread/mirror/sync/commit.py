@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from backread.mirror.store.store import ArrowTable, Store
     from backread.mirror.sync.runs import Run, Spent
 
-__all__ = ["commit"]
-
 PLACE = r"^\$\.\w+\[\d+\]"
 """The JSON path of a record in its page, at the beginning of the core's reasons."""
 

@@ -21,8 +21,6 @@ from backread.mirror.store.store import ArrowTable, Store
 from backread.mirror.sync.known import StoredRows
 from backread.mirror.sync.runs import Run, set_in_run
 
-__all__ = ["mark_answered", "mark_gone", "mark_messages_of_deleted", "note_missed", "rows_to_ask"]
-
 # The new last_seen_at of a missed row: if it is null, the row was seen by the previous run, or
 # added in this one.
 SEEN_BEFORE = f"greatest(first_seen_at, (SELECT max(ended_at) FROM runs WHERE {READ_ALL}))"

@@ -25,8 +25,6 @@ from backread.mirror.sync.runs import (
     set_in_run,
 )
 
-__all__ = ["end_partial", "figures_before", "finish", "of_this_sync", "report_of"]
-
 # Those of a call are the difference that it made to its run.
 FIGURES = tuple(
     each.name

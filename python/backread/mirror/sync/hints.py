@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from backread.mirror.store.store import Store
     from backread.mirror.sync.runs import Run
 
-__all__ = ["compare_hints", "users_to_ask", "verified"]
-
 
 def compare_hints(store: Store, run: Run, lists: str) -> dict[str, int]:
     """Counts what ended lists show of the hints; the counts are to be added to the run.

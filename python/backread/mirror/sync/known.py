@@ -13,8 +13,6 @@ from backread.mirror.store.schema import ALL_USERS, LAST_FINISHED, PROFILE
 from backread.mirror.store.store import Store
 from backread.mirror.sync.runs import Run
 
-__all__ = ["Known", "StoredRows", "given_users", "known_to"]
-
 
 class StoredRows:
     """The rows of a query over the tables, as an Arrow stream; each call runs the query again."""

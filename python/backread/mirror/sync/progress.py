@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from math import exp
 from time import monotonic
 
-__all__ = ["Meter", "Speed"]
-
 SMOOTHED_OVER = 10.0
 """Seconds over which rows and requests a second are smoothed."""
 

@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeAlias
 
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 
-__all__ = ["Mode", "Phase", "RunState", "SyncFigures", "SyncProgress", "SyncReport"]
-
 Mode: TypeAlias = Literal["incremental", "full", "quick"]
 """How a sync reads, see `Mirror.sync`."""
 

@@ -17,21 +17,6 @@ from backread.mirror.store.schema import ALL_USERS, CONTENT_TABLES, LAST_FINISHE
 from backread.mirror.store.store import Store
 from backread.mirror.sync.report import Mode
 
-__all__ = [
-    "ADD_SPENT",
-    "UNFINISHED",
-    "Run",
-    "Spent",
-    "begin_run",
-    "begin_users_run",
-    "clear",
-    "error_text",
-    "keep_newest_lists",
-    "note_verified",
-    "record_error",
-    "set_in_run",
-]
-
 MOST_SWEEPING = 0.04
 """The share of a run's requests that sweeps over the users may take, after the first one.
 

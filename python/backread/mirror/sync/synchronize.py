@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from backread._client.client import Client
     from backread._client.privacy import LoadedPrivacy
 
-__all__ = ["OnProgress", "Options", "synchronize"]
-
 # DuckDB treats a backslash as a slash; only on Windows it really is a separator.
 UNUSABLE = "?" if os.name == "nt" else "?\\"
 

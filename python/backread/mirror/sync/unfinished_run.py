@@ -15,13 +15,6 @@ from backread._files.unfinished import Unfinished
 from backread.mirror.store.folder import PROGRESS_NAME
 from backread.mirror.sync.report import Mode, SyncProgress
 
-__all__ = [
-    "UnfinishedRun",
-    "forget_unfinished_run",
-    "read_unfinished_run",
-    "write_unfinished_run",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedRun:
