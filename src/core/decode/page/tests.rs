@@ -144,7 +144,8 @@ fn odd_rows_and_envelopes_are_read() {
 
 #[test]
 fn what_the_fuzzer_starts_from_is_read() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/page");
+    let corpus =
+        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../fuzz/corpus/page");
     let mut read = [0, 0];
     for file in fs::read_dir(corpus).unwrap() {
         let body = fs::read(file.unwrap().path()).unwrap();
