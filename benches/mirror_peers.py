@@ -373,8 +373,10 @@ def measure_quick(worlds: int) -> None:
     noticed, most = sum(each.noticed for each in trials), max(each.runs for each in trials)
     of = f"{middle['changed']:.0f}"
     print(f"requests of an unchanged run: {middle['requests']:,.0f}")
+    unnoticed = [each.missed for each in trials if not each.noticed] or [0]
     print(f"missed by the first run after the changes: {middle['missed']:.0f} of {of}")
     print(f"the audit noticed in that run: {noticed} of {worlds} worlds")
+    print(f"missed where it did not: {min(unnoticed)} to {max(unnoticed)}")
     print(f"runs until nothing was missing: {middle['runs']:.0f}, at most {most}")
 
 

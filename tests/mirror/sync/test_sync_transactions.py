@@ -142,6 +142,31 @@ def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store):
             store.rows("FROM no_such_table")
 
 
+class InterruptedOnce:
+    """A connection in which a signal meets the first rollback."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.interrupt = connection.interrupt
+        self.rollbacks = 0
+
+    def execute(self, statement: str, values: list[Any]) -> Any:
+        self.rollbacks += statement == "ROLLBACK"
+        if statement == "ROLLBACK" and self.rollbacks == 1:
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+        return self.connection.execute(statement, values)
+
+
+def test_a_rollback_that_is_interrupted_is_done_all_the_same():
+    with duckdb.connect() as real:
+        connection: Any = InterruptedOnce(real)
+        with pytest.raises(duckdb.CatalogException), transaction(connection):
+            real.execute("CREATE TABLE held (id INTEGER); CREATE TABLE held (id INTEGER)")
+        assert connection.rollbacks == 2
+        real.execute("BEGIN TRANSACTION")
+        assert real.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+
+
 class InterruptedSyncError(Exception):
     """What a test's callback raises."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +32,9 @@ FULL_DISK = (
     "no space left", "enospc", "file too large", "disk is full", "disk full", "quota exceeded",
     "max_temp_directory_size",
 )  # fmt: skip
+
+MOST_ROLLBACKS = 10
+"""Tries of a rollback that is interrupted."""
 
 LEAST_DUCKDB = "2.0.1"
 """As in pyproject.toml."""
@@ -233,10 +236,26 @@ def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
         yield
         rows_of(connection, "COMMIT")
     except BaseException:
-        # A failed COMMIT has already rolled back.
-        with suppress(Exception):
-            run_to_its_end(lambda: connection.execute("ROLLBACK", []).fetchall())
+        _roll_back(connection)
         raise
+
+
+def _roll_back(connection: DuckDBPyConnection) -> None:
+    """Rolls back a failed transaction; again if a signal interrupts that.
+
+    A commit runs while another thread interrupts its connection every 20 ms after Ctrl-C; a
+    rollback takes less.
+    """
+    interrupted = load_duckdb().InterruptException
+    for _ in range(MOST_ROLLBACKS):
+        try:
+            rows_of(connection, "ROLLBACK")
+        except interrupted:
+            continue
+        except Exception:
+            # A failed COMMIT has already rolled back.
+            return
+        return
 
 
 def quoted(text: str) -> str:
