@@ -70,7 +70,7 @@ def test_mirror_repr_without_a_folder_says_to_sync(tmp_path):
     for name, why in (
         ("missing", "which does not exist"),
         ("empty", "nothing is published in"),
-        ("file", "nothing is published in"),
+        ("file", "is a file, but a mirror is a folder"),
         ("file/below", "which does not exist"),
         ("<script>\x1b[31m", "which does not exist"),
     ):

@@ -43,6 +43,12 @@ def test_nothing_published_says_to_sync(mirror):
     assert not mirror.folder.exists()
 
 
+def test_a_file_in_place_of_the_folder_is_called_a_file(tmp_path):
+    (tmp_path / "chats.txt").touch()
+    with pytest.raises(MirrorError, match=r"chats\.txt is a file, but a mirror is a folder"):
+        Mirror(tmp_path / "chats.txt").sql("SELECT 1")
+
+
 def test_mirror_sync_into_the_root_of_a_volume_says_to_use_a_folder_in_it(tmp_path, server):
     (tmp_path / "lost+found").mkdir()
     with pytest.raises(
@@ -54,9 +60,9 @@ def test_mirror_sync_into_the_root_of_a_volume_says_to_use_a_folder_in_it(tmp_pa
 
 
 @posix_only
-def test_a_link_to_nowhere_is_refused(tmp_path, server):
+def test_a_link_to_nowhere_is_called_one(tmp_path, server):
     (tmp_path / "chats").symlink_to(tmp_path / "disk")
-    with pytest.raises(MirrorError, match=r"cannot create the folder .*chats"):
+    with pytest.raises(MirrorError, match=r"chats is a symbolic link to .*disk.* create that"):
         sync(Mirror(tmp_path / "chats"), server)
 
 

@@ -133,6 +133,8 @@ class SnapshotReader:
 
 def nothing_published(folder: Path) -> MirrorError:
     """The error for a folder without a snapshot."""
+    if folder.exists() and not folder.is_dir():
+        return MirrorError(f"{folder} is a file, but a mirror is a folder; check the name")
     why = (
         f": run Mirror.sync or `backread sync {folder}` first"
         if folder.exists()

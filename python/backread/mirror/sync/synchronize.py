@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from backread._client.privacy import why_refused
 from backread._files.access import RefusedFileError, make_folder
+from backread._files.paths import shown
 from backread._interruptible import run_interruptibly
 from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.published.publish import publish, published_behind
@@ -187,6 +188,11 @@ def _make_folder(folder: Path) -> None:
     except RefusedFileError as error:
         raise MirrorError(f"the mirror in {folder}: {error}") from None
     except OSError as error:
+        if folder.is_symlink() and not folder.exists():
+            raise MirrorError(
+                f"{folder} is a symbolic link to a folder that does not exist ("
+                f"{shown(folder.readlink())}); create that, or choose another path"
+            ) from None
         if folder.exists() and not folder.is_dir():
             raise MirrorError(
                 f"{folder} is a file, but a mirror is a folder; choose another path"
