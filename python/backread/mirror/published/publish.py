@@ -239,7 +239,7 @@ class _Snapshot:
         try:
             os.link(source, target, follow_symlinks=False)
         except (OSError, NotImplementedError):
-            # Not every file system has hard links, and one allows only so many of a file.
+            # Some file systems have no hard links, and each has a limit of links to a file.
             with source.open("rb") as original, create(target) as copy:
                 shutil.copyfileobj(original, copy, 2**20)
             self.new.append(target)
