@@ -17,8 +17,8 @@ use crate::prefetch::{Mapped, Sink};
 use crate::report::{Certificate, WalkReport};
 use crate::timestamp::Timestamp;
 use crate::walk::crawl::is_gone;
-use crate::walk::failing_row::fails_for_its_rows;
-use crate::walk::{SharedReport, Start, WalkedPage, says_past_end, sweep_from};
+use crate::walk::failing_pages::fails_for_its_rows;
+use crate::walk::{SharedReport, Start, WalkedPage, says_past_end, walk_from};
 
 /// Reads a list as far as the run's budget goes; what is left of it is read by a later run.
 pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error> {
@@ -247,7 +247,7 @@ impl ListReading<'_> {
             sink: &context.outlet,
             convert,
         };
-        sweep_from(client, self.list(), RESUMABLE, from, budget, report, &sink).await?;
+        walk_from(client, self.list(), RESUMABLE, from, budget, report, &sink).await?;
         let report = self.report.get();
         if report.ended_at.is_none() {
             return Ok(None);

@@ -22,7 +22,7 @@ use crate::prefetch::{Mapped, Outlet, Sink};
 use crate::report::{Certificate, WalkReport};
 use crate::walk::crawl::MOST_SIDE_BY_SIDE;
 use crate::walk::unread::UnreadLists;
-use crate::walk::{SharedReport, WalkedPage, sweep_from};
+use crate::walk::{SharedReport, WalkedPage, walk_from};
 
 /// A list has at least this many requests to itself before a run's requests are spent, or lists that
 /// take a few would each begin and none would end.
@@ -168,7 +168,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);
     let sink = Mapped { sink, convert };
     let from = resume.into();
-    sweep_from(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
+    walk_from(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
     let report = Box::new(report.get());
     // Users who moved to pages that were read before the interruption were shown in none.
     if report.certificate == Certificate::Uncertified || resumed {

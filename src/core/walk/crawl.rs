@@ -15,7 +15,7 @@ use crate::list_state::requestable_id;
 use crate::prefetch::{Mapped, Sink};
 use crate::report::WalkReport;
 use crate::walk::unread::UnreadLists;
-use crate::walk::{SharedReport, WalkSettings, WalkedPage, sweep_into};
+use crate::walk::{SharedReport, WalkSettings, WalkedPage, walk_into};
 
 // The most lists read at once, whatever `max_concurrency` says.
 pub const MOST_SIDE_BY_SIDE: usize = 4_096;
@@ -157,7 +157,7 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
                     ends_unread: true,
                     ..WalkSettings::WHOLE
                 };
-                sweep_into(client, List::Users, whole, budget, &report, &pages).await?;
+                walk_into(client, List::Users, whole, budget, &report, &pages).await?;
                 sink.put(Event::UsersEnded(Box::new(report.get()))).await;
             }
         }
@@ -248,7 +248,7 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
             convert: Event::Messages,
         };
         let list = List::Messages { user_id };
-        match sweep_into(client, list, self.settings, budget, report, &pages).await {
+        match walk_into(client, list, self.settings, budget, report, &pages).await {
             Ok(()) => Ok(ListEnd::Read),
             Err(error) if error.is_not_found() && !self.is_callers_error(&error) => {
                 if is_gone(client, user_id, budget).await? {

@@ -1,53 +1,55 @@
-//! The offset walk over one list: it advances by the rows received, returns each row once, links
-//! its pages, and says what that proves.
+//! Reading one list by offset paging, completely, and saying what is proved about it.
+//!
+//! Offsets drift: a row that is inserted or deleted before the position of a walk pushes others across
+//! page boundaries, so a plain loop repeats rows and loses some. A walk therefore requests pages that
+//! overlap by three rows. A page *links* if it shows at least two unchanged rows of the pages before
+//! it, in their order. If each page links, from one at offset 0 to one that ends the list, the list is
+//! `linked`: every row that did not move meanwhile is held, whatever came and went. [`stages`] has the
+//! argument, and the three stages:
+//!
+//! 1. *Sweep:* page after page, several in flight.
+//! 2. *Go back* where a page does not link, for the pages before it.
+//! 3. *Look up* held rows that disappeared, by their ids.
+//!
+//! If rows are missing then and the order was seen to change, the list is swept once more.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`stages`] | decides, for one list: what to request, to deliver, to prove |
+//! | [`send`] | sends the requests of a walk, and hands its pages to the reader |
+//! | [`failing_pages`] | reads around rows that fail the pages that they are part of |
+//! | [`unread`] | whether a list that cannot be read ends the whole call |
+//! | [`crawl`], [`in_turn`], [`all_messages`] | the message lists of all users |
+//! | [`shard_users`] | the users of a shard |
 
 pub mod all_messages;
-mod answered_length;
 pub mod crawl;
-pub mod failing_row;
+pub mod failing_pages;
 mod in_turn;
-pub mod page_request;
 pub mod room;
-mod row_order;
+mod send;
 pub mod shard_users;
-mod smaller_pages;
-mod sweep;
+mod stages;
 #[cfg(test)]
 mod tests;
-mod totals;
 pub mod unread;
 
-use std::collections::VecDeque;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
-
-use super::budget::Budget;
 use super::client::{Client, Sent};
-use super::error::{Error, ErrorKind};
-use super::prefetch::{Outlet, Prefetch, Sink};
+use super::prefetch::{Outlet, Prefetch};
 use super::process;
-use super::report::{Certificate, Counts, WalkReport};
-use super::timestamp::Timestamp;
-use crate::api::{Limit, List, Natural};
+use super::report::{Counts, WalkReport};
+use crate::api::{Limit, List};
 use crate::decode::page::Row;
-use failing_row::fails_for_its_rows;
 use room::Held;
-use smaller_pages::SmallerPages;
-pub use sweep::{
-    Checkpoint, Fetch, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Response, Resume, Sweep,
-};
-use unread::is_never_read;
+pub use send::{Start, says_past_end, walk_from, walk_into};
+pub use stages::{Checkpoint, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Resume};
 
 /// Why a list is not certified if a response is older than its walk.
 const OLD_PAGES: &str = "a cache answered with pages from before the walk began (header Age)";
 // The most pages of one list requested concurrently.
 const CONCURRENT_PAGES: usize = 8;
-// Statuses for an offset past the end that some services send instead of a page; interface 7 does
-// not specify it.
-const PAST_END: [u16; 4] = [400, 404, 416, 422];
 
 /// The settings of a walk.
 #[derive(Debug, Clone, Copy)]
@@ -149,231 +151,8 @@ impl Walk {
         let shared = report.clone();
         let prefetch = Prefetch::new(move |outlet: Outlet<WalkedPage>| async move {
             let budget = client.budget();
-            sweep_into(&client, list, settings, &budget, &shared, &outlet).await
+            walk_into(&client, list, settings, &budget, &shared, &outlet).await
         });
         Self { prefetch, report }
     }
-}
-
-/// Walks a list into a sink; keeps the report current, and final at the end.
-pub async fn sweep_into(
-    client: &Client,
-    list: List,
-    settings: WalkSettings,
-    budget: &Budget,
-    report: &SharedReport,
-    sink: &impl Sink<WalkedPage>,
-) -> Result<(), Error> {
-    let from = Start::Beginning;
-    sweep_from(client, list, settings, from, budget, report, sink).await
-}
-
-/// Where a walk begins.
-#[derive(Debug)]
-pub enum Start {
-    Beginning,
-    /// Where an earlier walk ended.
-    Resumed(Box<Resume>),
-}
-
-impl From<Option<Resume>> for Start {
-    fn from(resume: Option<Resume>) -> Self {
-        resume.map_or(Self::Beginning, |resume| Self::Resumed(Box::new(resume)))
-    }
-}
-
-/// Like `sweep_into`, but begins elsewhere.
-pub async fn sweep_from(
-    client: &Client,
-    list: List,
-    settings: WalkSettings,
-    from: Start,
-    budget: &Budget,
-    report: &SharedReport,
-    sink: &impl Sink<WalkedPage>,
-) -> Result<(), Error> {
-    let now = || Timestamp::by(client.clock());
-    let settings = WalkSettings {
-        concurrent_pages: settings
-            .concurrent_pages
-            .min(client.options().max_concurrency),
-        ..settings
-    };
-    // A caller of a list is told, and may ask for smaller pages; a sync would never get through.
-    let pages = SmallerPages::new(settings.checkpoints);
-    let ends_unread = settings.ends_unread && list == List::Users;
-    let mut sweep = match from {
-        Start::Beginning => Sweep::new(list, settings, now()),
-        Start::Resumed(resume) => Sweep::resumed(list, settings, *resume, now()),
-    };
-    let sender = Sender {
-        client,
-        list,
-        budget,
-        down_before: client.outage_time(),
-        pages,
-        ends_unread,
-    };
-    let mut swept = sender.run(&mut sweep, report, sink).await;
-    if matches!(swept, Ok(Swept::Unread)) {
-        return Ok(());
-    }
-    if swept.is_ok()
-        && let Some(end) = sweep.cut_off_at()
-        && let Some(error) = sender.pages.take_error_after(end)
-    {
-        swept = Err(error);
-    }
-    if let Err(error) = &swept {
-        sweep.note_short();
-        if ends_unread && sweep.has_rows() && is_never_read(client, budget, error).await {
-            sweep.end_before(error);
-            swept = Ok(Swept::ToTheEnd);
-        } else {
-            sweep.report.doubt("a request failed".to_owned());
-        }
-    }
-    sweep.report.outage_seconds = sender.client.outage_seconds_since(sender.down_before);
-    sweep.report.end(now());
-    report.set(sweep.report.clone());
-    swept?;
-    let uncertified = sweep.report.certificate == Certificate::Uncertified;
-    if settings.strict && uncertified && !sweep.is_as_wanted() {
-        let incomplete = Error::new(ErrorKind::Incomplete(Box::new(sweep.report)));
-        return Err(incomplete.during(client.redactor().url(&list), Vec::new()));
-    }
-    Ok(())
-}
-
-/// How a walk ended without an error.
-enum Swept {
-    ToTheEnd,
-    /// There is no reader any more.
-    Unread,
-}
-
-/// Sends a walk's requests.
-struct Sender<'a> {
-    client: &'a Client,
-    list: List,
-    budget: &'a Budget,
-    down_before: Duration,
-    pages: SmallerPages,
-    /// A page that fails ends the list, so those before it are still taken.
-    ends_unread: bool,
-}
-
-impl Sender<'_> {
-    /// Sends what the sweep requests, as many at once as it allows, and puts its pages into the
-    /// sink.
-    async fn run(
-        &self,
-        sweep: &mut Sweep,
-        report: &SharedReport,
-        sink: &impl Sink<WalkedPage>,
-    ) -> Result<Swept, Error> {
-        let mut in_flight = FuturesUnordered::new();
-        let mut arrived = VecDeque::new();
-        let mut spent = None;
-        loop {
-            sweep.report.outage_seconds = self.client.outage_seconds_since(self.down_before);
-            report.set(sweep.report.clone());
-            while let Some(page) = sweep.next_page() {
-                if page.rows.is_empty() {
-                    continue;
-                }
-                let mut put = pin!(sink.put(page));
-                // Requests in flight continue while the reader is behind.
-                let read = loop {
-                    tokio::select! {
-                        read = &mut put => break read,
-                        Some(response) = in_flight.next(), if !in_flight.is_empty() => {
-                            arrived.push_back(response);
-                        }
-                    }
-                };
-                if !read {
-                    return Ok(Swept::Unread);
-                }
-            }
-            // After the rows that came before it.
-            if let Some(error) = sweep.failed.take() {
-                return Err(error);
-            }
-            if sweep.is_over() {
-                return Ok(Swept::ToTheEnd);
-            }
-            while spent.is_none()
-                && let Some(request) = sweep.next_request()
-            {
-                in_flight.push(async move { (request, self.send(request.fetch).await) });
-            }
-            let next = match arrived.pop_front() {
-                Some(next) => Some(next),
-                None => in_flight.next().await,
-            };
-            let Some((request, response)) = next else {
-                return spent.map_or(Ok(Swept::ToTheEnd), Err);
-            };
-            sweep.report.requests += self.pages.take_uncounted();
-            match response {
-                Ok(response) => sweep.take(request, response),
-                // The rows read remain valid without the proof.
-                Err(error) if spares_the_rows(&error) && sweep.is_for_proof(&request) => {
-                    sweep.take(request, Response::Refused(error));
-                }
-                // What was sent before the budget was spent is still taken.
-                Err(error) if error.is_budget_spent() || self.ends_unread => {
-                    sweep.report.requests += error.attempts.len() as u64;
-                    if spent.is_none() || error.is_budget_spent() {
-                        spent = Some(error);
-                    }
-                }
-                Err(error) => {
-                    sweep.report.requests += error.attempts.len() as u64;
-                    return Err(error);
-                }
-            }
-        }
-    }
-
-    async fn send(&self, fetch: Fetch) -> Result<Response, Error> {
-        let Self {
-            client,
-            list,
-            budget,
-            ..
-        } = *self;
-        match fetch {
-            Fetch::Page { offset, limit } => {
-                let read = self.pages.page(client, list, offset, limit, budget);
-                match read.await {
-                    Ok(read) => Ok(Response::Page(read)),
-                    Err(error) if offset > 0 && says_past_end(&error) => {
-                        Ok(Response::PastEnd(error))
-                    }
-                    Err(error) => Err(error),
-                }
-            }
-            Fetch::Row { id } => {
-                let read = client.row(list, Natural::new("id", id)?, budget).await?;
-                Ok(Response::Row {
-                    row: read.value,
-                    sent: read.sent,
-                })
-            }
-        }
-    }
-}
-
-/// Whether a request that failed leaves the rows that others read as they are.
-fn spares_the_rows(error: &Error) -> bool {
-    error.is_an_answer() || error.is_too_large() || fails_for_its_rows(error)
-}
-
-/// Whether the service refused an offset as it may past the end of a list.
-pub fn says_past_end(error: &Error) -> bool {
-    error
-        .status()
-        .is_some_and(|status| PAST_END.contains(&status))
 }

@@ -11,7 +11,7 @@ use crate::api::{Limit, List};
 use crate::budget::Budget;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::walk::failing_row::ends_search;
+use crate::walk::failing_pages::ends_search;
 
 /// After this many unreadable lists in a row, the lists are not to blame.
 pub const MOST_IN_A_ROW: u64 = 50;

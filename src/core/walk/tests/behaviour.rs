@@ -17,6 +17,8 @@ pub enum Order {
     UpdatedLast,
     /// Groups of rows with the same key, each reshuffled at every request.
     Ties,
+    /// The same, but each query always gets the same order, as from PostgreSQL.
+    TiesByQuery,
     Shuffled,
     /// Rows move without any change in them.
     HiddenKey,
@@ -67,6 +69,8 @@ pub enum Churn {
     Bursts,
     /// Moderate, and up to three times hundreds of new rows at once, where new rows go.
     Imports,
+    /// One row at the end before every second request.
+    Grows,
 }
 
 /// All of the above.
@@ -89,6 +93,15 @@ pub struct Behaviour {
     /// How many of a hundred rows are filtered out after paging.
     pub hidden: u8,
     pub past_end: PastEnd,
+    /// How many of a thousand rows fail each page that they are part of.
+    #[serde(default)]
+    pub failing: u16,
+    /// So many rows in a row are hidden.
+    #[serde(default)]
+    pub hidden_block: u16,
+    /// Offsets from here on are refused.
+    #[serde(default)]
+    pub refused_from: Option<u64>,
     pub seed: u64,
 }
 

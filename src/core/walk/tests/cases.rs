@@ -37,10 +37,16 @@ pub enum Kind {
     TotalTooLarge,
     TotalCapped,
     HiddenNotCounted,
+    /// The service counts once and keeps that total, and rows are added at the end.
+    GrowsBehindTotal,
+    RowsFail,
+    DeepOffsetsRefused,
+    TiesByQuery,
+    ABlockHidden,
 }
 
 impl Kind {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::KeepsThem,
         Self::Imports,
         Self::TotalMissing,
@@ -55,13 +61,29 @@ impl Kind {
         Self::TotalTooLarge,
         Self::TotalCapped,
         Self::HiddenNotCounted,
+        Self::GrowsBehindTotal,
+        Self::RowsFail,
+        Self::DeepOffsetsRefused,
+        Self::TiesByQuery,
+        Self::ABlockHidden,
     ];
 }
 
 impl Case {
     pub fn kind(&self) -> Kind {
+        let behaviour = &self.behaviour;
+        if behaviour.failing > 0 {
+            return Kind::RowsFail;
+        } else if behaviour.hidden_block > 0 {
+            return Kind::ABlockHidden;
+        } else if behaviour.refused_from.is_some() {
+            return Kind::DeepOffsetsRefused;
+        } else if behaviour.churn == Churn::Grows {
+            return Kind::GrowsBehindTotal;
+        }
         match (self.behaviour.order, self.behaviour.total) {
             (Order::Ties, _) => Kind::TiesReshuffled,
+            (Order::TiesByQuery, _) => Kind::TiesByQuery,
             (Order::Shuffled, _) => Kind::Shuffled,
             (Order::HiddenKey, _) => Kind::MovesUnseen,
             (_, Total::Stale) => Kind::TotalStale,
@@ -101,6 +123,9 @@ impl Case {
                 | Kind::TotalMissing
                 | Kind::TotalCached
                 | Kind::MessagesDeleted
+                | Kind::GrowsBehindTotal
+                | Kind::RowsFail
+                | Kind::DeepOffsetsRefused
         )
     }
 
@@ -171,8 +196,10 @@ impl Case {
             return false;
         }
         let told = matches!(total, Total::Exact | Total::TooLarge | Total::Stale);
+        let odd = self.behaviour.hidden_block > 0 || self.behaviour.refused_from.is_some();
         churn == Churn::None
-            && !matches!(order, Order::Ties | Order::Shuffled)
+            && !odd
+            && !matches!(order, Order::Ties | Order::TiesByQuery | Order::Shuffled)
             && (told || (hidden == 0 && full && !short_pages))
             && self.max_items.is_none()
     }
@@ -295,6 +322,9 @@ pub fn cases() -> impl Strategy<Value = Case> {
                     short_pages: oddities.short_pages,
                     hidden: oddities.hidden,
                     past_end,
+                    failing: 0,
+                    hidden_block: 0,
+                    refused_from: None,
                     seed,
                 };
                 break_assumption(&mut behaviour, kind);
@@ -346,6 +376,22 @@ fn break_assumption(behaviour: &mut Behaviour, kind: Kind) {
         Kind::TotalTooSmall => behaviour.total = Total::TooSmall,
         Kind::TotalTooLarge => behaviour.total = Total::TooLarge,
         Kind::TotalCapped => behaviour.total = Total::Capped,
+        Kind::GrowsBehindTotal => {
+            behaviour.order = Order::OldestFirst;
+            behaviour.total = Total::Stale;
+            behaviour.churn = Churn::Grows;
+            behaviour.short_pages = false;
+            behaviour.hidden = 0;
+        }
+        Kind::RowsFail => {
+            behaviour.failing = 1 + (behaviour.seed % 30) as u16;
+            behaviour.hidden = 0;
+        }
+        Kind::DeepOffsetsRefused => {
+            behaviour.refused_from = Some(behaviour.rows.unsigned_abs() / 2);
+        }
+        Kind::TiesByQuery => behaviour.order = Order::TiesByQuery,
+        Kind::ABlockHidden => behaviour.hidden_block = 1 + (behaviour.seed % 250) as u16,
         Kind::HiddenNotCounted => {
             behaviour.total = Total::WithoutHidden;
             behaviour.hidden = behaviour.hidden.max(1);

@@ -12,6 +12,8 @@ pub struct Entry {
     key: u64,
     revision: u32,
     hidden: bool,
+    /// It fails each page that it is part of.
+    pub fails: bool,
     pub touched: bool,
     pub moved: bool,
 }
@@ -28,7 +30,9 @@ impl Entry {
             minutes % 60
         );
         let sorted_by = match behaviour.order {
-            Order::OldestFirst | Order::NewestFirst | Order::Ties => "created_at",
+            Order::OldestFirst | Order::NewestFirst | Order::Ties | Order::TiesByQuery => {
+                "created_at"
+            }
             Order::Name if behaviour.messages => "body",
             Order::Name => "name",
             Order::UpdatedFirst | Order::UpdatedLast => "updated_at",
@@ -45,6 +49,8 @@ impl Entry {
 pub enum Served {
     Page {
         rows: Vec<Entry>,
+        /// The index of the first row that fails the page.
+        fails_at: Option<usize>,
         limit: Option<u8>,
         offset: Option<u64>,
         total: Option<usize>,
@@ -118,6 +124,12 @@ impl ChangingList {
             list.add(list.entries.len(), id, &mut random);
         }
         list.next_id = list.behaviour.rows + 1;
+        let block = usize::from(list.behaviour.hidden_block);
+        let start = random.usize(..list.entries.len().saturating_sub(block).max(1));
+        for entry in list.entries.iter_mut().skip(start).take(block) {
+            entry.hidden = true;
+            list.hidden_ids.insert(entry.id);
+        }
         // Counted before the walk began, when there were slightly more or fewer rows.
         let counted = (list.entries.len() + random.usize(..20)).saturating_sub(10);
         list.cached_total = (counted, random.u64(..10));
@@ -136,6 +148,9 @@ impl ChangingList {
             size = random.usize(1..=size);
         }
         let requested = usize::try_from(offset).unwrap();
+        if behaviour.refused_from.is_some_and(|from| offset > from) {
+            return Served::Refused;
+        }
         let start = match behaviour.past_end {
             _ if requested < extent => requested,
             PastEnd::LastPage => extent.saturating_sub(size),
@@ -143,11 +158,15 @@ impl ChangingList {
             PastEnd::Refused if requested > 0 => return Served::Refused,
             PastEnd::Empty | PastEnd::Refused => extent,
         };
-        let rows = self.entries[start..(start + size).min(extent)]
-            .iter()
+        let mut entries = self.entries[start..(start + size).min(extent)].to_vec();
+        if behaviour.order == Order::TiesByQuery {
+            entries = self.tied_for(offset, limit)[start..(start + size).min(extent)].to_vec();
+        }
+        let rows: Vec<Entry> = entries
+            .into_iter()
             .filter(|entry| !entry.hidden)
-            .copied()
             .collect();
+        let fails_at = rows.iter().position(|entry| entry.fails);
         let first_total = *self.first_total.get_or_insert(extent);
         if self.instant >= self.cached_total.1 {
             self.cached_total = (extent, self.instant + random.u64(2..20));
@@ -170,16 +189,29 @@ impl ChangingList {
         };
         Served::Page {
             rows,
+            fails_at,
             limit,
             offset,
             total,
         }
     }
 
+    /// All entries, with ties in the order of this query.
+    fn tied_for(&self, offset: u64, limit: Limit) -> Vec<Entry> {
+        let mut entries = self.entries.clone();
+        let query = mixed(offset << 8 | u64::from(limit.get()));
+        for tied in entries.chunk_by_mut(|one, next| one.key == next.key) {
+            tied.sort_by_key(|entry| mixed(query ^ entry.id.cast_unsigned()));
+        }
+        entries
+    }
+
     /// Answers a request for one row, at its own instant.
     pub fn row(&mut self, id: i64) -> Option<String> {
         self.pass();
-        let entry = self.visible().find(|entry| entry.id == id)?;
+        let entry = self
+            .visible()
+            .find(|entry| entry.id == id && !entry.fails)?;
         Some(entry.json(&self.behaviour))
     }
 
@@ -188,10 +220,10 @@ impl ChangingList {
         (1..self.next_id).contains(&id) && !self.hidden_ids.contains(&id)
     }
 
-    /// The rows that existed from the first instant until now.
+    /// The rows that existed from the first instant until now and can be read.
     pub fn lasting(&self) -> impl Iterator<Item = &Entry> {
         self.visible()
-            .filter(|entry| entry.id <= self.behaviour.rows)
+            .filter(|entry| entry.id <= self.behaviour.rows && !entry.fails)
     }
 
     /// The visible ids, in the order served.
@@ -226,7 +258,13 @@ impl ChangingList {
             Churn::None => 0,
             Churn::Moderate | Churn::Bursts | Churn::Imports => (random.u8(..10) == 0).into(),
             Churn::Heavy => random.u8(1..=3),
+            Churn::Grows => 0,
         };
+        let grows = self.behaviour.churn == Churn::Grows && self.instant.is_multiple_of(2);
+        if grows {
+            self.add(self.entries.len(), self.next_id, &mut random);
+            self.next_id += 1;
+        }
         for _ in 0..changes {
             self.change(&mut random);
         }
@@ -249,7 +287,7 @@ impl ChangingList {
             }
             _ => {}
         }
-        if changes > 0 || imports || self.behaviour.churn == Churn::Bursts {
+        if changes > 0 || grows || imports || self.behaviour.churn == Churn::Bursts {
             self.note();
         }
         random
@@ -309,6 +347,7 @@ impl ChangingList {
                 key,
                 revision: 0,
                 hidden: random.u8(..100) < hidden,
+                fails: false,
                 touched: false,
                 moved: false,
             })
@@ -339,7 +378,7 @@ impl ChangingList {
         match self.behaviour.order {
             // A row that was stored late, at the place of its time.
             _ if random.u8(..10) == 0 => random.usize(..=end),
-            Order::OldestFirst | Order::UpdatedLast | Order::Ties => end,
+            Order::OldestFirst | Order::UpdatedLast | Order::Ties | Order::TiesByQuery => end,
             Order::NewestFirst | Order::UpdatedFirst => 0,
             Order::Name | Order::Shuffled | Order::HiddenKey => random.usize(..=end),
         }
@@ -356,12 +395,15 @@ impl ChangingList {
         if hidden {
             self.hidden_ids.insert(id);
         }
-        let tied = self.behaviour.order == Order::Ties && random.u16(..self.behaviour.tied) > 0;
+        let ties = matches!(self.behaviour.order, Order::Ties | Order::TiesByQuery);
+        let tied = ties && random.u16(..self.behaviour.tied) > 0;
+        let fails = self.behaviour.failing > 0 && random.u16(..1_000) < self.behaviour.failing;
         let entry = Entry {
             id,
             key: self.key_at(place, tied),
             revision: 0,
             hidden,
+            fails,
             touched: false,
             moved: false,
         };

@@ -3,15 +3,16 @@
 
 use bytes::Bytes;
 
-use super::super::sweep::Request;
+use super::super::stages::{Fetch, ListWalk, Request, Response};
 use super::super::*;
 use super::behaviour::Behaviour;
 use super::changing_list::{ChangingList, Served, revision};
 use crate::client::Read;
 use crate::decode::json::Text;
-use crate::decode::page::Page;
-use crate::error::{Attempt, StatusFailure};
+use crate::decode::page::{Page, Unreadable};
+use crate::error::{Attempt, Error, ErrorKind, StatusFailure};
 use crate::redact::Redactor;
+use crate::timestamp::Timestamp;
 
 /// What a walk returned and reported.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub fn walk(
 ) -> Result<Walked, String> {
     let of = list.behaviour.list();
     let mut random = fastrand::Rng::with_seed(!list.behaviour.seed);
-    let mut sweep = Sweep::new(of, settings, Timestamp::now());
+    let mut walk = ListWalk::new(of, settings, Timestamp::now());
     let mut under_way: Vec<InFlight> = Vec::new();
     let mut given = Vec::new();
     let mut requests = 0;
@@ -47,11 +48,11 @@ pub fn walk(
     loop {
         // The client may be slow to send, and the reader slow to read.
         while (under_way.is_empty() || random.u8(..4) > 0)
-            && let Some(request) = sweep.next_request()
+            && let Some(request) = walk.next_request()
         {
             requests += 1;
             if requests > most_requests {
-                let report = &sweep.report;
+                let report = &walk.report;
                 return Err(format!("more than {most_requests} requests; {report:?}"));
             }
             under_way.push(InFlight::Sent(request));
@@ -64,11 +65,23 @@ pub fn walk(
                     let response = respond(list, &request);
                     under_way.push(InFlight::Answered(request, response));
                 }
-                InFlight::Answered(request, response) => sweep.take(request, response),
+                InFlight::Answered(request, response) => {
+                    if std::env::var("DEV").is_ok() {
+                        let what = match &response {
+                            Response::Page(read) => format!("{} rows {:?}..{:?} total {:?} limit {:?} reduced {:?}", read.value.rows.len(), read.value.rows.first().map(|r| r.id), read.value.rows.last().map(|r| r.id), read.value.total, read.value.limit, read.value.reduced_to),
+                            other => format!("{other:?}").chars().take(80).collect(),
+                        };
+                        eprintln!("{:?} -> {what}", request.fetch);
+                    }
+                    walk.take(request, response);
+                    if std::env::var("DEV").is_ok() {
+                        eprintln!("    {}", walk.dev());
+                    }
+                }
             }
         }
         while (under_way.is_empty() || random.u8(..4) > 0)
-            && let Some(page) = sweep.next_page()
+            && let Some(page) = walk.next_page()
         {
             pages += 1;
             let rows = page.rows.iter();
@@ -88,21 +101,21 @@ pub fn walk(
                 checkpoint: serde_json::from_str(&kept).unwrap(),
                 held: given.iter().map(|(id, _)| id.cast_unsigned()).collect(),
             };
-            sweep = Sweep::resumed(of, settings, resume, Timestamp::now());
+            walk = ListWalk::resumed(of, settings, resume, Timestamp::now());
         }
     }
-    if let Some(refusal) = sweep.failed {
+    if let Some(refusal) = walk.failed {
         return Err(format!("an offset past the end fails the walk; {refusal}"));
     }
-    match sweep.is_over() {
+    match walk.is_over() {
         true => Ok(Walked {
             given,
-            report: sweep.report,
+            report: walk.report,
             requests,
         }),
         false => Err(format!(
             "it waits, and nothing is under way; {:?}",
-            sweep.report
+            walk.report
         )),
     }
 }
@@ -115,12 +128,25 @@ fn respond(list: &mut ChangingList, request: &Request) -> Response {
         },
         Fetch::Page { offset, limit } => match list.page(offset, limit) {
             Served::Refused => Response::PastEnd(refusal(&list.behaviour)),
+            // What is read of a page around a row that fails it.
             Served::Page {
-                rows,
+                fails_at: Some(0), ..
+            } => Response::Page(Read {
+                value: Page::of_a_row_not_read(
+                    offset,
+                    list.behaviour.list().resource(),
+                    Unreadable::Failing,
+                ),
+                sent: sent(&list.behaviour),
+            }),
+            Served::Page {
+                mut rows,
+                fails_at,
                 limit,
                 offset,
                 total,
             } => {
+                rows.truncate(fails_at.unwrap_or(usize::MAX));
                 let key = list.behaviour.list().resource().key();
                 let rows: Vec<String> = rows.iter().map(|row| row.json(&list.behaviour)).collect();
                 let body = format!(
@@ -131,8 +157,10 @@ fn respond(list: &mut ChangingList, request: &Request) -> Response {
                     rows.join(",")
                 );
                 let text = Text::repair(Bytes::from(body), None);
+                let mut page = Page::read(text, list.behaviour.list().resource()).unwrap();
+                page.reduced_to = fails_at.map(|rows| rows as u64);
                 Response::Page(Read {
-                    value: Page::read(text, list.behaviour.list().resource()).unwrap(),
+                    value: page,
                     sent: sent(&list.behaviour),
                 })
             }

@@ -19,12 +19,15 @@ use std::collections::{BTreeSet, VecDeque};
 use bytes::Bytes;
 use serde_json::json;
 
+use super::stages::{Fetch, ListWalk, Response};
 use super::*;
 use crate::api::{Natural, Resource};
 use crate::client::Read;
 use crate::decode::json::Text;
 use crate::decode::page::Page;
 use crate::redact::Redactor;
+use crate::report::Certificate;
+use crate::timestamp::Timestamp;
 
 /// A list of users as a service might serve it; it only changes if a test changes it.
 #[derive(Debug, Clone)]
@@ -130,11 +133,11 @@ fn drive_list(
     settings: WalkSettings,
     mut answer: impl FnMut(u64, Limit) -> Read<Page>,
 ) -> (Vec<i64>, WalkReport) {
-    let mut sweep = Sweep::new(list, settings, Timestamp::now());
+    let mut walk = ListWalk::new(list, settings, Timestamp::now());
     let mut given = Vec::new();
     let mut requests = VecDeque::new();
     loop {
-        requests.extend(std::iter::from_fn(|| sweep.next_request()));
+        requests.extend(std::iter::from_fn(|| walk.next_request()));
         let Some(request) = requests.pop_front() else {
             break;
         };
@@ -145,13 +148,13 @@ fn drive_list(
                 sent: sent(),
             },
         };
-        sweep.take(request, response);
-        while let Some(page) = sweep.next_page() {
+        walk.take(request, response);
+        while let Some(page) = walk.next_page() {
             given.extend(page.rows.iter().map(|row| row.id.unwrap_or_default()));
         }
     }
-    assert!(sweep.is_over());
-    (given, sweep.report)
+    assert!(walk.is_over());
+    (given, walk.report)
 }
 
 fn sent() -> Sent {

@@ -6,10 +6,10 @@ use super::*;
 fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>, WalkReport) {
     let row = |id: i64, updated_at: i64| format!(r#"{{"id":{id},"updated_at":{updated_at}}}"#);
     let mut list: Vec<(i64, i64)> = (1..=rows).map(|id| (id, id)).collect();
-    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE, Timestamp::now());
+    let mut walk = ListWalk::new(List::Users, WalkSettings::WHOLE, Timestamp::now());
     let mut given = BTreeSet::new();
     let mut requests = 0;
-    while let Some(request) = sweep.next_request() {
+    while let Some(request) = walk.next_request() {
         if requests == after {
             let (id, _) = list.remove(updated);
             list.push((id, rows + 1));
@@ -37,12 +37,12 @@ fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>
                 sent: sent(),
             },
         };
-        sweep.take(request, response);
-        while let Some(page) = sweep.next_page() {
+        walk.take(request, response);
+        while let Some(page) = walk.next_page() {
             given.extend(page.rows.iter().filter_map(|row| row.id));
         }
     }
-    (given, sweep.report)
+    (given, walk.report)
 }
 
 #[test]

@@ -27,7 +27,13 @@ pub fn plain_walk(list: &mut ChangingList, page_size: Limit) -> PlainWalk {
     while !walk.endless {
         walk.requests += 1;
         walk.endless = walk.requests * size >= ENDLESS_ROWS;
-        let Served::Page { rows, total, .. } = list.page(offset, page_size) else {
+        let Served::Page {
+            rows,
+            fails_at: None,
+            total,
+            ..
+        } = list.page(offset, page_size)
+        else {
             break;
         };
         walk.held.extend(rows.iter().map(|row| row.id));

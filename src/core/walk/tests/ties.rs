@@ -18,6 +18,9 @@ fn heavy_ties(messages: bool, rows: i64, tied: u16) -> ChangingList {
         short_pages: false,
         hidden: 0,
         past_end: PastEnd::Empty,
+        failing: 0,
+        hidden_block: 0,
+        refused_from: None,
         seed: 7,
     })
 }

@@ -22,10 +22,11 @@ pub enum Fetch {
 /// A request of a walk.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    pub number: u64,
     pub fetch: Fetch,
     /// The number of responses taken when it was sent: those are from earlier instants.
-    pub(super) taken_before: u64,
+    pub(super) sent_after: u64,
+    /// The largest total among them.
+    pub(super) total_before: u64,
 }
 
 /// The response to a request.
@@ -34,7 +35,7 @@ pub enum Response {
     Page(Read<Page>),
     /// The service refused the offset, as it may past the end of the list.
     PastEnd(Error),
-    /// The service refused a request that was only for proof.
+    /// A request that was only for proof failed.
     Refused(Error),
     /// The row; `None` if no row has that id.
     Row {
@@ -48,7 +49,7 @@ impl Response {
     pub fn requests(&self) -> u64 {
         let attempts = match self {
             Self::Page(read) => &read.sent.attempts,
-            Self::PastEnd(refusal) | Self::Refused(refusal) => &refusal.attempts,
+            Self::PastEnd(error) | Self::Refused(error) => &error.attempts,
             Self::Row { sent, .. } => &sent.attempts,
         };
         attempts.len() as u64

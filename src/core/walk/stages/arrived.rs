@@ -1,0 +1,120 @@
+//! A page as it arrived.
+
+use super::request::Request;
+use crate::api::Limit;
+use crate::client::{Read, Sent};
+use crate::decode::page::{Page, Row, Unreadable};
+use crate::error::Error;
+
+/// A page that arrived; it is in the pool until it is joined or turns out to add nothing.
+#[derive(Debug)]
+pub(super) struct ArrivedPage {
+    /// As requested.
+    pub offset: u64,
+    pub limit: u64,
+    pub said_limit: Option<i64>,
+    pub said_offset: Option<i64>,
+    pub said_total: Option<i64>,
+    pub rows: Vec<Row>,
+    /// The error, if the offset was refused.
+    pub refusal: Option<Error>,
+    /// `None` if the offset was refused.
+    pub sent: Option<Sent>,
+    /// The number of responses taken when it was requested,
+    pub sent_after: u64,
+    /// the largest total among them,
+    pub total_before: u64,
+    /// and its own number among the responses.
+    pub number: u64,
+    /// It did not link when a decision was taken; it may still join, but decides nothing.
+    pub waits: bool,
+}
+
+impl ArrivedPage {
+    pub fn of(request: &Request, offset: u64, limit: Limit, number: u64, read: Read<Page>) -> Self {
+        let Read { value: page, sent } = read;
+        Self {
+            limit: page.reduced_to.unwrap_or(limit.get().into()),
+            said_limit: page.limit,
+            said_offset: page.offset,
+            said_total: page.total,
+            rows: page.rows,
+            sent: Some(sent),
+            ..Self::empty(request, offset, limit, number)
+        }
+    }
+
+    pub fn refused(
+        request: &Request,
+        offset: u64,
+        limit: Limit,
+        number: u64,
+        refusal: Error,
+    ) -> Self {
+        Self {
+            refusal: Some(refusal),
+            ..Self::empty(request, offset, limit, number)
+        }
+    }
+
+    fn empty(request: &Request, offset: u64, limit: Limit, number: u64) -> Self {
+        Self {
+            offset,
+            limit: limit.get().into(),
+            said_limit: None,
+            said_offset: None,
+            said_total: None,
+            rows: Vec::new(),
+            refusal: None,
+            sent: None,
+            sent_after: request.sent_after,
+            total_before: request.total_before,
+            number,
+            waits: false,
+        }
+    }
+
+    pub fn received(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    /// Where its rows end, if they are where they were requested.
+    pub fn end(&self) -> u64 {
+        self.offset + self.received()
+    }
+
+    pub fn total(&self) -> Option<u64> {
+        self.said_total.and_then(|total| u64::try_from(total).ok())
+    }
+
+    /// The limit that the service says it applied.
+    fn applied(&self) -> Option<u64> {
+        let said = self.said_limit.and_then(|limit| u64::try_from(limit).ok());
+        said.filter(|limit| *limit > 0)
+    }
+
+    /// Whether it has fewer rows than the limit that was applied.
+    pub fn is_short(&self) -> bool {
+        self.received() < self.applied().map_or(self.limit, |said| said.min(self.limit))
+    }
+
+    pub fn states_its_limit(&self) -> bool {
+        self.applied().is_some()
+    }
+
+    pub fn states_another_offset(&self) -> bool {
+        let another = |said: i64| u64::try_from(said) != Ok(self.offset);
+        self.said_offset.is_some_and(another)
+    }
+
+    /// Whether it stands for a row that was left out.
+    pub fn is_left_out(&self) -> bool {
+        let left_out = |row: &Row| row.unreadable.is_some_and(|why| !Unreadable::was_received(why));
+        self.rows.first().is_some_and(left_out)
+    }
+
+    /// How many of its rows have no id, so that nothing can tell whether they came before.
+    pub fn unnamed(&self) -> u64 {
+        self.rows.iter().filter(|row| row.id.is_none()).count() as u64
+    }
+}

@@ -1,0 +1,207 @@
+//! What a walk has proved, and in words why it is not more.
+
+use super::pass::Pass;
+use super::chain::Chain;
+use super::{ListWalk, Stage};
+use crate::api::List;
+use crate::error::Error;
+use crate::report::Certificate;
+
+const READ_AGAIN: &str = "read the list again when fewer rows change";
+const ASK_THE_OPERATOR: &str = "reading again will not help: ask the service's operator";
+
+/// A reason why a list is not linked, and what to do about it.
+struct Doubt {
+    what: String,
+    advice: &'static str,
+}
+
+impl ListWalk {
+    /// A pass is over: looks up rows, reads once more, or ends.
+    pub(super) fn close(&mut self) {
+        for page in std::mem::take(&mut self.pass.pool) {
+            self.deliver(page);
+        }
+        if self.cut {
+            return;
+        }
+        if self.pass.proved {
+            (self.linked_once, self.at_total) = (true, self.pass.at_total);
+        }
+        self.certify();
+        let provable = self.may_prove()
+            && self.doubts.failed_proofs == 0
+            && !self.doubts.old_pages
+            && !self.delivery.unnamed
+            && self.delivery.unreadable.left_out() == 0
+            && self.pass.until.is_none();
+        let next = match self.report.certificate {
+            _ if !provable => None,
+            Certificate::Linked => self.next_vanished(),
+            Certificate::Uncertified if self.wants_another_pass() => {
+                self.report.sweeps += 1;
+                self.pass = Pass::anew(Chain::new(self.doubts.by_id));
+                self.stage = Stage::Sweep;
+                return;
+            }
+            Certificate::Uncertified => self.first_gap(),
+            Certificate::Snapshot | Certificate::Counted => None,
+        };
+        self.stage = next.map_or(Stage::Over, Stage::LookUp);
+    }
+
+    /// Whether a second pass may find rows that are missing.
+    fn wants_another_pass(&self) -> bool {
+        let evidence = &self.report.evidence;
+        let disordered =
+            evidence.missing_links > 0 || evidence.inversions > 0 || self.vanished.untraced > 0;
+        let missing = self.missing();
+        let worth = if disordered {
+            missing != Some(0) || self.totals.fell
+        } else {
+            self.at_total && missing.is_some_and(|rows| rows > 0) && !self.doubts.cut_short
+        };
+        worth && self.report.sweeps == 1
+    }
+
+    /// Determines what is proved.
+    pub(super) fn certify(&mut self) {
+        self.note_short();
+        self.stage = Stage::Over;
+        if self.cut {
+            return;
+        }
+        if self.doubts.old_pages {
+            return self.report.doubt(super::super::OLD_PAGES.to_owned());
+        }
+        let sound = !self.doubts.strayed && self.delivery.unreadable.count == 0;
+        let whole = self.totals.prove_snapshot() && self.pass.proved;
+        // If the end is proved elsewhere than at the total, the total counts something else.
+        let total_is_right = !self.linked_once || self.at_total;
+        let messages = matches!(self.list, List::Messages { .. });
+        if sound && whole && self.report.evidence.inversions == 0 {
+            self.report.certify(Certificate::Snapshot);
+        } else if sound && messages && total_is_right && self.totals.count(self.report.distinct) {
+            self.report.certify(Certificate::Counted);
+        } else {
+            self.certify_linked();
+        }
+    }
+
+    fn certify_linked(&mut self) {
+        let doubts = self.doubts();
+        let Some(first) = doubts.first() else {
+            return self.report.certify(Certificate::Linked);
+        };
+        // Deleted rows still count as held: once the total fell, it does not tell what is missing.
+        if self.totals.fell {
+            self.report.evidence.rows_short = None;
+        }
+        let what: Vec<&str> = doubts.iter().map(|doubt| doubt.what.as_str()).collect();
+        let reason = format!("{}; {}; {}", self.shortfall(), what.join("; "), first.advice);
+        self.report.doubt(reason);
+    }
+
+    /// Records how many more rows the last total counts than are held.
+    pub fn note_short(&mut self) {
+        let short = |total: u64| total.saturating_sub(self.report.distinct);
+        self.report.evidence.rows_short = self.totals.last.map(short);
+    }
+
+    /// Reasons why the list may not be linked, the most telling one first.
+    fn doubts(&self) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        let mut add = |holds: bool, advice: &'static str, what: &dyn Fn() -> String| {
+            if holds {
+                let what = what();
+                doubts.push(Doubt { what, advice });
+            }
+        };
+        let evidence = &self.report.evidence;
+        let unreadable = &self.delivery.unreadable;
+        add(
+            unreadable.count > 0,
+            "if the same rows are named again, ask the service's operator",
+            &|| unreadable.in_words(),
+        );
+        add(self.doubts.strayed, ASK_THE_OPERATOR, &|| {
+            "a page came from another offset than requested".to_owned()
+        });
+        add(evidence.inversions > 0, READ_AGAIN, &|| {
+            let times = evidence.inversions;
+            format!("the order changed between requests (seen {times} times)")
+        });
+        let untraced = self.vanished.untraced;
+        add(untraced > 0, READ_AGAIN, &|| match untraced {
+            1 => "1 row moved with unchanged content".to_owned(),
+            rows => format!("{rows} rows moved with unchanged content"),
+        });
+        add(self.doubts.by_id, ASK_THE_OPERATOR, &|| {
+            "rows that were read twice differ each time, so only their ids were compared".to_owned()
+        });
+        let failed = self.doubts.failed_proofs;
+        add(failed > 0, READ_AGAIN, &|| {
+            format!("{failed} requests for proof were refused")
+        });
+        let broken = evidence.missing_links;
+        add(!self.linked_once && broken > 0, READ_AGAIN, &|| match broken {
+            1 => "1 page shares no unchanged rows with the pages before".to_owned(),
+            pages => format!("{pages} pages share no unchanged rows with the pages before"),
+        });
+        let unexplained = self.missing().is_some_and(|rows| rows > 0);
+        add(self.at_total && unexplained, READ_AGAIN, &|| {
+            "the list grew by less than that meanwhile".to_owned()
+        });
+        let explained = unreadable.left_out() > 0 || broken > 0 || evidence.inversions > 0;
+        add(!self.linked_once && !explained, ASK_THE_OPERATOR, &|| {
+            self.why_the_end_is_open()
+        });
+        doubts
+    }
+
+    fn why_the_end_is_open(&self) -> String {
+        let end = self.pass.end;
+        match (self.totals.last, self.doubts.refused_at) {
+            (_, Some(_)) => self.refuses_the_rest(),
+            (None, _) => "nothing says where the list ends".to_owned(),
+            (Some(total), _) if total > end => "the rows end before the total does".to_owned(),
+            _ => "no page shows that the list ends there".to_owned(),
+        }
+    }
+
+    fn refuses_the_rest(&self) -> String {
+        format!("the service refuses offsets above {}", self.pass.end)
+    }
+
+    /// Whether rows were read, so that the list can end after them.
+    pub fn has_rows(&self) -> bool {
+        self.pass.end > 0
+    }
+
+    /// The list ends before a page that can never be read.
+    pub fn end_before(&mut self, error: &Error) {
+        let (shortfall, rest) = (self.shortfall(), self.refuses_the_rest());
+        let error = error.without_content();
+        self.report.doubt(format!("{shortfall}; {rest}: {error}"));
+    }
+
+    /// How many rows a walk is short by.
+    fn shortfall(&self) -> String {
+        let held = self.report.distinct;
+        let Some(total) = self.report.total_last else {
+            return format!("{held} rows were read, and the service gave no total that is a number");
+        };
+        match total.saturating_sub(i64::try_from(held).unwrap_or(i64::MAX)) {
+            0 => format!("{held} rows were read, as many as the total"),
+            short @ 1.. => format!("{held} rows were read of a total of {total}: {short} short"),
+            _ if self.totals.fell => format!(
+                "{held} rows were read, and the total fell to {total} meanwhile: how many of those are \
+                 gone is unknown"
+            ),
+            more => format!(
+                "{held} rows were read, {} more than the total",
+                more.unsigned_abs()
+            ),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A pass over the list: where its joined pages end, what the last one showed, and where the next
+//! one begins.
+
+use super::arrived::ArrivedPage;
+use super::chain::{Chain, content};
+
+/// Rows that long pages share: two to link them, and one that may be edited or deleted.
+pub(super) const OVERLAP: u64 = 3;
+// Shorter pages share two, to read more than they repeat.
+const SHORT_PAGE: u64 = 8;
+const SHORT_OVERLAP: u64 = 2;
+
+/// One reading of the list, from its start or from where an earlier one ended.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    pub chain: Chain,
+    /// Links lead back to a page at the start.
+    pub chained: bool,
+    /// A page that links back to the start is the end of the list,
+    pub proved: bool,
+    /// which is where its total says.
+    pub at_total: bool,
+    /// Pages that arrived and are not joined, by offset.
+    pub pool: Vec<ArrivedPage>,
+    /// The page that was joined last.
+    pub last: Option<LastPage>,
+    pub start: u64,
+    /// Nothing is requested from here on.
+    pub until: Option<u64>,
+    /// Where the joined pages end. It only chooses what to request; no proof rests on it.
+    pub end: u64,
+    /// Where the requested pages end if each is as long as the last one.
+    pub planned: u64,
+    /// The rank of the last row of a page that had fewer rows than its limit and did not prove the end.
+    pub cut_at: Option<u64>,
+    /// Responses in a row that showed nothing behind the end.
+    pub barren: u64,
+    /// The last of them showed the last rows again, with nothing behind them.
+    pub confirmed: bool,
+    /// Short pages in a row at the end of a list that grows there.
+    pub dribbles: u64,
+    pub links_in_a_row: u64,
+    /// Missing links since a page last extended the chain.
+    pub missing_links: u32,
+    /// How often the list began anew.
+    pub beginnings: u32,
+    /// The service refused this offset behind the end.
+    pub refused_at: Option<u64>,
+}
+
+/// What is remembered of the page that was joined last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LastPage {
+    pub received: u64,
+    pub short: bool,
+    pub total: Option<u64>,
+    /// It extended the chain.
+    pub grew: bool,
+    /// A hash of its rows without ids.
+    unnamed: u64,
+}
+
+impl LastPage {
+    pub fn of(page: &ArrivedPage, grew: bool) -> Self {
+        Self {
+            received: page.received(),
+            short: page.is_short(),
+            total: page.total(),
+            grew,
+            unnamed: unnamed(page),
+        }
+    }
+
+    /// Whether a page has the same rows; only those without ids are compared.
+    pub fn repeats(&self, page: &ArrivedPage) -> bool {
+        self.unnamed != 0 && self.unnamed == unnamed(page)
+    }
+}
+
+/// A hash of the rows without ids; 0 if there are none.
+fn unnamed(page: &ArrivedPage) -> u64 {
+    let received = !page.is_left_out();
+    let unnamed = page.rows.iter().filter(|row| received && row.id.is_none());
+    unnamed.fold(0, |hash, row| hash.rotate_left(1) ^ content(row))
+}
+
+impl Pass {
+    pub fn resumed(chain: Chain, end: u64, chained: bool, short: bool) -> Self {
+        let last = LastPage {
+            received: OVERLAP,
+            short,
+            total: None,
+            grew: false,
+            unnamed: 0,
+        };
+        Self {
+            cut_at: short.then_some(chain.last_rank()),
+            chain,
+            chained,
+            last: Some(last),
+            end,
+            planned: end,
+            ..Self::default()
+        }
+    }
+
+    /// A pass from the start, after an earlier one.
+    pub fn anew(chain: Chain) -> Self {
+        Self {
+            chain,
+            ..Self::default()
+        }
+    }
+
+    /// A pass over the rows between two offsets.
+    pub fn of_span((start, until): (u64, u64)) -> Self {
+        Self {
+            start,
+            until: Some(until),
+            end: start,
+            planned: start,
+            ..Self::default()
+        }
+    }
+
+    /// How many rows the next page should share with the last one. Of a page of few new rows, not
+    /// all are requested again.
+    pub fn overlap(&self) -> u64 {
+        let Some(last) = &self.last else { return 0 };
+        let overlap = if last.received < SHORT_PAGE {
+            SHORT_OVERLAP
+        } else {
+            OVERLAP
+        };
+        let most = if last.grew {
+            last.received.saturating_sub(1)
+        } else {
+            self.end - self.start
+        };
+        overlap.min(most)
+    }
+
+    /// The offset after answers that showed nothing behind the end: right behind it, and on like a
+    /// plain loop with pages of `longest` rows.
+    pub fn offset_behind(&self, longest: u64) -> u64 {
+        let steps = self.barren.saturating_sub(1);
+        self.end.saturating_add(steps.saturating_mul(longest.max(1)))
+    }
+
+    /// Notes a page that showed nothing where rows may follow.
+    pub fn note_nothing(&mut self, page: &ArrivedPage) {
+        // An offset behind the end need not be requested again.
+        let least = if page.offset >= self.end { 2 } else { 1 };
+        self.barren = (self.barren + 1).max(least);
+        self.refused_at = page.refusal.as_ref().map(|_| page.offset);
+    }
+
+    /// Puts a page among those that arrived.
+    pub fn add(&mut self, page: ArrivedPage) {
+        let index = self.pool.partition_point(|before| before.offset <= page.offset);
+        self.pool.insert(index, page);
+    }
+
+    pub fn pooled(&self, number: u64) -> Option<&ArrivedPage> {
+        self.pool.iter().find(|page| page.number == number)
+    }
+
+    pub fn take_from_pool(&mut self, number: u64) -> Option<ArrivedPage> {
+        let index = self.pool.iter().position(|page| page.number == number)?;
+        Some(self.pool.remove(index))
+    }
+
+    /// The first page that does not wait for others.
+    pub fn first_new(&self) -> Option<&ArrivedPage> {
+        self.pool.iter().find(|page| !page.waits)
+    }
+}
