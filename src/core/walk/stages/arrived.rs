@@ -87,19 +87,17 @@ impl ArrivedPage {
         self.said_total.and_then(|total| u64::try_from(total).ok())
     }
 
-    /// The limit that the service says it applied.
-    fn applied(&self) -> Option<u64> {
+    /// The limit that was applied: the one that the service states, or else the most rows that it was
+    /// seen to send; `None` if neither is known.
+    pub fn applied(&self, largest: Option<u64>) -> Option<u64> {
         let said = self.said_limit.and_then(|limit| u64::try_from(limit).ok());
-        said.filter(|limit| *limit > 0)
+        let said = said.filter(|limit| *limit > 0).into_iter();
+        Some(said.chain(largest).min()?.min(self.limit))
     }
 
     /// Whether it has fewer rows than the limit that was applied.
-    pub fn is_short(&self) -> bool {
-        self.received() < self.applied().map_or(self.limit, |said| said.min(self.limit))
-    }
-
-    pub fn states_its_limit(&self) -> bool {
-        self.applied().is_some()
+    pub fn is_short(&self, largest: Option<u64>) -> bool {
+        self.received() < self.applied(largest).unwrap_or(self.limit)
     }
 
     pub fn states_another_offset(&self) -> bool {

@@ -79,7 +79,7 @@ impl ListWalk {
         let all_read = back.step > 0 && back.offset <= self.pass.start;
         let worth = self.pass.missing_links <= most
             && self.may_prove()
-            && self.longest > LINK as u64
+            && self.length.longest > LINK as u64
             && self.report.evidence.inversions == 0
             && self.doubts.failed_proofs == 0
             && !all_read;
@@ -88,7 +88,7 @@ impl ListWalk {
         }
         // One request reads a whole page however short the step is: the first leaves no gap.
         let step = match back.step {
-            0 => self.longest.saturating_sub(OVERLAP).max(LINK as u64),
+            0 => self.length.longest.saturating_sub(OVERLAP).max(LINK as u64),
             step => step.saturating_mul(2),
         };
         let offset = target.offset.min(end).saturating_sub(step);

@@ -59,7 +59,7 @@ impl ListWalk {
         let worth = if disordered {
             missing != Some(0) || self.totals.fell
         } else {
-            self.at_total && missing.is_some_and(|rows| rows > 0) && !self.doubts.cut_short
+            self.at_total && missing.is_some_and(|rows| rows > 0)
         };
         worth && self.report.sweeps == 1
     }

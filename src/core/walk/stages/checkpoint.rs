@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::chain::Remembered;
 use super::delivery::Unreadable;
 use super::look_up::Vanished;
+use super::page_length::PageLength;
 use super::totals::Totals;
 use super::{Doubts, ListWalk, Pass};
 use crate::api::List;
@@ -23,7 +24,7 @@ pub struct Checkpoint {
     /// Where the joined pages end, and the last rows before it.
     end: u64,
     last_rows: Vec<Remembered>,
-    longest: u64,
+    length: PageLength,
     /// Links lead back to the start.
     chained: bool,
     /// The last page had fewer rows than its limit.
@@ -65,7 +66,7 @@ impl ListWalk {
         Checkpoint {
             end: self.pass.end,
             last_rows: self.pass.chain.end(REMEMBERED),
-            longest: self.longest,
+            length: self.length.clone(),
             chained: self.pass.chained,
             short: self.pass.cut_at.is_some(),
             totals: self.totals.clone(),
@@ -91,7 +92,7 @@ impl ListWalk {
         walk.report = checkpoint.report(at, held.len());
         let chain = Chain::resumed(&checkpoint.last_rows, checkpoint.doubts.by_id);
         walk.pass = Pass::resumed(chain, checkpoint.end, checkpoint.chained, checkpoint.short);
-        walk.longest = checkpoint.longest;
+        walk.length = checkpoint.length;
         walk.totals = checkpoint.totals;
         walk.doubts = checkpoint.doubts;
         walk.vanished = checkpoint.vanished;

@@ -39,6 +39,7 @@ mod chain;
 mod checkpoint;
 mod delivery;
 mod look_up;
+mod page_length;
 mod pass;
 mod request;
 mod sweep;
@@ -52,6 +53,7 @@ pub use self::checkpoint::{Checkpoint, Resume};
 use self::delivery::Delivery;
 use self::look_up::{LookUp, Vanished};
 pub use self::request::{Fetch, Request, Response};
+use self::page_length::PageLength;
 use self::pass::Pass;
 use self::totals::Totals;
 use super::{WalkSettings, WalkedPage};
@@ -81,8 +83,6 @@ enum Stage {
 /// What speaks against the assumptions, besides the report's evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Doubts {
-    /// A page had fewer rows than its limit, and more followed.
-    cut_short: bool,
     /// Each response spells its rows differently, so they are compared by their ids alone.
     by_id: bool,
     /// A page came from another offset than requested.
@@ -112,8 +112,7 @@ pub struct ListWalk {
     taken: u64,
     /// Pages with about as many new rows as a page of this list can have.
     plain_pages: u64,
-    /// The most rows of a page.
-    longest: u64,
+    length: PageLength,
     /// A pass linked the list from its start to its end,
     linked_once: bool,
     /// which was where its total said.
@@ -139,7 +138,7 @@ impl ListWalk {
             in_flight: 0,
             taken: 0,
             plain_pages: 0,
-            longest: 0,
+            length: PageLength::default(),
             linked_once: false,
             at_total: false,
             failed: None,

@@ -31,8 +31,9 @@ pub(super) struct Pass {
     pub end: u64,
     /// Where the requested pages end if each is as long as the last one.
     pub planned: u64,
-    /// The rank of the last row of a page that had fewer rows than its limit and did not prove the end.
-    pub cut_at: Option<u64>,
+    /// The last page, if it had fewer rows than its limit and did not prove the end: the rank of its
+    /// last row, and how many it had.
+    pub cut_at: Option<(u64, u64)>,
     /// Responses in a row that showed nothing behind the end.
     pub barren: u64,
     /// The last of them showed the last rows again, with nothing behind them.
@@ -61,10 +62,10 @@ pub(super) struct LastPage {
 }
 
 impl LastPage {
-    pub fn of(page: &ArrivedPage, grew: bool) -> Self {
+    pub fn of(page: &ArrivedPage, short: bool, grew: bool) -> Self {
         Self {
             received: page.received(),
-            short: page.is_short(),
+            short,
             total: page.total(),
             grew,
             unnamed: unnamed(page),
@@ -94,7 +95,7 @@ impl Pass {
             unnamed: 0,
         };
         Self {
-            cut_at: short.then_some(chain.last_rank()),
+            cut_at: short.then_some((chain.last_rank(), 0)),
             chain,
             chained,
             last: Some(last),

@@ -59,7 +59,7 @@ impl ListWalk {
     fn next_offset(&self) -> u64 {
         let pass = &self.pass;
         if pass.barren > 0 {
-            return pass.offset_behind(self.longest_page());
+            return pass.offset_behind(self.length.longest_or(self.settings.page_size));
         }
         let overlap = if self.may_prove() && !self.delivery.unnamed {
             pass.overlap()
@@ -81,25 +81,17 @@ impl ListWalk {
         let promised = self.totals.last.is_some_and(|total| planned < total)
             && pass.until.is_none_or(|until| planned < until);
         let certain = pass.barren == 0
-            && 2 * last.received >= self.longest
+            && 2 * last.received >= self.length.longest
             && !self.delivery.unnamed
             && self.may_prove();
         (ahead < most && promised && certain).then(|| planned - pass.overlap())
-    }
-
-    /// The most rows that a page had.
-    fn longest_page(&self) -> u64 {
-        match self.longest {
-            0 => self.settings.page_size.get().into(),
-            longest => longest,
-        }
     }
 
     /// Takes a page that arrived.
     pub(super) fn take_page(&mut self, page: ArrivedPage) {
         if !page.is_left_out() {
             self.report.rows += page.received();
-            self.longest = self.longest.max(page.received());
+            self.length.note_page(page.received(), page.limit);
             if page.refusal.is_none() {
                 if self.report.pages == 1 {
                     self.report.total_first = page.said_total;
@@ -240,8 +232,8 @@ impl ListWalk {
         }
         // A stale total may promise a few rows more; if it promises a page, the service hides rows.
         let total = page.total().or(self.totals.last);
-        let promised = total.is_some_and(|total| total >= self.pass.end + self.longest);
-        let empty = page.rows.is_empty();
+        let promised = total.is_some_and(|total| total >= self.pass.end + self.length.longest);
+        let empty = page.rows.is_empty() || page.states_another_offset();
         let pass = &mut self.pass;
         pass.proved |= pass.confirmed && pass.barren == 1 && empty && !promised;
         pass.note_nothing(page);
@@ -257,18 +249,22 @@ impl ListWalk {
         let pass = &mut self.pass;
         let repeats = pass.last.is_some_and(|last| last.repeats(&page));
         // A list that fits one page needs no chain.
-        let joined = if whole && page.is_short() {
+        let joined = if whole && page.is_short(self.length.largest()) {
             Joined::first(page.received())
         } else {
             pass.chain.join(&page.rows, page.number)
         };
-        self.doubts.cut_short |= pass.cut_at.is_some_and(|rank| joined.rank > rank);
+        if let Some((rank, rows)) = pass.cut_at
+            && joined.rank > rank
+        {
+            self.length.note_cut(rows);
+        }
         let unnamed = if repeats { 0 } else { page.unnamed() };
         let appended = joined.appended + unnamed;
         if appended > 0 {
             pass.missing_links = 0;
         }
-        let short = page.is_short();
+        let short = page.is_short(self.length.largest());
         // Known rows that inserts pushed back need not be read again.
         let jumps = linked && !short && pass.missing_links < MOST_JUMPS && page.offset < end_before;
         pass.end = match (repeats, jumps) {
@@ -287,15 +283,15 @@ impl ListWalk {
         }
         let nothing_new = appended == 0 && !first;
         let sure = short
-            && page.states_its_limit()
+            && page.applied(self.length.largest()).is_some()
             && !page.rows.is_empty()
             && joined.behind == 0
-            && !self.doubts.cut_short;
+            && !self.length.is_cut_short();
         pass.confirmed = pass.chained && nothing_new && sure;
         let ends = pass.chained
             && match page.total() {
                 Some(total) if total == pass.end => {
-                    short && (nothing_new || !self.doubts.cut_short)
+                    short && (nothing_new || !self.length.is_cut_short())
                 }
                 // A total below what was read is cached.
                 Some(total) if total < pass.end => sure,
@@ -306,8 +302,9 @@ impl ListWalk {
             pass.proved = true;
             pass.at_total = page.total() == Some(pass.end);
         }
-        pass.cut_at = (short && !page.rows.is_empty() && !ends).then_some(joined.rank);
-        pass.last = Some(LastPage::of(&page, appended > 0));
+        let cut_at = (joined.rank, page.received());
+        pass.cut_at = (short && !page.rows.is_empty() && !ends).then_some(cut_at);
+        pass.last = Some(LastPage::of(&page, short, appended > 0));
         let (number, received) = (page.number, page.received());
         let fresh = self.deliver(page);
         if whole && fresh == received {
@@ -340,7 +337,7 @@ impl ListWalk {
     /// Delivers a page's new rows; returns how many there are.
     pub(super) fn deliver(&mut self, page: ArrivedPage) -> u64 {
         let number = page.number;
-        let usual = self.longest.min(page.limit);
+        let usual = self.length.longest.min(page.limit);
         let unnamed = page.unnamed() > 0;
         let fresh = self.delivery.deliver(page, &mut self.report);
         if fresh > 0 {
@@ -375,7 +372,7 @@ impl ListWalk {
         let complete = self.linked_once && self.missing() == Some(0);
         let offset = self.next_offset();
         let refused = pass.refused_at.is_some_and(|refused| offset >= refused);
-        let at_total = last.short && last.total == Some(pass.end) && !self.doubts.cut_short;
+        let at_total = last.short && last.total == Some(pass.end) && !self.length.is_cut_short();
         let past_total = last.total.is_some_and(|total| total <= pass.end);
         let barren = pass.barren >= if past_total { 1 } else { 2 };
         let nothing_left = barren && self.totals.last.is_none_or(|total| offset >= total);
