@@ -10,6 +10,11 @@ use crate::report::Certificate;
 const READ_AGAIN: &str = "read the list again when fewer rows change";
 const ASK_THE_OPERATOR: &str = "reading again will not help: ask the service's operator";
 
+// Passes over a list, while rows are missing.
+const MOST_PASSES: u64 = 8;
+// Of them, in a row, that find none, if its order changes.
+const MOST_FRUITLESS: u64 = 2;
+
 /// A reason why a list is not linked, and what to do about it.
 struct Doubt {
     what: String,
@@ -25,6 +30,7 @@ impl ListWalk {
         if self.cut {
             return;
         }
+        self.fruitless = if self.pass.found > 0 { 0 } else { self.fruitless + 1 };
         if self.pass.proved {
             (self.linked_once, self.at_total) = (true, self.pass.at_total);
         }
@@ -50,18 +56,19 @@ impl ListWalk {
         self.stage = next.map_or(Stage::Over, Stage::LookUp);
     }
 
-    /// Whether a second pass may find rows that are missing.
+    /// Whether another pass may find rows that are missing, as the last one did.
     fn wants_another_pass(&self) -> bool {
         let evidence = &self.report.evidence;
         let disordered =
             evidence.missing_links > 0 || evidence.inversions > 0 || self.vanished.untraced > 0;
-        let missing = self.missing();
-        let worth = if disordered {
-            missing != Some(0) || self.totals.fell
+        // Where rows move, those that the list grew by may be others than the new ones.
+        let short = self.report.evidence.rows_short;
+        let (worth, patience) = if disordered {
+            (short != Some(0) || self.totals.fell, MOST_FRUITLESS)
         } else {
-            self.at_total && missing.is_some_and(|rows| rows > 0)
+            (self.at_total && self.missing().is_some_and(|rows| rows > 0), 1)
         };
-        worth && self.report.sweeps == 1
+        worth && self.fruitless < patience && self.report.sweeps < MOST_PASSES
     }
 
     /// Determines what is proved.

@@ -113,6 +113,8 @@ pub struct ListWalk {
     /// Pages with about as many new rows as a page of this list can have.
     plain_pages: u64,
     length: PageLength,
+    /// Passes in a row that found no rows.
+    fruitless: u64,
     /// A pass linked the list from its start to its end,
     linked_once: bool,
     /// which was where its total said.
@@ -139,6 +141,7 @@ impl ListWalk {
             taken: 0,
             plain_pages: 0,
             length: PageLength::default(),
+            fruitless: 0,
             linked_once: false,
             at_total: false,
             failed: None,
@@ -242,9 +245,16 @@ impl ListWalk {
         most.saturating_sub(self.spent())
     }
 
-    /// Half of them may be spent on proof; the others are for reading on.
+    /// Whether requests for proof may be sent. The first pass keeps half of them, to read on to the
+    /// end like a plain loop.
     fn may_prove(&self) -> bool {
-        self.left() > (PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_pages) / 2
+        let most = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_pages;
+        let kept = if matches!(self.stage, Stage::Sweep | Stage::Back(_)) && self.report.sweeps == 1 {
+            most / 2
+        } else {
+            0
+        };
+        self.left() > kept
     }
 
     /// How many more rows the last total counts than are held or left out, and than the list grew by

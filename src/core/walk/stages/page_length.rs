@@ -51,6 +51,12 @@ impl PageLength {
         self.cut_short || self.full == 1
     }
 
+    /// Whether a total promises a page or more behind the last row: that is not a slightly stale total,
+    /// but rows that the service hides or refuses.
+    pub fn promises_a_page(&self, total: Option<u64>, end: u64) -> bool {
+        total.is_some_and(|total| total >= end.saturating_add(self.longest))
+    }
+
     /// The most rows of a page, or as many as requested before there is one.
     pub fn longest_or(&self, requested: Limit) -> u64 {
         match self.longest {

@@ -43,6 +43,8 @@ pub(super) struct Pass {
     pub links_in_a_row: u64,
     /// Missing links since a page last extended the chain.
     pub missing_links: u32,
+    /// New rows that it brought.
+    pub found: u64,
     /// How often the list began anew.
     pub beginnings: u32,
     /// The service refused this offset behind the end.
@@ -101,6 +103,7 @@ impl Pass {
             last: Some(last),
             end,
             planned: end,
+            found: end,
             ..Self::default()
         }
     }

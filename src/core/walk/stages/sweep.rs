@@ -41,12 +41,9 @@ impl ListWalk {
         } else {
             (self.offset_ahead()?, pass.planned.saturating_sub(pass.end))
         };
-        // The second pass has other page boundaries.
-        let shifted = pass.last.is_none() && self.report.sweeps > 1;
-        let size = match shifted.then(|| size.half()).flatten() {
-            Some(half) => half,
-            None => size,
-        };
+        // Each pass has other page boundaries.
+        let passes = if pass.last.is_none() { self.report.sweeps - 1 } else { 0 };
+        let size = (0..passes).fold(size, |size, _| size.half().unwrap_or(size));
         let shared = pass.end.saturating_sub(offset);
         let limit = self.limit_for_room(size, shared, ahead)?;
         let most = u64::from(limit.get());
@@ -196,7 +193,12 @@ impl ListWalk {
         if page.states_another_offset() {
             return past_total || self.delivery.knows_all(&page.rows);
         }
-        let before_end = pass.end.checked_sub(page.offset).filter(|rows| *rows > 0);
+        // Rows that were pushed to a place behind the end are few, and the last ones.
+        let pushed = page.received() <= OVERLAP && !past_total;
+        let before_end = match pass.end.checked_sub(page.offset) {
+            Some(rows @ 1..) => Some(rows),
+            _ => pushed.then_some(page.received()),
+        };
         let in_place = before_end.is_some_and(|rows| pass.chain.before_end(rows) == first);
         !in_place
             && (past_total || page.offset >= pass.end)
@@ -232,10 +234,13 @@ impl ListWalk {
         }
         // A stale total may promise a few rows more; if it promises a page, the service hides rows.
         let total = page.total().or(self.totals.last);
-        let promised = total.is_some_and(|total| total >= self.pass.end + self.length.longest);
-        let empty = page.rows.is_empty() || page.states_another_offset();
+        let promised = self.length.promises_a_page(total, self.pass.end);
+        // Some services send their first or their last page instead of an empty one.
+        let largest = self.length.largest();
+        let short = page.is_short(largest) && page.applied(largest).is_some();
+        let nothing = page.rows.is_empty() || page.states_another_offset() || short;
         let pass = &mut self.pass;
-        pass.proved |= pass.confirmed && pass.barren == 1 && empty && !promised;
+        pass.proved |= pass.confirmed && pass.barren == 1 && nothing && !promised;
         pass.note_nothing(page);
     }
 
@@ -287,6 +292,7 @@ impl ListWalk {
             && !page.rows.is_empty()
             && joined.behind == 0
             && !self.length.is_cut_short();
+        let again = pass.confirmed && page.offset >= end_before;
         pass.confirmed = pass.chained && nothing_new && sure;
         let ends = pass.chained
             && match page.total() {
@@ -295,8 +301,8 @@ impl ListWalk {
                 }
                 // A total below what was read is cached.
                 Some(total) if total < pass.end => sure,
-                // The offset behind the end must be empty, too.
-                _ => false,
+                // The offset behind the end must show nothing new, too.
+                total => again && pass.confirmed && !self.length.promises_a_page(total, pass.end),
             };
         if ends {
             pass.proved = true;
@@ -342,9 +348,11 @@ impl ListWalk {
         let fresh = self.delivery.deliver(page, &mut self.report);
         if fresh > 0 {
             self.totals.note_fresh(number);
+            self.pass.found += fresh;
         }
         let regular = fresh > 0 && 2 * fresh >= usual.saturating_sub(OVERLAP);
-        self.plain_pages += u64::from(regular || unnamed || self.plain_pages == 0);
+        let plain = (regular && self.report.sweeps == 1) || unnamed || self.plain_pages == 0;
+        self.plain_pages += u64::from(plain);
         self.end_at_max_items();
         fresh
     }

@@ -206,7 +206,9 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
             .push(overhead);
     }
     tally.requests += walked.requests;
-    tally.most_of_bound = tally.most_of_bound.max(proving as f64 / bound as f64);
+    if bounded {
+        tally.most_of_bound = tally.most_of_bound.max(proving as f64 / bound as f64);
+    }
     Ok(())
 }
 
