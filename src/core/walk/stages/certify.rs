@@ -13,7 +13,7 @@ const ASK_THE_OPERATOR: &str = "reading again will not help: ask the service's o
 // Passes over a list, while rows are missing.
 const MOST_PASSES: u64 = 8;
 // Of them, in a row, that find none, if its order changes.
-const MOST_FRUITLESS: u64 = 2;
+const MOST_FRUITLESS: u64 = 3;
 
 /// A reason why a list is not linked, and what to do about it.
 struct Doubt {
