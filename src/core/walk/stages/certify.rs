@@ -30,7 +30,9 @@ impl ListWalk {
         if self.cut {
             return;
         }
-        self.fruitless = if self.pass.found > 0 { 0 } else { self.fruitless + 1 };
+        if matches!(self.stage, Stage::Sweep) {
+            self.fruitless = if self.pass.found > 0 { 0 } else { self.fruitless + 1 };
+        }
         if self.pass.proved {
             (self.linked_once, self.at_total) = (true, self.pass.at_total);
         }
@@ -44,16 +46,20 @@ impl ListWalk {
         let next = match self.report.certificate {
             _ if !provable => None,
             Certificate::Linked => self.next_vanished(),
-            Certificate::Uncertified if self.wants_another_pass() => {
-                self.report.sweeps += 1;
-                self.pass = Pass::anew(Chain::new(self.doubts.by_id));
-                self.stage = Stage::Sweep;
-                return;
-            }
-            Certificate::Uncertified => self.first_gap(),
+            Certificate::Uncertified => match self.first_gap(self.plain_pages) {
+                None if self.wants_another_pass() => return self.begin_another_pass(),
+                None => self.first_gap(u64::MAX),
+                gap => gap,
+            },
             Certificate::Snapshot | Certificate::Counted => None,
         };
         self.stage = next.map_or(Stage::Over, Stage::LookUp);
+    }
+
+    fn begin_another_pass(&mut self) {
+        self.report.sweeps += 1;
+        self.pass = Pass::anew(Chain::new(self.doubts.by_id));
+        self.stage = Stage::Sweep;
     }
 
     /// Whether another pass may find rows that are missing, as the last one did.
@@ -64,7 +70,10 @@ impl ListWalk {
         // Where rows move, those that the list grew by may be others than the new ones.
         let short = self.report.evidence.rows_short;
         let (worth, patience) = if disordered {
-            (short != Some(0) || self.totals.fell, MOST_FRUITLESS)
+            // No total counted the rows that were found by id.
+            let uncounted = evidence.rows_found_by_id > 0 && self.is_of_messages();
+            let worth = short != Some(0) || self.totals.fell || uncounted;
+            (worth, MOST_FRUITLESS)
         } else {
             (self.at_total && self.missing().is_some_and(|rows| rows > 0), 1)
         };
@@ -81,18 +90,28 @@ impl ListWalk {
         if self.doubts.old_pages {
             return self.report.doubt(super::super::OLD_PAGES.to_owned());
         }
-        let sound = !self.doubts.strayed && self.delivery.unreadable.count == 0;
+        let sound = !self.doubts.strayed
+            && !self.doubts.any_users
+            && self.delivery.unreadable.count == 0;
         let whole = self.totals.prove_snapshot() && self.pass.proved;
-        // If the end is proved elsewhere than at the total, the total counts something else.
-        let total_is_right = !self.linked_once || self.at_total;
-        let messages = matches!(self.list, List::Messages { .. });
         if sound && whole && self.report.evidence.inversions == 0 {
             self.report.certify(Certificate::Snapshot);
-        } else if sound && messages && total_is_right && self.totals.count(self.report.distinct) {
+        } else if sound && self.are_all_counted() {
             self.report.certify(Certificate::Counted);
         } else {
             self.certify_linked();
         }
+    }
+
+    fn is_of_messages(&self) -> bool {
+        matches!(self.list, List::Messages { .. })
+    }
+
+    /// Whether all rows of a list to which rows are only added are held: messages.
+    pub(super) fn are_all_counted(&self) -> bool {
+        // If the end is proved elsewhere than at the total, the total counts something else.
+        let total_is_right = !self.linked_once || self.at_total;
+        self.is_of_messages() && total_is_right && self.totals.count(self.report.distinct)
     }
 
     fn certify_linked(&mut self) {
@@ -145,6 +164,11 @@ impl ListWalk {
         });
         add(self.doubts.by_id, ASK_THE_OPERATOR, &|| {
             "rows that were read twice differ each time, so only their ids were compared".to_owned()
+        });
+        add(self.doubts.any_users, ASK_THE_OPERATOR, &|| {
+            "the service ignores the user in a message's address, so rows fetched by id may belong to other \
+             users"
+                .to_owned()
         });
         let failed = self.doubts.failed_proofs;
         add(failed > 0, READ_AGAIN, &|| {

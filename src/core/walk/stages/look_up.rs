@@ -15,6 +15,7 @@ use crate::api::{List, Natural};
 use crate::client::Sent;
 use crate::decode::json::Text;
 use crate::decode::page::Row;
+use crate::schema::SenderType;
 
 // The most vanished rows fetched by id in one walk: they only show that rows move unchanged.
 const MOST_LOOKED_UP: usize = 16;
@@ -72,17 +73,18 @@ impl ListWalk {
         Some(LookUp::Vanished { id, content })
     }
 
-    /// The first unknown id, if rows of the list of users are missing because its order changes, and
-    /// ids are dense enough to find them. The ids of messages are those of all users' messages.
-    pub(super) fn first_gap(&self) -> Option<LookUp> {
+    /// The first unknown id, if rows are missing because the list's order changes, and ids are dense
+    /// enough to find them. `most` is how many unknown ids there may be.
+    pub(super) fn first_gap(&mut self, most: u64) -> Option<LookUp> {
         let known = self.delivery.known();
-        let missing = self.missing().filter(|missing| *missing > 0)?;
-        let (least, most) = (known.min()?, known.max()?);
-        let unknown = (most - least + 1).saturating_sub(known.len());
+        let missing = self.report.evidence.rows_short.filter(|short| *short > 0)?;
+        let (least, greatest) = (known.min()?, known.max()?);
+        let unknown = (greatest - least + 1).saturating_sub(known.len());
         // Negative ids are not looked up; as unsigned numbers they exceed all others.
-        let dense = i64::try_from(most).is_ok() && unknown <= missing.saturating_mul(IDS_A_ROW);
-        let worth = self.list == List::Users && self.report.evidence.inversions > 0 && dense;
-        let id = gap_after(known, least.cast_signed()).filter(|_| worth)?;
+        let dense = i64::try_from(greatest).is_ok() && unknown <= missing.saturating_mul(IDS_A_ROW);
+        let worth = self.report.evidence.inversions > 0 && dense && unknown <= most;
+        let id = gap_after(known, least.cast_signed()).filter(|_| worth && !self.gaps_read)?;
+        self.gaps_read = true;
         Some(LookUp::Gap {
             id,
             fetched: 0,
@@ -108,15 +110,16 @@ impl ListWalk {
                 let found = found + u64::from(self.take_found(id, row, sent));
                 let known = self.delivery.known();
                 let go_on = found * IDS_A_ROW + MOST_LOOKED_UP as u64 > fetched
-                    && self.missing() != Some(0)
+                    && self.totals.last != Some(self.report.distinct)
                     && self.left() > 0
+                    && !self.doubts.any_users
                     && !self.cut;
                 match gap_after(known, id).filter(|_| go_on) {
                     Some(id) => {
                         let fetched = fetched + 1;
                         self.stage = Stage::LookUp(LookUp::Gap { id, fetched, found });
                     }
-                    None => self.certify(),
+                    None => self.close(),
                 }
             }
             stage => self.stage = stage,
@@ -127,7 +130,8 @@ impl ListWalk {
     fn take_found(&mut self, id: i64, row: Option<Text>, sent: Sent) -> bool {
         let Some(text) = row else { return false };
         let row = Row::alone(text.json, self.list.resource());
-        let Some(row) = row.ok().filter(|row| row.id == Some(id)) else {
+        self.doubts.any_users = row.as_ref().is_ok_and(|row| self.is_of_another_user(row));
+        let Some(row) = row.ok().filter(|row| row.id == Some(id) && !self.doubts.any_users) else {
             return false;
         };
         self.report.repaired_text += text.repaired;
@@ -135,6 +139,21 @@ impl ListWalk {
         self.totals.note_fresh(self.taken);
         self.end_at_max_items();
         true
+    }
+}
+
+impl ListWalk {
+    /// Whether another user sent this message: the service ignores the user in the path.
+    fn is_of_another_user(&self, row: &Row) -> bool {
+        let List::Messages { user_id } = self.list else {
+            return false;
+        };
+        row.message().is_ok_and(|(text, message)| {
+            let sender_type = message.sender_type.map(|span| span.text(text));
+            let sender = message.sender.as_ref().and_then(|sender| sender.id);
+            SenderType::of(sender_type.as_deref(), sender) == SenderType::User
+                && sender.is_some_and(|id| u64::try_from(id) != Ok(user_id.get()))
+        })
     }
 }
 

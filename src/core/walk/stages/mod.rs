@@ -91,6 +91,8 @@ struct Doubts {
     old_pages: bool,
     /// The service refused an offset below its total.
     refused_at: Option<u64>,
+    /// A message that was fetched by its id belongs to another user.
+    any_users: bool,
     /// Requests for proof that failed.
     failed_proofs: u64,
 }
@@ -115,6 +117,8 @@ pub struct ListWalk {
     length: PageLength,
     /// Passes in a row that found no rows.
     fruitless: u64,
+    /// Unknown ids between known ones were looked up.
+    gaps_read: bool,
     /// A pass linked the list from its start to its end,
     linked_once: bool,
     /// which was where its total said.
@@ -142,6 +146,7 @@ impl ListWalk {
             plain_pages: 0,
             length: PageLength::default(),
             fruitless: 0,
+            gaps_read: false,
             linked_once: false,
             at_total: false,
             failed: None,

@@ -200,9 +200,12 @@ impl ListWalk {
             _ => pushed.then_some(page.received()),
         };
         let in_place = before_end.is_some_and(|rows| pass.chain.before_end(rows) == first);
-        !in_place
-            && (past_total || page.offset >= pass.end)
-            && pass.chain.knows_all(&page.rows)
+        let ordered = self.report.evidence.inversions == 0;
+        let known = || match ordered {
+            true => pass.chain.knows_all(&page.rows),
+            false => self.delivery.knows_all(&page.rows),
+        };
+        !in_place && (past_total || (ordered && page.offset >= pass.end)) && known()
     }
 
     fn act(&mut self, page: ArrivedPage, verdict: Verdict) {
@@ -378,6 +381,7 @@ impl ListWalk {
         };
         // Rows that moved unread are often found at the start.
         let complete = self.linked_once && self.missing() == Some(0);
+        let complete = complete || (self.report.sweeps > 1 && self.are_all_counted());
         let offset = self.next_offset();
         let refused = pass.refused_at.is_some_and(|refused| offset >= refused);
         let at_total = last.short && last.total == Some(pass.end) && !self.length.is_cut_short();
