@@ -13,7 +13,7 @@ const ASK_THE_OPERATOR: &str = "reading again will not help: ask the service's o
 // Passes over a list, while rows are missing.
 const MOST_PASSES: u64 = 8;
 // Of them, in a row, that find none, if its order changes.
-const MOST_FRUITLESS: u64 = 3;
+const MOST_FRUITLESS: u64 = 2;
 
 /// A reason why a list is not linked, and what to do about it.
 struct Doubt {
@@ -65,19 +65,18 @@ impl ListWalk {
     /// Whether another pass may find rows that are missing, as the last one did.
     fn wants_another_pass(&self) -> bool {
         let evidence = &self.report.evidence;
-        let disordered =
-            evidence.missing_links > 0 || evidence.inversions > 0 || self.vanished.untraced > 0;
-        // Where rows move, those that the list grew by may be others than the new ones.
-        let short = self.report.evidence.rows_short;
-        let (worth, patience) = if disordered {
-            // No total counted the rows that were found by id.
-            let uncounted = evidence.rows_found_by_id > 0 && self.is_of_messages();
-            let worth = short != Some(0) || self.totals.fell || uncounted;
-            (worth, MOST_FRUITLESS)
+        // Where rows move, those that the list grew by may be others than the new ones, and no total
+        // counted those that were found by id.
+        let uncounted = evidence.rows_found_by_id > 0 && self.is_of_messages();
+        let incomplete = evidence.rows_short != Some(0) || self.totals.fell || uncounted;
+        let unexplained = self.missing().is_some_and(|rows| rows > 0);
+        if evidence.inversions > 0 || self.vanished.untraced > 0 {
+            incomplete && self.fruitless < MOST_FRUITLESS && self.report.sweeps < MOST_PASSES
+        } else if evidence.missing_links > 0 {
+            incomplete && self.report.sweeps <= 2
         } else {
-            (self.at_total && self.missing().is_some_and(|rows| rows > 0), 1)
-        };
-        worth && self.fruitless < patience && self.report.sweeps < MOST_PASSES
+            self.at_total && unexplained && self.fruitless == 0 && self.report.sweeps < MOST_PASSES
+        }
     }
 
     /// Determines what is proved.
