@@ -31,8 +31,7 @@ pub(super) struct Back {
 impl ListWalk {
     /// Begins to look for the link of the page with this number.
     pub(super) fn begin_back(&mut self, target: u64) {
-        self.pass.missing_links += 1;
-        self.pass.links_in_a_row = 0;
+        self.pass.note_missing_link();
         self.stage = Stage::Back(Back {
             target,
             step: 0,

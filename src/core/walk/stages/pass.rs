@@ -3,12 +3,16 @@
 
 use super::arrived::ArrivedPage;
 use super::chain::{Chain, content};
+use crate::api::LARGEST_LIMIT;
 
 /// Rows that long pages share: two to link them, and one that may be edited or deleted.
 pub(super) const OVERLAP: u64 = 3;
 // Shorter pages share two, to read more than they repeat.
 const SHORT_PAGE: u64 = 8;
 const SHORT_OVERLAP: u64 = 2;
+
+// After this many links in a row, pages share fewer rows again.
+const LINKS_TO_NARROW: u64 = 8;
 
 /// One reading of the list, from its start or from where an earlier one ended.
 #[derive(Debug, Default)]
@@ -41,6 +45,8 @@ pub(super) struct Pass {
     /// Short pages in a row at the end of a list that grows there.
     pub dribbles: u64,
     pub links_in_a_row: u64,
+    /// How many rows more than usual pages share: more after each missing link, fewer after links.
+    wider: u64,
     /// Missing links since a page last extended the chain.
     pub missing_links: u32,
     /// New rows that it brought.
@@ -134,7 +140,7 @@ impl Pass {
         let overlap = if last.received < SHORT_PAGE {
             SHORT_OVERLAP
         } else {
-            OVERLAP
+            OVERLAP + self.wider.min(last.received / 8)
         };
         let most = if last.grew {
             last.received.saturating_sub(1)
@@ -157,6 +163,21 @@ impl Pass {
         let least = if page.offset >= self.end { 2 } else { 1 };
         self.barren = (self.barren + 1).max(least);
         self.refused_at = page.refusal.as_ref().map(|_| page.offset);
+    }
+
+    /// Notes a page that does not link.
+    pub fn note_missing_link(&mut self) {
+        self.missing_links += 1;
+        self.links_in_a_row = 0;
+        self.wider = (2 * self.wider + OVERLAP).min(LARGEST_LIMIT.into());
+    }
+
+    /// Notes a page that links.
+    pub fn note_link(&mut self) {
+        self.links_in_a_row += 1;
+        if self.links_in_a_row.is_multiple_of(LINKS_TO_NARROW) {
+            self.wider /= 2;
+        }
     }
 
     /// Puts a page among those that arrived.

@@ -330,7 +330,7 @@ impl ListWalk {
         pass.chained &= linked;
         if linked {
             evidence.links += u64::from(shared.unchanged > 0);
-            pass.links_in_a_row += 1;
+            pass.note_link();
             let vanished = pass.chain.vanished(shared, &page.rows, page.sent_after);
             self.vanished.note(vanished);
             if let Stage::Back(back) = &mut self.stage {

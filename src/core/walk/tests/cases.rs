@@ -384,7 +384,9 @@ fn break_assumption(behaviour: &mut Behaviour, kind: Kind) {
             behaviour.hidden = 0;
         }
         Kind::RowsFail => {
+            // With short pages as well, a list may grow faster than it can be read.
             behaviour.failing = 1 + (behaviour.seed % 30) as u16;
+            behaviour.short_pages = false;
             behaviour.hidden = 0;
         }
         Kind::DeepOffsetsRefused => {
