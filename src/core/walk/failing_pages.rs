@@ -152,7 +152,10 @@ impl Search<'_> {
             }
         }
         while too_large || first_row.is_some() {
-            let Some(half) = limit.half().filter(|half| too_large || *half > Limit::SMALLEST) else {
+            let Some(half) = limit
+                .half()
+                .filter(|half| too_large || *half > Limit::SMALLEST)
+            else {
                 break;
             };
             limit = half;

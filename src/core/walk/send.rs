@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::failing_pages::{PageReader, fails_for_its_rows};
-use super::stages::{Fetch, ListWalk, Resume, Response};
+use super::stages::{Fetch, ListWalk, Response, Resume};
 use super::unread::is_never_read;
 use super::{SharedReport, WalkSettings, WalkedPage};
 use crate::api::{List, Natural};

@@ -107,7 +107,10 @@ impl ArrivedPage {
 
     /// Whether it stands for a row that was left out.
     pub fn is_left_out(&self) -> bool {
-        let left_out = |row: &Row| row.unreadable.is_some_and(|why| !Unreadable::was_received(why));
+        let left_out = |row: &Row| {
+            row.unreadable
+                .is_some_and(|why| !Unreadable::was_received(why))
+        };
         self.rows.first().is_some_and(left_out)
     }
 

@@ -78,7 +78,7 @@ impl ListWalk {
         let all_read = back.step > 0 && back.offset <= self.pass.start;
         let worth = self.pass.missing_links <= most
             && self.may_prove()
-            && self.length.longest > LINK as u64
+            && self.length.can_link()
             && self.report.evidence.inversions == 0
             && self.doubts.failed_proofs == 0
             && !all_read;
@@ -116,7 +116,9 @@ impl ListWalk {
             self.deliver(page);
         } else {
             self.pass.chain = Chain::new(self.doubts.by_id);
-            self.pass.cut_at = None;
+            if let Some((_, rows)) = self.pass.cut_at.take() {
+                self.length.note_cut(rows);
+            }
             self.join(page, Shared::default(), false);
         }
         self.join_pool();
@@ -132,7 +134,12 @@ impl ListWalk {
             return;
         };
         let new = |page: &&ArrivedPage| !page.waits && page.number != back.target;
-        let respelled = self.pass.pool.iter().filter(new).any(|page| differ(target, page));
+        let respelled = self
+            .pass
+            .pool
+            .iter()
+            .filter(new)
+            .any(|page| differ(target, page));
         if respelled {
             self.doubts.by_id = true;
             self.pass.chain.compare_by_id();

@@ -1,7 +1,7 @@
 //! What a walk has proved, and in words why it is not more.
 
-use super::pass::Pass;
 use super::chain::Chain;
+use super::pass::Pass;
 use super::{ListWalk, Stage};
 use crate::api::List;
 use crate::error::Error;
@@ -31,7 +31,11 @@ impl ListWalk {
             return;
         }
         if matches!(self.stage, Stage::Sweep) {
-            self.fruitless = if self.pass.found > 0 { 0 } else { self.fruitless + 1 };
+            self.fruitless = if self.pass.found > 0 {
+                0
+            } else {
+                self.fruitless + 1
+            };
         }
         if self.pass.proved {
             (self.linked_once, self.at_total) = (true, self.pass.at_total);
@@ -46,7 +50,7 @@ impl ListWalk {
         let next = match self.report.certificate {
             _ if !provable => None,
             Certificate::Linked => self.next_vanished(),
-            Certificate::Uncertified => match self.first_gap(self.plain_pages) {
+            Certificate::Uncertified => match self.first_gap(self.plain_requests()) {
                 None if self.wants_another_pass() => return self.begin_another_pass(),
                 None => self.first_gap(u64::MAX),
                 gap => gap,
@@ -71,9 +75,11 @@ impl ListWalk {
         let incomplete = evidence.rows_short != Some(0) || self.totals.fell || uncounted;
         let unexplained = self.missing().is_some_and(|rows| rows > 0);
         if evidence.inversions > 0 || self.vanished.untraced > 0 {
-            incomplete && self.fruitless < MOST_FRUITLESS && self.report.sweeps < MOST_PASSES
+            // Without a total, nothing says that rows are missing.
+            let most = self.totals.last.map_or(2, |_| MOST_PASSES);
+            incomplete && self.fruitless < MOST_FRUITLESS && self.report.sweeps < most
         } else if evidence.missing_links > 0 {
-            incomplete && self.report.sweeps <= 2
+            incomplete && self.length.can_link() && self.fruitless == 0 && self.report.sweeps <= 2
         } else {
             self.at_total && unexplained && self.fruitless == 0 && self.report.sweeps < MOST_PASSES
         }
@@ -89,9 +95,8 @@ impl ListWalk {
         if self.doubts.old_pages {
             return self.report.doubt(super::super::OLD_PAGES.to_owned());
         }
-        let sound = !self.doubts.strayed
-            && !self.doubts.any_users
-            && self.delivery.unreadable.count == 0;
+        let sound =
+            !self.doubts.strayed && !self.doubts.any_users && self.delivery.unreadable.count == 0;
         let whole = self.totals.prove_snapshot() && self.pass.proved;
         if sound && whole && self.report.evidence.inversions == 0 {
             self.report.certify(Certificate::Snapshot);
@@ -123,7 +128,12 @@ impl ListWalk {
             self.report.evidence.rows_short = None;
         }
         let what: Vec<&str> = doubts.iter().map(|doubt| doubt.what.as_str()).collect();
-        let reason = format!("{}; {}; {}", self.shortfall(), what.join("; "), first.advice);
+        let reason = format!(
+            "{}; {}; {}",
+            self.shortfall(),
+            what.join("; "),
+            first.advice
+        );
         self.report.doubt(reason);
     }
 
@@ -164,6 +174,11 @@ impl ListWalk {
         add(self.doubts.by_id, ASK_THE_OPERATOR, &|| {
             "rows that were read twice differ each time, so only their ids were compared".to_owned()
         });
+        let found = evidence.rows_found_by_id;
+        add(found > 0, READ_AGAIN, &|| match found {
+            1 => "1 row was found by fetching ids between the known ones".to_owned(),
+            rows => format!("{rows} rows were found by fetching ids between the known ones"),
+        });
         add(self.doubts.any_users, ASK_THE_OPERATOR, &|| {
             "the service ignores the user in a message's address, so rows fetched by id may belong to other \
              users"
@@ -174,10 +189,14 @@ impl ListWalk {
             format!("{failed} requests for proof were refused")
         });
         let broken = evidence.missing_links;
-        add(!self.linked_once && broken > 0, READ_AGAIN, &|| match broken {
-            1 => "1 page shares no unchanged rows with the pages before".to_owned(),
-            pages => format!("{pages} pages share no unchanged rows with the pages before"),
-        });
+        add(
+            !self.linked_once && broken > 0,
+            READ_AGAIN,
+            &|| match broken {
+                1 => "1 page shares no unchanged rows with the pages before".to_owned(),
+                pages => format!("{pages} pages share no unchanged rows with the pages before"),
+            },
+        );
         let unexplained = self.missing().is_some_and(|rows| rows > 0);
         add(self.at_total && unexplained, READ_AGAIN, &|| {
             "the list grew by less than that meanwhile".to_owned()
@@ -219,7 +238,9 @@ impl ListWalk {
     fn shortfall(&self) -> String {
         let held = self.report.distinct;
         let Some(total) = self.report.total_last else {
-            return format!("{held} rows were read, and the service gave no total that is a number");
+            return format!(
+                "{held} rows were read, and the service gave no total that is a number"
+            );
         };
         match total.saturating_sub(i64::try_from(held).unwrap_or(i64::MAX)) {
             0 => format!("{held} rows were read, as many as the total"),

@@ -205,8 +205,16 @@ impl Chain {
         let inserted = behind > length;
         let joined = Joined {
             appended: if inserted { 0 } else { after.len() as u64 },
-            behind: if after.is_empty() || inserted { behind } else { 0 },
-            rank: if inserted { near } else { near + after.len() as u64 },
+            behind: if after.is_empty() || inserted {
+                behind
+            } else {
+                0
+            },
+            rank: if inserted {
+                near
+            } else {
+                near + after.len() as u64
+            },
         };
         if !after.is_empty() && !inserted {
             self.cut_after(near);
@@ -247,12 +255,10 @@ impl Chain {
     /// Forgets the rows after a rank: others follow it now.
     fn cut_after(&mut self, rank: u64) {
         let kept = usize::try_from(rank.saturating_sub(self.forgotten)).unwrap_or(usize::MAX);
-        for id in self.line.drain(kept.min(self.line.len())..) {
-            if self.places.get(&id).is_some_and(|place| place.rank > rank) {
-                self.places.remove(&id);
-            }
+        if kept < self.line.len() {
+            self.line.truncate(kept);
+            self.places.retain(|_, place| place.rank <= rank);
         }
-        self.forgotten = self.forgotten.max(rank - self.line.len() as u64);
     }
 
     fn append(&mut self, id: i64, content: Option<u64>, answer: u64) {

@@ -35,7 +35,7 @@ pub struct Checkpoint {
     unreadable: Unreadable,
     unnamed: bool,
     responses: u64,
-    plain_pages: u64,
+    plain_pages: f64,
     requests: u64,
     counts: Counts,
     evidence: Evidence,
@@ -55,7 +55,9 @@ pub struct Resume {
 impl Checkpoint {
     /// Forgets the hashes of texts: a resumed walk compares these rows by their ids.
     pub fn without_hashes(&mut self) {
-        self.last_rows.iter_mut().for_each(Remembered::forget_content);
+        self.last_rows
+            .iter_mut()
+            .for_each(Remembered::forget_content);
         self.vanished.forget_contents();
     }
 }
@@ -100,6 +102,7 @@ impl ListWalk {
         walk.delivery = walk.delivery.resumed(held, unnamed, unreadable);
         walk.taken = checkpoint.responses;
         walk.plain_pages = checkpoint.plain_pages;
+        walk.reach = checkpoint.end;
         walk.end_at_max_items();
         walk
     }

@@ -62,7 +62,9 @@ impl Vanished {
     }
 
     pub fn forget_contents(&mut self) {
-        self.queue.iter_mut().for_each(|(_, content)| *content = None);
+        self.queue
+            .iter_mut()
+            .for_each(|(_, content)| *content = None);
     }
 }
 
@@ -131,7 +133,10 @@ impl ListWalk {
         let Some(text) = row else { return false };
         let row = Row::alone(text.json, self.list.resource());
         self.doubts.any_users = row.as_ref().is_ok_and(|row| self.is_of_another_user(row));
-        let Some(row) = row.ok().filter(|row| row.id == Some(id) && !self.doubts.any_users) else {
+        let Some(row) = row
+            .ok()
+            .filter(|row| row.id == Some(id) && !self.doubts.any_users)
+        else {
             return false;
         };
         self.report.repaired_text += text.repaired;

@@ -11,7 +11,9 @@
 //!
 //! | file | what it decides |
 //! |---|---|
-//! | [`sweep`] | which page is next, which pages link, where the list ends |
+//! | [`sweep`] | which page is requested next |
+//! | [`link`] | which pages link, and how far they reach |
+//! | [`list_end`] | where the list ends |
 //! | [`back`] | how far to go back for the pages before one that does not link |
 //! | [`look_up`] | which rows to fetch by id, and what the answers mean |
 //! | [`certify`] | what is proved, and why not more |
@@ -38,6 +40,8 @@ mod certify;
 mod chain;
 mod checkpoint;
 mod delivery;
+mod link;
+mod list_end;
 mod look_up;
 mod page_length;
 mod pass;
@@ -52,9 +56,9 @@ use self::back::Back;
 pub use self::checkpoint::{Checkpoint, Resume};
 use self::delivery::Delivery;
 use self::look_up::{LookUp, Vanished};
-pub use self::request::{Fetch, Request, Response};
 use self::page_length::PageLength;
 use self::pass::Pass;
+pub use self::request::{Fetch, Request, Response};
 use self::totals::Totals;
 use super::{WalkSettings, WalkedPage};
 use crate::api::{Limit, List};
@@ -112,8 +116,10 @@ pub struct ListWalk {
     in_flight: u64,
     /// The number of responses taken.
     taken: u64,
-    /// Pages with about as many new rows as a page of this list can have.
-    plain_pages: u64,
+    /// How many pages of this list the new rows of the first pass would fill.
+    plain_pages: f64,
+    /// How far they reach.
+    reach: u64,
     length: PageLength,
     /// Passes in a row that found no rows.
     fruitless: u64,
@@ -143,7 +149,8 @@ impl ListWalk {
             vanished: Vanished::default(),
             in_flight: 0,
             taken: 0,
-            plain_pages: 0,
+            plain_pages: 0.0,
+            reach: 0,
             length: PageLength::default(),
             fruitless: 0,
             gaps_read: false,
@@ -176,9 +183,7 @@ impl ListWalk {
                 offset: back.offset,
                 limit: self.settings.page_size,
             },
-            Stage::LookUp(look_up) => Fetch::Row {
-                id: look_up.id(),
-            },
+            Stage::LookUp(look_up) => Fetch::Row { id: look_up.id() },
         };
         self.in_flight += 1;
         Some(Request {
@@ -211,8 +216,8 @@ impl ListWalk {
             (_, Response::Row { row, sent }) => self.take_row(row, sent),
             (_, Response::Refused(_)) => self.take_failed_proof(),
             (Fetch::Page { offset, limit }, Response::Page(read)) => {
-                self.doubts.old_pages |= read.value.stored_at.is_some()
-                    && read.value.stored_at < self.report.started_at;
+                self.doubts.old_pages |=
+                    read.value.stored_at.is_some() && read.value.stored_at < self.report.started_at;
                 self.report.repaired_text += read.value.text.repaired;
                 let page = ArrivedPage::of(&request, offset, limit, self.taken, read);
                 self.report.pages += 1;
@@ -238,24 +243,32 @@ impl ListWalk {
         }
     }
 
-    /// How many requests were sent that a plain loop would not have sent: it would have sent one for
-    /// each full page, and one for the last.
-    fn spent(&self) -> u64 {
-        self.taken.saturating_sub(self.plain_pages + 1)
+    /// The requests of a plain loop: one for each full page that there is, and one for the last.
+    fn plain_requests(&self) -> u64 {
+        self.plain_pages.ceil().max(1.0) as u64
     }
 
-    /// How many more the walk may send. A walk ends once none is left.
+    /// How many requests were sent beyond those.
+    fn spent(&self) -> u64 {
+        self.taken.saturating_sub(self.plain_requests())
+    }
+
+    /// How many requests for proof a walk may send, whatever for.
+    fn most_for_proof(&self) -> u64 {
+        PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_requests()
+    }
+
+    /// How many more the walk may send. It ends once none is left.
     fn left(&self) -> u64 {
-        let most = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_pages;
-        most.saturating_sub(self.spent())
+        self.most_for_proof().saturating_sub(self.spent())
     }
 
     /// Whether requests for proof may be sent. The first pass keeps half of them, to read on to the
     /// end like a plain loop.
     fn may_prove(&self) -> bool {
-        let most = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_pages;
-        let kept = if matches!(self.stage, Stage::Sweep | Stage::Back(_)) && self.report.sweeps == 1 {
-            most / 2
+        let reading = matches!(self.stage, Stage::Sweep | Stage::Back(_));
+        let kept = if reading && self.report.sweeps == 1 {
+            self.most_for_proof() / 2
         } else {
             0
         };
@@ -295,14 +308,7 @@ impl ListWalk {
             return Some(limit);
         };
         let rest = room.saturating_sub(ahead);
-        (rest > 0).then(|| Limit::of(rest.saturating_add(shared)).map_or(limit, |rest| rest.min(limit)))
-    }
-}
-
-#[cfg(test)]
-impl ListWalk {
-    pub fn dev(&self) -> String {
-        let p = &self.pass;
-        format!("{:?} end {} chained {} proved {} barren {} confirmed {} missing {} pool {:?} last {:?} left {} prove {} cut_at {:?} {:?} known {} {:?}", self.stage, p.end, p.chained, p.proved, p.barren, p.confirmed, p.missing_links, p.pool.iter().map(|x| (x.offset, x.rows.len(), x.waits)).collect::<Vec<_>>(), p.last, self.left(), self.may_prove(), p.cut_at, self.doubts, self.report.distinct, self.report.reason)
+        (rest > 0)
+            .then(|| Limit::of(rest.saturating_add(shared)).map_or(limit, |rest| rest.min(limit)))
     }
 }

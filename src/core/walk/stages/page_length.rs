@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::chain::LINK;
 use crate::api::Limit;
 
 /// What the lengths of the pages so far say.
@@ -44,6 +45,11 @@ impl PageLength {
     pub fn largest(&self) -> Option<u64> {
         let seen = self.as_requested || self.full > 1;
         (seen && !self.cut_short).then_some(self.longest)
+    }
+
+    /// Whether pages are long enough to share as many rows as link them, and have others.
+    pub fn can_link(&self) -> bool {
+        self.longest > LINK as u64
     }
 
     /// Whether pages end before their limit although more follow.

@@ -3,12 +3,13 @@
 
 use super::arrived::ArrivedPage;
 use super::chain::{Chain, content};
+use super::page_length::PageLength;
 use crate::api::LARGEST_LIMIT;
 
 /// Rows that long pages share: two to link them, and one that may be edited or deleted.
 pub(super) const OVERLAP: u64 = 3;
 // Shorter pages share two, to read more than they repeat.
-const SHORT_PAGE: u64 = 8;
+const SHORT_PAGE: u64 = 30;
 const SHORT_OVERLAP: u64 = 2;
 
 // After this many links in a row, pages share fewer rows again.
@@ -24,6 +25,8 @@ pub(super) struct Pass {
     pub proved: bool,
     /// which is where its total says.
     pub at_total: bool,
+    /// The last page ended the list, whether it links or not.
+    pub ended: bool,
     /// Pages that arrived and are not joined, by offset.
     pub pool: Vec<ArrivedPage>,
     /// The page that was joined last.
@@ -61,7 +64,6 @@ pub(super) struct Pass {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LastPage {
     pub received: u64,
-    pub short: bool,
     pub total: Option<u64>,
     /// It extended the chain.
     pub grew: bool,
@@ -70,10 +72,9 @@ pub(super) struct LastPage {
 }
 
 impl LastPage {
-    pub fn of(page: &ArrivedPage, short: bool, grew: bool) -> Self {
+    pub fn of(page: &ArrivedPage, grew: bool) -> Self {
         Self {
             received: page.received(),
-            short,
             total: page.total(),
             grew,
             unnamed: unnamed(page),
@@ -97,7 +98,6 @@ impl Pass {
     pub fn resumed(chain: Chain, end: u64, chained: bool, short: bool) -> Self {
         let last = LastPage {
             received: OVERLAP,
-            short,
             total: None,
             grew: false,
             unnamed: 0,
@@ -133,14 +133,15 @@ impl Pass {
         }
     }
 
-    /// How many rows the next page should share with the last one. Of a page of few new rows, not
-    /// all are requested again.
-    pub fn overlap(&self) -> u64 {
-        let Some(last) = &self.last else { return 0 };
-        let overlap = if last.received < SHORT_PAGE {
-            SHORT_OVERLAP
-        } else {
-            OVERLAP + self.wider.min(last.received / 8)
+    /// How many rows the next page should share with the last one, if pages are long enough to link. Of
+    /// a page of few new rows, not all are requested again.
+    pub fn overlap(&self, length: &PageLength) -> u64 {
+        let Some(last) = self.last.filter(|_| length.can_link()) else {
+            return 0;
+        };
+        let overlap = match last.received {
+            ..SHORT_PAGE => SHORT_OVERLAP,
+            received => OVERLAP + self.wider.min(received / 8),
         };
         let most = if last.grew {
             last.received.saturating_sub(1)
@@ -154,7 +155,8 @@ impl Pass {
     /// plain loop with pages of `longest` rows.
     pub fn offset_behind(&self, longest: u64) -> u64 {
         let steps = self.barren.saturating_sub(1);
-        self.end.saturating_add(steps.saturating_mul(longest.max(1)))
+        self.end
+            .saturating_add(steps.saturating_mul(longest.max(1)))
     }
 
     /// Notes a page that showed nothing where rows may follow.
@@ -182,7 +184,9 @@ impl Pass {
 
     /// Puts a page among those that arrived.
     pub fn add(&mut self, page: ArrivedPage) {
-        let index = self.pool.partition_point(|before| before.offset <= page.offset);
+        let index = self
+            .pool
+            .partition_point(|before| before.offset <= page.offset);
         self.pool.insert(index, page);
     }
 

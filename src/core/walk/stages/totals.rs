@@ -84,7 +84,8 @@ impl Totals {
 
     /// Whether one response had the whole list: no other brought rows or another total.
     pub fn prove_snapshot(&self) -> bool {
-        self.whole.is_some_and(|whole| self.fresh == [whole, 0] || self.fresh == [0, 0])
+        self.whole
+            .is_some_and(|whole| self.fresh == [whole, 0] || self.fresh == [0, 0])
             && !self.missing
             && !self.vary
     }

@@ -173,9 +173,6 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
         .count() as u64;
     // A loop that never ends gets no rows.
     let plain_gets = if plain.endless { 0 } else { plain_gets };
-    if std::env::var("DEV3").is_ok() && case.max_items.is_none() {
-        eprintln!("WALK {:?}|{:?}|lost {lost}|gets {plain_gets}|{}|{}|{:?}|{}", case.kind(), report.certificate, walked.requests, plain.requests, report.reason.as_deref().unwrap_or(""), serde_json::to_string(&case).unwrap());
-    }
     if case.max_items.is_none() {
         let of_kind = tally.kinds.entry(case.kind()).or_default();
         of_kind.walks += 1;

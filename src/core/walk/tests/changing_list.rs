@@ -162,10 +162,7 @@ impl ChangingList {
         if behaviour.order == Order::TiesByQuery {
             entries = self.tied_for(offset, limit)[start..(start + size).min(extent)].to_vec();
         }
-        let rows: Vec<Entry> = entries
-            .into_iter()
-            .filter(|entry| !entry.hidden)
-            .collect();
+        let rows: Vec<Entry> = entries.into_iter().filter(|entry| !entry.hidden).collect();
         let fails_at = rows.iter().position(|entry| entry.fails);
         let first_total = *self.first_total.get_or_insert(extent);
         if self.instant >= self.cached_total.1 {

@@ -65,19 +65,7 @@ pub fn walk(
                     let response = respond(list, &request);
                     under_way.push(InFlight::Answered(request, response));
                 }
-                InFlight::Answered(request, response) => {
-                    if std::env::var("DEV").is_ok() {
-                        let what = match &response {
-                            Response::Page(read) => format!("{} rows {:?}..{:?} total {:?} limit {:?} reduced {:?}", read.value.rows.len(), read.value.rows.first().map(|r| r.id), read.value.rows.last().map(|r| r.id), read.value.total, read.value.limit, read.value.reduced_to),
-                            other => format!("{other:?}").chars().take(80).collect(),
-                        };
-                        eprintln!("{:?} -> {what}", request.fetch);
-                    }
-                    walk.take(request, response);
-                    if std::env::var("DEV").is_ok() {
-                        eprintln!("    {}", walk.dev());
-                    }
-                }
+                InFlight::Answered(request, response) => walk.take(request, response),
             }
         }
         while (under_way.is_empty() || random.u8(..4) > 0)
