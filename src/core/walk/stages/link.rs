@@ -118,6 +118,7 @@ impl ListWalk {
                 self.join(page, Shared::default(), true);
             }
             Verdict::ShowsNothing => {
+                self.pass.saw_nothing = true;
                 self.look_behind(&page);
                 self.deliver(page);
             }

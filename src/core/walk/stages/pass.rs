@@ -41,6 +41,8 @@ pub(super) struct Pass {
     /// The last page, if it had fewer rows than its limit and did not prove the end: the rank of its
     /// last row, and how many it had.
     pub cut_at: Option<(u64, u64)>,
+    /// A page behind the end showed nothing, so no more are requested ahead.
+    pub saw_nothing: bool,
     /// Responses in a row that showed nothing behind the end.
     pub barren: u64,
     /// The last of them showed the last rows again, with nothing behind them.

@@ -61,6 +61,7 @@ impl ListWalk {
         let promised = self.totals.last.is_some_and(|total| planned < total)
             && pass.until.is_none_or(|until| planned < until);
         let certain = pass.barren == 0
+            && !pass.saw_nothing
             && 2 * last.received >= self.length.longest
             && !self.delivery.unnamed
             && self.may_prove();
