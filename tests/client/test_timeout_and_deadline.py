@@ -123,7 +123,7 @@ def test_a_page_of_a_walk_that_is_too_large_is_an_error_and_no_end(face, scripte
     server = scripted(lambda request: answer(200, envelope([user(1), user(2, name="n" * 5_000)])))
     with pytest.raises(ResponseTooLargeError, match="/external/users") as caught:
         face.collect(face.client(server, max_response_bytes=2_000).users.list())
-    assert len(caught.value.attempts) == len(server.requests) == 10
+    assert len(caught.value.attempts) == len(server.requests) == 8
 
 
 def test_the_headers_of_a_rate_limit_delay_no_other_failure(face, scripted):

@@ -136,7 +136,8 @@ def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted)
     read = face.client(server, max_retries=1).users.list()
     with pytest.raises(ServerError, match="offset=") as caught:
         face.collect(read)
-    assert len(caught.value.attempts) == 2
+    # Those of the page, and of the search for what can be read of it.
+    assert len(caught.value.attempts) > 2
     assert read.report.certificate == "uncertified"
     assert read.report.requests == len(server.requests) < 30
 

@@ -18,7 +18,7 @@ from helpers.scripted_server import ScriptedServer
     most=st.sampled_from([99, 60, 12]),
 )
 def test_no_row_that_can_be_read_is_ever_lost(bad, most):
-    """Four side by side may end the list, with the error."""
+    """Two side by side end the list, with the error."""
     rows = users(250)
 
     def fails(page: range) -> bool:
@@ -32,7 +32,7 @@ def test_no_row_that_can_be_read_is_ever_lost(bad, most):
         try:
             got = ids(read.to_list())
         except ServerError:
-            assert any(bad.issuperset(range(one, one + 4)) for one in bad)
+            assert any(one + 1 in bad for one in bad)
             return
     assert sorted(got) == [row["id"] for at, row in enumerate(rows) if at not in bad]
     assert read.report.unreadable_rows == len(bad)

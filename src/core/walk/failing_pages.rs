@@ -6,6 +6,7 @@ use std::mem::take;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::says_past_end;
+use super::unread::is_refusal;
 use crate::api::{Limit, List};
 use crate::budget::Budget;
 use crate::client::{Client, Read};
@@ -15,8 +16,8 @@ use crate::retry::is_transient;
 
 // This often a row is requested alone: that it fails once could be chance.
 const TRIED_ALONE: u32 = 3;
-// Pages of fewer rows grow again, since nearly all of their rows are shared with others.
-const FEW_ROWS: u64 = 8;
+// Pages of so few rows grow again: they cannot share rows with others and have new ones.
+const FEW_ROWS: u64 = 2;
 
 /// Reads the pages of one list.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ struct State {
     /// because it was too large; then later ones may have more.
     too_large: bool,
     any_read: bool,
+    /// The total of the page that was read last.
+    total: Option<u64>,
 }
 
 impl PageReader {
@@ -58,13 +61,19 @@ impl PageReader {
         let sender = if fitting.is_some() { &once } else { client };
         let error = match sender.page(list, offset, limit, budget).await {
             Ok(mut read) => {
-                read.value.reduced_to = self.note_read(limit, requested);
+                self.state().total = read.value.total.and_then(|total| u64::try_from(total).ok());
+                // Unless a row was left out meanwhile.
+                if self.state().fitting == fitting {
+                    self.note_read(limit, requested);
+                }
+                read.value.reduced_to = (limit < requested).then(|| limit.get().into());
                 return Ok(read);
             }
             Err(error) => error,
         };
         let too_large = error.is_too_large();
-        if !(too_large || self.may_be_for_its_rows(&error)) {
+        let refused = self.is_refused_within(offset, &error);
+        if !(too_large || refused || self.may_be_for_its_rows(&error)) {
             return Err(error);
         }
         let attempts = error.attempts.clone();
@@ -73,6 +82,7 @@ impl PageReader {
             list,
             offset,
             budget,
+            refused,
             attempts,
             error,
         };
@@ -80,10 +90,11 @@ impl PageReader {
         let (page, limit) = match search.halves(limit, too_large).await? {
             Some((mut page, limit)) => {
                 self.state().too_large = too_large;
-                page.reduced_to = self.note_read(limit, requested);
+                self.note_read(limit, requested);
+                page.reduced_to = (limit < requested).then(|| limit.get().into());
                 (page, limit)
             }
-            None if search.reads_next(any_read).await? => {
+            None if !refused && search.reads_next(any_read).await? => {
                 self.state().fitting = None;
                 let why = match too_large {
                     true => Unreadable::TooLarge,
@@ -104,18 +115,24 @@ impl PageReader {
         fails_for_its_rows(error) && (self.state().any_read || (first && self.searches_first))
     }
 
-    /// Notes a page that was read; returns its limit if that was not the requested one.
-    fn note_read(&self, limit: Limit, requested: Limit) -> Option<u64> {
+    /// Whether the service refused a page although the total promises rows there: some serve no rows
+    /// beyond an offset, and refuse each page that goes further.
+    fn is_refused_within(&self, offset: u64, error: &Error) -> bool {
+        let promised = self.state().total.is_some_and(|total| offset < total);
+        offset > 0 && promised && is_refusal(error)
+    }
+
+    /// Notes a page that was read.
+    fn note_read(&self, limit: Limit, requested: Limit) {
         let rows = u64::from(limit.get());
         let mut state = self.state();
         state.any_read = true;
         let more = match state.too_large {
-            _ if rows < FEW_ROWS => 2 * rows,
+            _ if rows <= FEW_ROWS => 2 * rows,
             true => rows + rows / 4,
             false => rows,
         };
         state.fitting = Limit::of(more).filter(|more| *more < requested && limit < requested);
-        (limit < requested).then_some(rows)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,6 +146,7 @@ struct Search<'a> {
     list: List,
     offset: u64,
     budget: &'a Budget,
+    refused: bool,
     attempts: Vec<Attempt>,
     /// What to report if nothing can be read.
     error: Error,
@@ -185,10 +203,11 @@ impl Search<'_> {
             }
             Err(error) => {
                 self.attempts.extend(error.attempts.iter().cloned());
-                if ends_search(&error) || says_past_end(&error) {
+                let refused = self.refused && is_refusal(&error);
+                if !refused && (ends_search(&error) || says_past_end(&error)) {
                     return Err(error.after_attempts(take(&mut self.attempts)));
                 }
-                if error.is_too_large() {
+                if error.is_too_large() && offset == self.offset {
                     self.error = error;
                 }
                 Ok(None)

@@ -12,6 +12,8 @@ pub(super) struct ArrivedPage {
     /// As requested.
     pub offset: u64,
     pub limit: u64,
+    /// It was requested with fewer rows than usual, because those cannot be read.
+    pub reduced: bool,
     pub said_limit: Option<i64>,
     pub said_offset: Option<i64>,
     pub said_total: Option<i64>,
@@ -35,6 +37,7 @@ impl ArrivedPage {
         let Read { value: page, sent } = read;
         Self {
             limit: page.reduced_to.unwrap_or(limit.get().into()),
+            reduced: page.reduced_to.is_some(),
             said_limit: page.limit,
             said_offset: page.offset,
             said_total: page.total,
@@ -61,6 +64,7 @@ impl ArrivedPage {
         Self {
             offset,
             limit: limit.get().into(),
+            reduced: false,
             said_limit: None,
             said_offset: None,
             said_total: None,

@@ -86,8 +86,9 @@ impl ListWalk {
             return None;
         }
         // One request reads a whole page however short the step is: the first leaves no gap.
+        let length = self.pass.readable(self.length.longest);
         let step = match back.step {
-            0 => self.length.longest.saturating_sub(OVERLAP).max(LINK as u64),
+            0 => length.saturating_sub(OVERLAP).max(LINK as u64),
             step => step.saturating_mul(2),
         };
         let offset = target.offset.min(end).saturating_sub(step);
@@ -143,7 +144,6 @@ impl ListWalk {
         if respelled {
             self.doubts.by_id = true;
             self.pass.chain.compare_by_id();
-            self.join_pool();
         }
     }
 }

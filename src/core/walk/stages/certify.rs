@@ -115,7 +115,8 @@ impl ListWalk {
     pub(super) fn are_all_counted(&self) -> bool {
         // If the end is proved elsewhere than at the total, the total counts something else.
         let total_is_right = !self.linked_once || self.at_total;
-        self.is_of_messages() && total_is_right && self.totals.count(self.report.distinct)
+        let found = self.report.evidence.rows_found_by_id;
+        self.is_of_messages() && total_is_right && self.totals.count(self.report.distinct, found)
     }
 
     fn certify_linked(&mut self) {
@@ -159,6 +160,8 @@ impl ListWalk {
             "if the same rows are named again, ask the service's operator",
             &|| unreadable.in_words(),
         );
+        let refused = self.doubts.refused_at.is_some() && !self.linked_once;
+        add(refused, ASK_THE_OPERATOR, &|| self.refuses_the_rest());
         add(self.doubts.strayed, ASK_THE_OPERATOR, &|| {
             "a page came from another offset than requested".to_owned()
         });
@@ -201,7 +204,8 @@ impl ListWalk {
         add(self.at_total && unexplained, READ_AGAIN, &|| {
             "the list grew by less than that meanwhile".to_owned()
         });
-        let explained = unreadable.left_out() > 0 || broken > 0 || evidence.inversions > 0;
+        let explained =
+            unreadable.left_out() > 0 || refused || broken > 0 || evidence.inversions > 0;
         add(!self.linked_once && !explained, ASK_THE_OPERATOR, &|| {
             self.why_the_end_is_open()
         });
@@ -210,12 +214,12 @@ impl ListWalk {
 
     fn why_the_end_is_open(&self) -> String {
         let end = self.pass.end;
-        match (self.totals.last, self.doubts.refused_at) {
-            (_, Some(_)) => self.refuses_the_rest(),
-            (None, _) => "nothing says where the list ends".to_owned(),
-            (Some(total), _) if total > end => "the rows end before the total does".to_owned(),
-            _ => "no page shows that the list ends there".to_owned(),
-        }
+        let why = match self.totals.last {
+            None => "nothing says where the list ends",
+            Some(total) if total > end => "the rows end before the total does",
+            Some(_) => "no page shows that the list ends there",
+        };
+        why.to_owned()
     }
 
     fn refuses_the_rest(&self) -> String {

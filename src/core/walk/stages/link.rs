@@ -63,8 +63,9 @@ impl ListWalk {
         let in_order = shared.inversions == 0;
         let disordered = !in_order || self.report.evidence.inversions > 0;
         let due = page.offset <= pass.end;
-        // Nothing links rows without ids, or over a row that was left out.
-        let unlinkable = pass.chain.is_empty() || self.delivery.unnamed;
+        // Nothing links rows without ids, over a row that was left out, or next to one that fails.
+        let cornered = page.reduced && page.offset == pass.end;
+        let unlinkable = pass.chain.is_empty() || self.delivery.unnamed || cornered;
         if !first && in_order && shared.unchanged >= LINK.min(rows.len().max(1)) {
             Verdict::Links(shared)
         } else if !first && (disordered || unlinkable) && due {
@@ -180,7 +181,6 @@ impl ListWalk {
         if whole && fresh == received {
             self.totals.note_whole_list(number);
         }
-        self.mark_checkpoint();
     }
 
     /// Notes what a page shows of the list's order before it is joined.
@@ -223,15 +223,5 @@ impl ListWalk {
         }
         self.end_at_max_items();
         fresh
-    }
-
-    /// Adds a checkpoint to the last page; a resumed walk requests again what is in flight.
-    fn mark_checkpoint(&mut self) {
-        if self.settings.checkpoints && self.report.sweeps == 1 && !self.cut {
-            let checkpoint = self.checkpoint();
-            if let Some(page) = self.delivery.last_page() {
-                page.checkpoint = Some(Box::new(checkpoint));
-            }
-        }
     }
 }

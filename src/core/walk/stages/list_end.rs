@@ -71,6 +71,9 @@ impl ListWalk {
         let largest = self.length.largest();
         let short = page.is_short(largest) && page.applied(largest).is_some();
         let nothing = page.rows.is_empty() || page.states_another_offset() || short;
+        if page.refusal.is_some() && total.is_some_and(|total| total > page.offset) {
+            self.doubts.refused_at = Some(page.offset);
+        }
         let pass = &mut self.pass;
         let before = pass.last.and_then(|last| last.total);
         if before.is_some_and(|before| total.is_some_and(|total| total < before)) {

@@ -245,7 +245,7 @@ impl ListWalk {
 
     /// The requests of a plain loop: one for each full page that there is, and one for the last.
     fn plain_requests(&self) -> u64 {
-        self.plain_pages.ceil().max(1.0) as u64
+        self.plain_pages.floor() as u64 + 1
     }
 
     /// How many requests were sent beyond those.

@@ -66,6 +66,8 @@ pub(super) struct Pass {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LastPage {
     pub received: u64,
+    /// As requested.
+    pub limit: u64,
     pub total: Option<u64>,
     /// It extended the chain.
     pub grew: bool,
@@ -77,6 +79,7 @@ impl LastPage {
     pub fn of(page: &ArrivedPage, grew: bool) -> Self {
         Self {
             received: page.received(),
+            limit: page.limit,
             total: page.total(),
             grew,
             unnamed: unnamed(page),
@@ -99,7 +102,8 @@ fn unnamed(page: &ArrivedPage) -> u64 {
 impl Pass {
     pub fn resumed(chain: Chain, end: u64, chained: bool, short: bool) -> Self {
         let last = LastPage {
-            received: OVERLAP,
+            received: LARGEST_LIMIT.into(),
+            limit: LARGEST_LIMIT.into(),
             total: None,
             grew: false,
             unnamed: 0,
@@ -154,11 +158,16 @@ impl Pass {
     }
 
     /// The offset after answers that showed nothing behind the end: right behind it, and on like a
-    /// plain loop with pages of `longest` rows.
+    /// plain loop with pages of `longest` rows, or of as many as can be read.
     pub fn offset_behind(&self, longest: u64) -> u64 {
         let steps = self.barren.saturating_sub(1);
-        self.end
-            .saturating_add(steps.saturating_mul(longest.max(1)))
+        let step = self.readable(longest);
+        self.end.saturating_add(steps.saturating_mul(step))
+    }
+
+    /// How many of the longest page's rows can be read at once here.
+    pub fn readable(&self, longest: u64) -> u64 {
+        self.last.map_or(longest, |last| last.limit.min(longest))
     }
 
     /// Notes a page that showed nothing where rows may follow.

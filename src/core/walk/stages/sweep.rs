@@ -56,7 +56,7 @@ impl ListWalk {
         let last = pass.last.as_ref()?;
         let ahead = self.in_flight + pass.pool.len() as u64;
         let most = u64::try_from(self.settings.concurrent_pages).unwrap_or(1);
-        let most = most.min(1 + pass.links_in_a_row / LINKS_PER_REQUEST);
+        let most = most.min((pass.links_in_a_row / LINKS_PER_REQUEST).max(1));
         let planned = pass.planned.max(pass.end);
         let promised = self.totals.last.is_some_and(|total| planned < total)
             && pass.until.is_none_or(|until| planned < until);
@@ -89,13 +89,16 @@ impl ListWalk {
 
     /// Joins what links; once nothing does and nothing is in flight, decides what to do.
     pub(super) fn settle(&mut self) {
-        self.join_pool();
-        if self.is_over() || self.in_flight > 0 {
-            return;
-        }
         if let Stage::Back(_) = self.stage {
             self.compare_spelling();
-        } else if let Some(target) = self.pass.first_new().filter(|_| !self.pass.proved) {
+        }
+        self.join_pool();
+        if self.is_over() || self.in_flight > 0 {
+            return self.mark_checkpoint();
+        }
+        if matches!(self.stage, Stage::Sweep)
+            && let Some(target) = self.pass.first_new().filter(|_| !self.pass.proved)
+        {
             // One that was fetched ahead only waits until the rows before it are read.
             let ahead = target.offset > self.pass.end && target.offset != self.next_offset();
             if !ahead {
@@ -106,6 +109,17 @@ impl ListWalk {
         self.decide_back();
         if matches!(self.stage, Stage::Sweep) && self.is_swept() {
             self.close();
+        }
+        self.mark_checkpoint();
+    }
+
+    /// Adds a checkpoint to the last page; a resumed walk requests again what is in flight.
+    fn mark_checkpoint(&mut self) {
+        if self.settings.checkpoints && self.report.sweeps == 1 && !self.is_over() {
+            let checkpoint = self.checkpoint();
+            if let Some(page) = self.delivery.last_page() {
+                page.checkpoint = Some(Box::new(checkpoint));
+            }
         }
     }
 

@@ -92,7 +92,7 @@ impl Totals {
 
     /// Whether the latest total counts all `held` rows: they had come before it was requested, and no
     /// total fell. In a list to which rows are only added, the held ones are then all.
-    pub fn count(&self, held: u64) -> bool {
+    pub fn count(&self, held: u64, found_by_id: u64) -> bool {
         if self.fell || self.too_small || self.missing || self.last != Some(held) {
             return false;
         }
@@ -101,6 +101,7 @@ impl Totals {
             let fresh = if last == latest.number { before } else { last };
             fresh <= latest.sent_after && latest.total == held
         });
-        late || !self.vary
+        // No total counted the rows that were found after all pages.
+        late || (!self.vary && found_by_id == 0)
     }
 }
