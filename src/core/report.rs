@@ -66,7 +66,6 @@ pub struct WalkReport {
     pub uncertified_users: Vec<i64>,
     /// Users whose list could not be read, or not to its end; they are also uncertified.
     pub unread_users: Vec<i64>,
-    #[serde(flatten)]
     pub evidence: Evidence,
     /// How long the service was down while the walk ran.
     pub outage_seconds: f64,

@@ -33,8 +33,7 @@ ORDER = """
     OtherSender: sender_type id extra
     Page: limit offset total items resource
     WalkReport: requests pages rows distinct repeats total_first total_last sweeps repaired_text
-        certificate started_at ended_at reason lists_by_certificate uncertified_users links
-        missing_links inversions rows_gone rows_moved rows_short proving_requests rows_found_by_id
+        certificate started_at ended_at reason lists_by_certificate uncertified_users evidence
         outage_seconds odd_values unread_users unreadable_rows
     Attempt: status error seconds_taken seconds_waited
 """

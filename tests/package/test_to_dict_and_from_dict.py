@@ -33,7 +33,7 @@ REPORTS = st.builds(
     lists_by_certificate=COUNTS,
     uncertified_users=st.lists(WHOLE).map(tuple),
     unread_users=st.lists(WHOLE).map(tuple),
-    rows_short=st.none() | WHOLE,
+    evidence=st.dictionaries(st.text(max_size=9), st.none() | WHOLE, max_size=3),
     outage_seconds=st.floats(0, allow_infinity=False),
 )
 SYNC_REPORTS = st.builds(

@@ -46,7 +46,11 @@ def test_users_that_are_gone_are_asked_for_and_no_doubt(lane):
         assert keys(row for listing in listings for row in listing) == expected(lane.world, "users")
     report = join_reports(shards, [listing.report for listing in listings])
     # Three of the first shard are gone, and three more of it and the other moved to other pages.
-    assert (report.certificate, report.rows_gone, report.rows_short) == ("linked", 3, 0)
+    assert (report.certificate, report.evidence["rows_gone"], report.evidence["rows_short"]) == (
+        "linked",
+        3,
+        0,
+    )
     assert (report.total_first, report.total_last) == (230, 227)
 
 
@@ -80,8 +84,8 @@ def test_each_user_of_the_plan_is_held_or_gone(backread_server, order, seed):
     assert spent <= pages + sum(16 + 8 * -(-shard.users // 99) + 8 for shard in shards)
     if report.certificate == "linked":
         assert set(held) == there
-    assert (report.rows_short == 0) == (report.certificate != "uncertified")
-    assert len(there - set(held)) <= (report.rows_short or 0)
+    assert (report.evidence["rows_short"] == 0) == (report.certificate != "uncertified")
+    assert len(there - set(held)) <= (report.evidence["rows_short"] or 0)
 
 
 def test_a_list_that_is_shuffled_each_time_is_read_within_bounds(backread_server):
@@ -96,8 +100,8 @@ def test_a_list_that_is_shuffled_each_time_is_read_within_bounds(backread_server
         report = listing.report
         assert report.certificate == "uncertified"
         assert report.reason is not None
-        assert report.reason.startswith(f"{report.rows_short} of the plan's ")
-        assert report.proving_requests <= 16 + 8 * 4 + 8
+        assert report.reason.startswith(f"{report.evidence['rows_short']} of the plan's ")
+        assert report.evidence["proving_requests"] <= 16 + 8 * 4 + 8
         with pytest.raises(IncompleteError):
             list(shards[0].read(strict=True))
 

@@ -273,19 +273,12 @@ def a_report(report: WalkReport) -> None:
         report.repeats,
         report.sweeps,
         report.repaired_text,
-        report.links,
-        report.missing_links,
-        report.inversions,
-        report.rows_gone,
-        report.rows_moved,
-        report.proving_requests,
-        report.rows_found_by_id,
         *report.uncertified_users,
         *report.lists_by_certificate.values(),
     ]
     assert counts
     assert_type((report.total_first, report.total_last), tuple[int | None, int | None])
-    assert_type(report.rows_short, int | None)
+    assert_type(report.evidence, dict[str, int | None])
     certificate: Certificate = report.certificate
     assert certificate == "snapshot"
     assert_type((report.started_at, report.ended_at), tuple[datetime | None, datetime | None])

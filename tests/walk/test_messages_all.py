@@ -123,7 +123,11 @@ def test_every_message_of_the_mock_once(each_face, backread_server):
         "snapshot": len(lists) - len(long),
         "counted": len(long),
     }
-    assert (report.uncertified_users, report.rows_short, report.proving_requests) == ((), 0, 0)
+    assert (
+        report.uncertified_users,
+        report.evidence["rows_short"],
+        report.evidence["proving_requests"],
+    ) == ((), 0, 0)
     # The users are on three pages, and linked.
     assert (report.certificate, report.reason) == ("linked", None)
 
@@ -206,7 +210,7 @@ def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face, scripted
     listing = face.client(server).messages.all()
     assert len(face.collect(listing)) == 99
     report = listing.report
-    assert (report.rows, report.distinct, report.rows_short) == (99, 99, 151)
+    assert (report.rows, report.distinct, report.evidence["rows_short"]) == (99, 99, 151)
     assert report.requests == len(server.requests)
     assert (report.certificate, report.uncertified_users) == ("uncertified", ())
     assert "1 users were gone" in report.reason
@@ -249,8 +253,13 @@ def test_lists_are_counted_by_what_they_earned(face, scripted):
     assert report.lists_by_certificate == {"snapshot": 2, "counted": 2}
     assert report.uncertified_users == ()
     assert (report.certificate, report.reason) == ("counted", None)
-    assert (report.rows, report.distinct, report.repeats, report.links) == (261, 255, 6, 2)
-    assert (report.rows_short, report.proving_requests) == (0, 0)
+    assert (report.rows, report.distinct, report.repeats, report.evidence["links"]) == (
+        261,
+        255,
+        6,
+        2,
+    )
+    assert (report.evidence["rows_short"], report.evidence["proving_requests"]) == (0, 0)
 
 
 def test_uncertified_lists_are_counted_and_named(face, scripted):

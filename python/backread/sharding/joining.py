@@ -88,7 +88,7 @@ def join_shard_reports(plan: Plan[Any], read: list[WalkReport]) -> WalkReport:
         ended_at=_latest(read),
         reason=_reason(plan, read) if weakest == "uncertified" else None,
         lists_by_certificate=dict(lists),
-        rows_short=_sum(report.rows_short for report in read),
+        evidence={"rows_short": _sum(report.evidence.get("rows_short") for report in read)},
     )
 
 

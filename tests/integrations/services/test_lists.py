@@ -16,7 +16,7 @@ def test_an_import_at_the_front_costs_no_row(database):
     assert read.error is None
     assert read.missed(range(1, USERS + 1)) == 0
     assert read.report is not None
-    assert read.report.proving_requests <= 16 + 8 * (USERS + 900) / PAGE
+    assert read.report.evidence["proving_requests"] <= 16 + 8 * (USERS + 900) / PAGE
 
 
 @pytest.mark.parametrize(

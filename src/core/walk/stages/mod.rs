@@ -47,6 +47,8 @@ mod page_length;
 mod pass;
 mod request;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod totals;
 
 use serde::{Deserialize, Serialize};
