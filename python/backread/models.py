@@ -331,13 +331,13 @@ class WalkReport:
       ``started_at`` until it begins.
     - Only walks over all users' messages fill ``lists_by_certificate`` (the number of lists with
       each certificate; ``certificate`` is then the weakest) and ``uncertified_users`` (ids).
-    - ``evidence``: what the walk saw, by name: ``links`` between pages; ``missing_links``, pages that
-      could not be linked; ``inversions``, neighbours in reverse order on a later page (the order is
-      then unstable); rows that disappeared from a later page and were fetched by id: ``rows_gone``
-      (404) and ``rows_moved``; ``rows_short``, rows that the last total counts and the walk does not
-      have (``None`` without a total); ``rows_found_by_id``, rows that were on no page and were found
-      by looking up ids between known ones; ``proving_requests``, requests that a plain loop would
-      not send: at most 16, plus 8 per page of the list.
+    - ``evidence``: what the walk saw, by name: ``links`` between pages; ``missing_links``, pages
+      that could not be linked; ``inversions``, neighbours in reverse order on a later page (the
+      order is then unstable); rows that disappeared from a later page and were fetched by id:
+      ``rows_gone`` (404) and ``rows_moved``; ``rows_short``, rows that the last total counts and
+      the walk does not have (``None`` without a total); ``rows_found_by_id``, rows that were on no
+      page and were found by looking up ids between known ones; ``proving_requests``, requests that
+      a plain loop would not send: at most 16, plus 8 per page of the list.
     - ``outage_seconds``: how long the service was down during the walk; see ``outage_patience``
       of `Client`.
     - ``odd_values``: values of documented fields with an undocumented type; they are in the

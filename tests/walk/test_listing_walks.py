@@ -21,7 +21,6 @@ from helpers.api_rows import audited, envelope, ids, message, offsets, paged, us
 from helpers.scripted_server import Request, answer
 from helpers.waiting import wait_for
 
-
 NOTHING_SEEN = {
     "links": 0,
     "missing_links": 0,

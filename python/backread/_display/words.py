@@ -94,9 +94,10 @@ def repaired_text(places: int) -> str:
     )
 
 
-def counts(by_name: Mapping[str, int]) -> str:
-    """``2,991 snapshot, 9 counted``."""
-    return ", ".join(f"{number:,} {name}" for name, number in by_name.items())
+def counts(by_name: Mapping[str, int | None]) -> str:
+    """``2,991 snapshot, 9 counted``; a count that is not known is left out."""
+    known = ((name, number) for name, number in by_name.items() if number is not None)
+    return ", ".join(f"{number:,} {name}" for name, number in known)
 
 
 def duration(seconds: float) -> str:

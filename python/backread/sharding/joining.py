@@ -88,8 +88,15 @@ def join_shard_reports(plan: Plan[Any], read: list[WalkReport]) -> WalkReport:
         ended_at=_latest(read),
         reason=_reason(plan, read) if weakest == "uncertified" else None,
         lists_by_certificate=dict(lists),
-        evidence={"rows_short": _sum(report.evidence.get("rows_short") for report in read)},
+        evidence=_evidence(everything, read),
     )
+
+
+def _evidence(everything: list[WalkReport], read: list[WalkReport]) -> dict[str, int | None]:
+    names = dict.fromkeys(chain.from_iterable(report.evidence for report in everything))
+    evidence = {name: _sum(each.evidence.get(name, 0) for each in everything) for name in names}
+    # The plan's walk is not short of the rows that its shards are.
+    return evidence | {"rows_short": _sum(report.evidence.get("rows_short") for report in read)}
 
 
 def _refuse_repeated(read: list[WalkReport]) -> None:
