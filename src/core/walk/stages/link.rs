@@ -177,7 +177,11 @@ impl ListWalk {
         self.note_end(&page, &joined, &before);
         self.pass.last = Some(LastPage::of(&page, appended > 0));
         let (number, received) = (page.number, page.received());
+        let (offset, limit) = (page.offset, page.limit);
+        let unnamed = !page.is_left_out() && page.unnamed() > 0;
         let fresh = self.deliver(page);
+        let rows = if unnamed { received } else { fresh };
+        self.count_plain_page(offset, limit, rows);
         if whole && fresh == received {
             self.totals.note_whole_list(number);
         }
@@ -207,21 +211,23 @@ impl ListWalk {
     /// Delivers a page's new rows; returns how many there are.
     pub(super) fn deliver(&mut self, page: ArrivedPage) -> u64 {
         let number = page.number;
-        let full = self.length.longest.clamp(1, page.limit);
-        // Offsets that are read again, from the start or going back, count once.
-        let further = page.end().saturating_sub(self.reach);
-        self.reach = self.reach.max(page.end());
-        let unnamed = page.unnamed() > 0 && !page.is_left_out();
         let fresh = self.delivery.deliver(page, &mut self.report);
         if fresh > 0 {
             self.totals.note_fresh(number);
             self.pass.found += fresh;
         }
-        if self.report.sweeps == 1 {
-            let rows = if unnamed { full } else { fresh }.min(further);
-            self.plain_pages += rows as f64 / full as f64;
-        }
         self.end_at_max_items();
         fresh
+    }
+
+    /// Counts the page of a plain loop that a joined page with so many new rows stands for.
+    fn count_plain_page(&mut self, from: u64, limit: u64, rows: u64) {
+        let full = self.length.longest.clamp(1, limit);
+        // Offsets that are read again, from the start or going back, count once.
+        let further = self.pass.end.saturating_sub(from.max(self.reach));
+        self.reach = self.reach.max(self.pass.end);
+        if self.report.sweeps == 1 {
+            self.plain_pages += rows.min(further) as f64 / full as f64;
+        }
     }
 }

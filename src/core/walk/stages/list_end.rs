@@ -17,7 +17,7 @@ use super::pass::OVERLAP;
 
 // The most pages in a row that show few new rows, at the end of a list that grows there with each
 // request, or none.
-const MOST_FUTILE: u64 = 10;
+const MOST_FUTILE: u64 = 8;
 
 /// What was known of the list's end before a page was joined.
 pub(super) struct EndBefore {

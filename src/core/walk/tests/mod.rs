@@ -195,7 +195,8 @@ fn a_server_that_takes_no_notice_of_the_offset_proves_nothing() {
         let (given, report) = drive(WalkSettings::WHOLE, |_, limit| list.answer(0, limit));
         assert_eq!(given.len(), 99);
         assert_eq!(report.certificate, Certificate::Uncertified);
-        assert!(report.pages < 30, "{}", report.pages);
+        // As a plain loop, and what may be spent on proof.
+        assert!(report.pages <= 2 + 16 + 8 * 2, "{}", report.pages);
     }
 }
 
