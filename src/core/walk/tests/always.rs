@@ -229,6 +229,28 @@ fn lists_that_break_the_assumptions_are_falsely_certified_less_than_once_in_a_th
 }
 
 #[test]
+fn lists_of_each_kind_are_certified_as_often_as_before_and_lose_no_more_rows() {
+    for (kind, of_kind) in &tally().kinds {
+        let walks = of_kind.walks as f64;
+        // Four standard deviations, since each run draws other lists.
+        let chance = |share: f64| 4.0 * (share * (1.0 - share) / walks).sqrt() + 4.0 / walks;
+        let (certified, gets) = kind.measured();
+        let of_walks = |counted: u64| counted as f64 / walks;
+        let uncertified = of_kind.certificates.get(&Certificate::Uncertified);
+        let now = 1.0 - of_walks(uncertified.copied().unwrap_or(0));
+        assert!(
+            now >= certified - chance(certified),
+            "{kind:?}: {now} certified"
+        );
+        let now = of_walks(of_kind.plain_gets.walks);
+        assert!(
+            now <= gets + chance(gets),
+            "{kind:?}: {now} lack rows that the plain loop got"
+        );
+    }
+}
+
+#[test]
 fn the_median_walk_sends_at_most_a_twentieth_more_requests_than_the_plain_loop() {
     let median = tally().overhead(Churn::Moderate, 50);
     assert!(median.is_some_and(|median| median <= 5.0), "{median:?} %");

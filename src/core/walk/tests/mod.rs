@@ -265,6 +265,24 @@ fn a_longer_list_is_linked_by_the_rows_that_its_pages_share() {
 }
 
 #[test]
+fn a_list_that_grows_behind_a_cached_total_is_linked() {
+    let mut list = Simulated::new(3_000);
+    let mut responses = 0;
+    let (given, report) = drive(WalkSettings::WHOLE, |offset, limit| {
+        responses += 1;
+        if responses % 2 == 0 {
+            list.ids.push(3_000 + responses / 2);
+        }
+        let mut answer = list.answer(offset, limit);
+        answer.value.total = Some(3_000);
+        answer
+    });
+    assert_eq!(given, list.ids);
+    assert_eq!(report.certificate, Certificate::Linked, "{report:?}");
+    assert!(report.evidence.proving_requests <= 1, "{report:?}");
+}
+
+#[test]
 fn a_row_that_is_short_is_counted_in_words() {
     let mut list = Simulated::new(250);
     list.total = Total::TooLarge;
