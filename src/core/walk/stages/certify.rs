@@ -49,7 +49,10 @@ impl ListWalk {
             && self.pass.until.is_none();
         let next = match self.report.certificate {
             _ if !provable => None,
-            Certificate::Linked => self.next_vanished(),
+            Certificate::Linked => match self.next_vanished() {
+                None if self.wants_to_read_the_start() => return self.begin_another_pass(),
+                vanished => vanished,
+            },
             Certificate::Uncertified => match self.first_gap(self.plain_requests()) {
                 None if self.wants_another_pass() => return self.begin_another_pass(),
                 None => self.first_gap(u64::MAX),
@@ -58,6 +61,18 @@ impl ListWalk {
             Certificate::Snapshot | Certificate::Counted => None,
         };
         self.stage = next.map_or(Stage::Over, Stage::LookUp);
+    }
+
+    /// Whether rows that were inserted before the walk's position may be others that moved there
+    /// unread, and no total tells.
+    fn wants_to_read_the_start(&self) -> bool {
+        self.pass.shifted && self.total_tells_nothing() && self.report.sweeps == 1
+    }
+
+    /// Whether the total does not tell how many rows are missing: there is none, it is wrong, or it
+    /// fell, because rows that are gone still count as held.
+    pub(super) fn total_tells_nothing(&self) -> bool {
+        self.totals.last.is_none() || !self.at_total || self.totals.fell
     }
 
     fn begin_another_pass(&mut self) {

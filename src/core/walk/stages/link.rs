@@ -181,6 +181,7 @@ impl ListWalk {
         let unnamed = !page.is_left_out() && page.unnamed() > 0;
         let fresh = self.deliver(page);
         let rows = if unnamed { received } else { fresh };
+        self.pass.found_last = fresh;
         self.count_plain_page(offset, limit, rows);
         if whole && fresh == received {
             self.totals.note_whole_list(number);
@@ -196,6 +197,9 @@ impl ListWalk {
         if linked {
             evidence.links += u64::from(shared.unchanged > 0);
             pass.note_link();
+            // More shared rows than the pages overlap by were pushed back.
+            let overlapped = pass.end.saturating_sub(page.offset);
+            pass.shifted |= shared.unchanged as u64 > overlapped && pass.last.is_some();
             let vanished = pass.chain.vanished(shared, &page.rows, page.sent_after);
             self.vanished.note(vanished);
             if let Stage::Back(back) = &mut self.stage {

@@ -95,7 +95,11 @@ impl ListWalk {
             return pass.barren > 0;
         };
         // Rows that moved unread are often found at the start.
-        let complete = self.linked_once && self.missing() == Some(0);
+        let complete = match self.missing() {
+            Some(missing) if !self.total_tells_nothing() => missing == 0,
+            _ => pass.found_last == 0,
+        };
+        let complete = self.report.sweeps > 1 && self.linked_once && complete;
         let complete = complete || (self.report.sweeps > 1 && self.are_all_counted());
         let offset = self.next_offset();
         let refused = pass.refused_at.is_some_and(|refused| offset >= refused);

@@ -54,8 +54,12 @@ pub(super) struct Pass {
     wider: u64,
     /// Missing links since a page last extended the chain.
     pub missing_links: u32,
-    /// New rows that it brought.
+    /// New rows that it brought,
     pub found: u64,
+    /// and that its last page did.
+    pub found_last: u64,
+    /// Rows were inserted before the walk's position.
+    pub shifted: bool,
     /// How often the list began anew.
     pub beginnings: u32,
     /// The service refused this offset behind the end.

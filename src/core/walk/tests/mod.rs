@@ -353,7 +353,7 @@ fn messages_whose_total_fell_are_not_counted_even_if_it_rose_again() {
         responses += 1;
         match responses {
             1 => drop(list.ids.remove(50)),
-            2 => list.ids.insert(0, 1000),
+            2 => list.ids.insert(100, 1000),
             _ => {}
         }
         answer
