@@ -3,7 +3,7 @@
 //! Offsets drift: a row that is inserted or deleted before the position of a walk pushes others across
 //! page boundaries, so a plain loop repeats rows and loses some. A walk therefore requests pages that
 //! overlap by three rows. A page *links* if it shows at least two unchanged rows of the pages before
-//! it, in their order. If each page links, from one at offset 0 to one that ends the list, the list is
+//! it, in their order (pages of one row: one). If each page links, from one at offset 0 to one that ends the list, the list is
 //! `linked`: every row that did not move meanwhile is held, whatever came and went. [`stages`] has the
 //! argument, and the three stages:
 //!
@@ -11,7 +11,7 @@
 //! 2. *Go back* where a page does not link, for the pages before it.
 //! 3. *Look up* held rows that disappeared, by their ids.
 //!
-//! If rows are missing then and the order was seen to change, the list is swept once more.
+//! If rows are missing then, the list is swept again, with other page boundaries.
 //!
 //! | file | what it does |
 //! |---|---|

@@ -125,9 +125,9 @@ impl ListWalk {
         self.join_pool();
     }
 
-    /// Whether pages that were read just now share rows with the one that does not link, and each
-    /// spells them differently, as rows with signed addresses do: then ids alone are compared.
-    pub(super) fn compare_spelling(&mut self) {
+    /// Compares rows by their ids alone if pages that were read just now share rows with the one that
+    /// does not link, and each spells them differently, as rows with signed addresses do.
+    pub(super) fn detect_respelling(&mut self) {
         let Stage::Back(back) = &self.stage else {
             return;
         };

@@ -6,6 +6,7 @@ use super::{ListWalk, Stage};
 use crate::api::List;
 use crate::error::Error;
 use crate::report::Certificate;
+use crate::walk::OLD_PAGES;
 
 const READ_AGAIN: &str = "read the list again when fewer rows change";
 const ASK_THE_OPERATOR: &str = "reading again will not help: ask the service's operator";
@@ -15,8 +16,8 @@ const MOST_PASSES: u64 = 8;
 // Of them, in a row, that find none, if its order changes.
 const MOST_FRUITLESS: u64 = 2;
 
-/// A reason why a list is not linked, and what to do about it.
-struct Doubt {
+/// Why a list is not linked, and what to do about it.
+struct Reason {
     what: String,
     advice: &'static str,
 }
@@ -53,9 +54,9 @@ impl ListWalk {
                 None if self.wants_to_read_the_start() => return self.begin_another_pass(),
                 vanished => vanished,
             },
-            Certificate::Uncertified => match self.first_gap(self.plain_requests()) {
+            Certificate::Uncertified => match self.begin_gaps(self.plain_requests()) {
                 None if self.wants_another_pass() => return self.begin_another_pass(),
-                None => self.first_gap(u64::MAX),
+                None => self.begin_gaps(u64::MAX),
                 gap => gap,
             },
             Certificate::Snapshot | Certificate::Counted => None,
@@ -63,10 +64,11 @@ impl ListWalk {
         self.stage = next.map_or(Stage::Over, Stage::LookUp);
     }
 
-    /// Whether rows that were inserted before the walk's position may be others that moved there
-    /// unread, and no total tells.
+    /// Whether rows moved to the start unread: more were inserted before the walk's position than the
+    /// list grew by, and the total does not tell what is missing.
     fn wants_to_read_the_start(&self) -> bool {
-        self.pass.shifted && self.total_tells_nothing() && self.report.sweeps == 1
+        let grown = if self.at_total { self.totals.grown } else { 0 };
+        self.pass.shifted > grown && self.total_tells_nothing() && self.report.sweeps == 1
     }
 
     /// Whether the total does not tell how many rows are missing: there is none, it is wrong, or it
@@ -81,15 +83,15 @@ impl ListWalk {
         self.stage = Stage::Sweep;
     }
 
-    /// Whether another pass may find rows that are missing, as the last one did.
+    /// Whether another pass may find rows that are missing.
     fn wants_another_pass(&self) -> bool {
         let evidence = &self.report.evidence;
         // Where rows move, those that the list grew by may be others than the new ones, and no total
         // counted those that were found by id.
         let uncounted = evidence.rows_found_by_id > 0 && self.is_of_messages();
-        let incomplete = evidence.rows_short != Some(0) || self.totals.fell || uncounted;
+        let incomplete = evidence.rows_short != Some(0) || uncounted;
         let unexplained = self.missing().is_some_and(|rows| rows > 0);
-        if evidence.inversions > 0 || self.vanished.untraced > 0 {
+        if evidence.inversions > 0 || self.vanished.moved_unchanged > 0 {
             // Without a total, nothing says that rows are missing.
             let most = self.totals.last.map_or(2, |_| MOST_PASSES);
             incomplete && self.fruitless < MOST_FRUITLESS && self.report.sweeps < most
@@ -108,7 +110,7 @@ impl ListWalk {
             return;
         }
         if self.doubts.old_pages {
-            return self.report.doubt(super::super::OLD_PAGES.to_owned());
+            return self.report.doubt(OLD_PAGES.to_owned());
         }
         let sound =
             !self.doubts.strayed && !self.doubts.any_users && self.delivery.unreadable.count == 0;
@@ -135,15 +137,15 @@ impl ListWalk {
     }
 
     fn certify_linked(&mut self) {
-        let doubts = self.doubts();
-        let Some(first) = doubts.first() else {
+        let reasons = self.reasons();
+        let Some(first) = reasons.first() else {
             return self.report.certify(Certificate::Linked);
         };
         // Deleted rows still count as held: once the total fell, it does not tell what is missing.
         if self.totals.fell {
             self.report.evidence.rows_short = None;
         }
-        let what: Vec<&str> = doubts.iter().map(|doubt| doubt.what.as_str()).collect();
+        let what: Vec<&str> = reasons.iter().map(|reason| reason.what.as_str()).collect();
         let reason = format!(
             "{}; {}; {}",
             self.shortfall(),
@@ -160,12 +162,12 @@ impl ListWalk {
     }
 
     /// Reasons why the list may not be linked, the most telling one first.
-    fn doubts(&self) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
+    fn reasons(&self) -> Vec<Reason> {
+        let mut reasons = Vec::new();
         let mut add = |holds: bool, advice: &'static str, what: &dyn Fn() -> String| {
             if holds {
                 let what = what();
-                doubts.push(Doubt { what, advice });
+                reasons.push(Reason { what, advice });
             }
         };
         let evidence = &self.report.evidence;
@@ -184,8 +186,8 @@ impl ListWalk {
             let times = evidence.inversions;
             format!("the order changed between requests (seen {times} times)")
         });
-        let untraced = self.vanished.untraced;
-        add(untraced > 0, READ_AGAIN, &|| match untraced {
+        let moved = self.vanished.moved_unchanged;
+        add(moved > 0, READ_AGAIN, &|| match moved {
             1 => "1 row moved with unchanged content".to_owned(),
             rows => format!("{rows} rows moved with unchanged content"),
         });
@@ -224,7 +226,7 @@ impl ListWalk {
         add(!self.linked_once && !explained, ASK_THE_OPERATOR, &|| {
             self.why_the_end_is_open()
         });
-        doubts
+        reasons
     }
 
     fn why_the_end_is_open(&self) -> String {

@@ -27,7 +27,8 @@ pub struct Chain {
 
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Ranks begin at 1. Rows that were inserted between others have the rank of a neighbour.
+    /// Ranks begin at 1. Rows that were inserted between others, or edited there, have the rank of a
+    /// neighbour.
     rank: u64,
     /// `None` if an earlier walk read the row and its hash may not be stored.
     content: Option<u64>,
@@ -55,6 +56,8 @@ pub struct Shared {
     pub unchanged: usize,
     /// Neighbours among them in reverse order.
     pub inversions: u64,
+    /// How many different ranks they have.
+    distinct: u64,
     /// The ranks of the first and the last of them.
     ranks: Option<(u64, u64)>,
 }
@@ -131,11 +134,17 @@ impl Chain {
 
     pub fn compare(&self, rows: &[Row]) -> Shared {
         let mut shared = Shared::default();
-        for rank in rows.iter().filter_map(|row| self.unchanged(row)) {
-            let (first, last) = shared.ranks.unwrap_or((rank, rank));
+        let mut before = None;
+        for row in rows {
+            let Some(rank) = self.unchanged(row).filter(|_| row.id != before) else {
+                continue;
+            };
+            before = row.id;
+            let last = shared.ranks.map(|(_, last)| last);
             shared.unchanged += 1;
-            shared.inversions += u64::from(rank < last);
-            shared.ranks = Some((first, rank));
+            shared.inversions += u64::from(last.is_some_and(|last| rank < last));
+            shared.distinct += u64::from(last != Some(rank));
+            shared.ranks = Some((shared.ranks.map_or(rank, |(first, _)| first), rank));
         }
         shared
     }
@@ -152,7 +161,7 @@ impl Chain {
             return Vec::new();
         };
         // Nothing is missing where the shared rows are neighbours.
-        if (last - first) as usize + 1 == shared.unchanged {
+        if last - first + 1 == shared.distinct {
             return Vec::new();
         }
         let shown: HashSet<i64> = rows.iter().filter_map(|row| row.id).collect();

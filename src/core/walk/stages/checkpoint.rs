@@ -29,6 +29,8 @@ pub struct Checkpoint {
     chained: bool,
     /// The last page had fewer rows than its limit.
     short: bool,
+    /// By how many rows inserts before the walk's position pushed back others.
+    shifted: u64,
     totals: Totals,
     doubts: Doubts,
     vanished: Vanished,
@@ -71,6 +73,7 @@ impl ListWalk {
             length: self.length.clone(),
             chained: self.pass.chained,
             short: self.pass.cut_at.is_some(),
+            shifted: self.pass.shifted,
             totals: self.totals.clone(),
             doubts: self.doubts.clone(),
             vanished: self.vanished.clone(),
@@ -94,6 +97,7 @@ impl ListWalk {
         walk.report = checkpoint.report(at, held.len());
         let chain = Chain::resumed(&checkpoint.last_rows, checkpoint.doubts.by_id);
         walk.pass = Pass::resumed(chain, checkpoint.end, checkpoint.chained, checkpoint.short);
+        walk.pass.shifted = checkpoint.shifted;
         walk.length = checkpoint.length;
         walk.totals = checkpoint.totals;
         walk.doubts = checkpoint.doubts;

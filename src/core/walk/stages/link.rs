@@ -7,9 +7,9 @@ use super::pass::{LastPage, OVERLAP};
 use super::{ListWalk, Stage};
 use crate::decode::page::Row;
 
-// The list may begin anew this often; one that changes more cannot be followed.
+// The chain may begin this often, the first time included; a list that changes more cannot be followed.
 const MOST_BEGINNINGS: u32 = 4;
-// Known rows that inserts pushed back are skipped, until that led nowhere twice.
+// Known rows that inserts pushed back are skipped, until two links were missing without a new row.
 const MOST_JUMPS: u32 = 2;
 
 /// What a page of the pool is to the chain.
@@ -22,7 +22,7 @@ pub(super) enum Verdict {
     Begins,
     /// It shows nothing behind the end.
     ShowsNothing,
-    /// It lies among rows that were read.
+    /// It ends well before the joined pages do, or waited and is known: it is only delivered.
     AddsNothing,
     /// Pages before it may link it.
     Waits,
@@ -35,10 +35,12 @@ impl ListWalk {
         let first = pass.last.is_none();
         if page.is_left_out() {
             let past_total = self.totals.last.is_some_and(|total| page.offset >= total);
-            return match page.offset <= pass.end {
-                true if past_total => Verdict::ShowsNothing,
-                true => Verdict::DoesNotLink(Shared::default()),
-                false => Verdict::Waits,
+            return if page.offset > pass.end {
+                Verdict::Waits
+            } else if past_total {
+                Verdict::ShowsNothing
+            } else {
+                Verdict::DoesNotLink(Shared::default())
             };
         }
         let rows: &[Row] = if self.is_elsewhere(page) {
@@ -48,11 +50,10 @@ impl ListWalk {
         };
         let at_start = page.offset == pass.start && page.refusal.is_none();
         if rows.is_empty() && !at_start {
-            // Below the end, rows must be there: a link is missing.
-            let behind = !first && page.offset >= pass.end;
-            return if behind {
+            return if !first && page.offset >= pass.end {
                 Verdict::ShowsNothing
             } else {
+                // Below the end, rows must be there: a link is missing.
                 Verdict::Waits
             };
         }
@@ -91,7 +92,7 @@ impl ListWalk {
         if page.states_another_offset() {
             return past_total || self.delivery.knows_all(&page.rows);
         }
-        // Rows that were pushed to a place behind the end are few, and the last ones.
+        // A few last rows, pushed behind the end by inserts, are in their place.
         let few = page.received() <= OVERLAP.min(self.length.longest - 1);
         let pushed = few && !past_total;
         let before_end = match pass.end.checked_sub(page.offset) {
@@ -135,7 +136,7 @@ impl ListWalk {
         let first = self.pass.last.is_none();
         let whole = first && page.offset == 0 && page.total() == Some(page.received());
         let expected = page.offset >= self.next_offset() && !page.waits;
-        self.note_link(&page, &shared, linked);
+        self.note_order(&page, &shared, linked);
         let whole_in_one = whole && page.is_short(self.length.largest());
         let pass = &mut self.pass;
         let repeats = pass.last.is_some_and(|last| last.repeats(&page));
@@ -189,7 +190,7 @@ impl ListWalk {
     }
 
     /// Notes what a page shows of the list's order before it is joined.
-    fn note_link(&mut self, page: &ArrivedPage, shared: &Shared, linked: bool) {
+    fn note_order(&mut self, page: &ArrivedPage, shared: &Shared, linked: bool) {
         let pass = &mut self.pass;
         let evidence = &mut self.report.evidence;
         evidence.inversions += shared.inversions;
@@ -199,7 +200,9 @@ impl ListWalk {
             pass.note_link();
             // More shared rows than the pages overlap by were pushed back.
             let overlapped = pass.end.saturating_sub(page.offset);
-            pass.shifted |= shared.unchanged as u64 > overlapped && pass.last.is_some();
+            if pass.last.is_some() {
+                pass.shifted += (shared.unchanged as u64).saturating_sub(overlapped);
+            }
             let vanished = pass.chain.vanished(shared, &page.rows, page.sent_after);
             self.vanished.note(vanished);
             if let Stage::Back(back) = &mut self.stage {

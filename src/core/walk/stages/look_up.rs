@@ -47,7 +47,7 @@ pub(super) struct Vanished {
     /// All that were or will be fetched.
     chosen: Vec<i64>,
     /// Rows that are unchanged by id, but not in their place any more.
-    pub untraced: u64,
+    pub moved_unchanged: u64,
 }
 
 impl Vanished {
@@ -77,15 +77,18 @@ impl ListWalk {
 
     /// The first unknown id, if rows are missing because the list's order changes, and ids are dense
     /// enough to find them. `most` is how many unknown ids there may be.
-    pub(super) fn first_gap(&mut self, most: u64) -> Option<LookUp> {
+    pub(super) fn begin_gaps(&mut self, most: u64) -> Option<LookUp> {
         let known = self.delivery.known();
+        let disordered = self.report.evidence.inversions > 0;
         let missing = self.report.evidence.rows_short.filter(|short| *short > 0)?;
         let (least, greatest) = (known.min()?, known.max()?);
-        let unknown = (greatest - least + 1).saturating_sub(known.len());
+        let unknown = (greatest - least).saturating_sub(known.len() - 1);
         // Negative ids are not looked up; as unsigned numbers they exceed all others.
         let dense = i64::try_from(greatest).is_ok() && unknown <= missing.saturating_mul(IDS_A_ROW);
-        let worth = self.report.evidence.inversions > 0 && dense && unknown <= most;
-        let id = gap_after(known, least.cast_signed()).filter(|_| worth && !self.gaps_read)?;
+        if self.gaps_read || !disordered || !dense || unknown > most {
+            return None;
+        }
+        let id = gap_after(known, least.cast_signed())?;
         self.gaps_read = true;
         Some(LookUp::Gap {
             id,
@@ -102,7 +105,7 @@ impl ListWalk {
                     None => self.report.evidence.rows_gone += 1,
                     Some(row) => {
                         let same = |hash| hash == content_of_text(&row.json);
-                        self.vanished.untraced += u64::from(content.is_none_or(same));
+                        self.vanished.moved_unchanged += u64::from(content.is_none_or(same));
                         self.report.evidence.rows_moved += 1;
                     }
                 }

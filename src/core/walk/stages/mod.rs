@@ -6,7 +6,8 @@
 //!   │                                    └────── or no page does ──────────> Sweep, unlinked
 //!   │ the end of the list
 //!   └──> LookUp (rows that disappeared, by id) ──> Over
-//!   └──> Sweep, once more, if rows are missing and the order was seen to change
+//!   ├──> Sweep again, if rows are missing (see `wants_another_pass`)
+//!   └──> Over
 //! ```
 //!
 //! | file | what it decides |
@@ -28,11 +29,13 @@
 //! content did not move in between, and that a page is a contiguous piece of the list at one instant.
 //! Call a row *steady* if it is alive and does not move during the walk.
 //!
+//! While all pages link, every steady row before the end of a joined page is held:
+//!
 //! - A page at offset 0 shows every steady row before its end.
 //! - Let page P be joined, and let page Q show a row x that P showed, unchanged. A steady row before
 //!   the end of Q is in Q, or it comes before x; then it came before x when P was answered, so it is
-//!   held. Nothing depends on offsets, or on which of them was answered first.
-//! - If a page that is joined so ends the list at its own instant, every steady row is held.
+//!   held. It does not matter at which offsets they were requested, or which was answered first.
+//! - If a joined page ends the list at its own instant, every steady row is held.
 
 mod arrived;
 mod back;
@@ -120,7 +123,7 @@ pub struct ListWalk {
     taken: u64,
     /// How many pages of this list the new rows of the first pass would fill.
     plain_pages: f64,
-    /// How far they reach.
+    /// The furthest offset that is counted in `plain_pages`.
     reach: u64,
     length: PageLength,
     /// Passes in a row that found no rows.
@@ -304,7 +307,8 @@ impl ListWalk {
         }
     }
 
-    /// How many rows the next page may have, if only `room` more rows are wanted.
+    /// How many rows the next page may have, if `max_items` leaves room for only a few: `shared` of its
+    /// rows are known, and pages in flight bring `ahead` others.
     fn limit_for_room(&self, limit: Limit, shared: u64, ahead: u64) -> Option<Limit> {
         let Some(room) = self.delivery.room() else {
             return Some(limit);

@@ -15,11 +15,11 @@ const SHORT_OVERLAP: u64 = 2;
 // After this many links in a row, pages share fewer rows again.
 const LINKS_TO_NARROW: u64 = 8;
 
-/// One reading of the list, from its start or from where an earlier one ended.
+/// One reading of the list, from its start or from where an earlier walk ended.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     pub chain: Chain,
-    /// Links lead back to a page at the start.
+    /// Links lead back to a page at the start of the pass.
     pub chained: bool,
     /// A page that links back to the start is the end of the list,
     pub proved: bool,
@@ -34,7 +34,7 @@ pub(super) struct Pass {
     pub start: u64,
     /// Nothing is requested from here on.
     pub until: Option<u64>,
-    /// Where the joined pages end. It only chooses what to request; no proof rests on it.
+    /// Where the joined pages end. No link depends on it, but the list's end does.
     pub end: u64,
     /// Where the requested pages end if each is as long as the last one.
     pub planned: u64,
@@ -43,7 +43,8 @@ pub(super) struct Pass {
     pub cut_at: Option<(u64, u64)>,
     /// A page behind the end showed nothing, so no more are requested ahead.
     pub saw_nothing: bool,
-    /// Responses in a row that showed nothing behind the end.
+    /// Responses in a row that showed nothing behind the end; 2 or more once the offset right behind it
+    /// was requested.
     pub barren: u64,
     /// The last of them showed the last rows again, with nothing behind them.
     pub confirmed: bool,
@@ -52,14 +53,14 @@ pub(super) struct Pass {
     pub links_in_a_row: u64,
     /// How many rows more than usual pages share: more after each missing link, fewer after links.
     wider: u64,
-    /// Missing links since a page last extended the chain.
+    /// Pages that did not link at first, since one last extended the chain.
     pub missing_links: u32,
     /// New rows that it brought,
     pub found: u64,
     /// and that its last page did.
     pub found_last: u64,
-    /// Rows were inserted before the walk's position.
-    pub shifted: bool,
+    /// By how many rows inserts before the walk's position pushed back others.
+    pub shifted: u64,
     /// How often the list began anew.
     pub beginnings: u32,
     /// The service refused this offset behind the end.

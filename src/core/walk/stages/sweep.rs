@@ -18,12 +18,12 @@ impl ListWalk {
             (self.offset_ahead()?, pass.planned.saturating_sub(pass.end))
         };
         // Each pass has other page boundaries.
-        let passes = if pass.last.is_none() {
+        let halvings = if pass.last.is_none() {
             self.report.sweeps - 1
         } else {
             0
         };
-        let size = (0..passes).fold(size, |size, _| size.half().unwrap_or(size));
+        let size = (0..halvings).fold(size, |size, _| size.half().unwrap_or(size));
         let shared = pass.end.saturating_sub(offset);
         let limit = self.limit_for_room(size, shared, ahead)?;
         let most = u64::from(limit.get());
@@ -90,7 +90,7 @@ impl ListWalk {
     /// Joins what links; once nothing does and nothing is in flight, decides what to do.
     pub(super) fn settle(&mut self) {
         if let Stage::Back(_) = self.stage {
-            self.compare_spelling();
+            self.detect_respelling();
         }
         self.join_pool();
         if self.is_over() || self.in_flight > 0 {

@@ -90,8 +90,8 @@ impl Totals {
             && !self.vary
     }
 
-    /// Whether the latest total counts all `held` rows: they had come before it was requested, and no
-    /// total fell. In a list to which rows are only added, the held ones are then all.
+    /// Whether the latest total counts all `held` rows: they had come before it was requested, or no
+    /// total differed; and none fell. In a list to which rows are only added, the held ones are then all.
     pub fn count(&self, held: u64, found_by_id: u64) -> bool {
         if self.fell || self.too_small || self.missing || self.last != Some(held) {
             return false;
