@@ -35,24 +35,9 @@ impl Limit {
         self.0
     }
 
-    /// One row more, unless that is too many.
-    pub fn next(self) -> Self {
-        Self(self.0 + 1).min(Self::LARGEST)
-    }
-
-    /// Twice as many rows, or as many as a page may have.
-    pub fn doubled(self) -> Self {
-        Self(self.0.saturating_mul(2)).min(Self::LARGEST)
-    }
-
     /// Half as many rows, unless that is none.
     pub fn half(self) -> Option<Self> {
         Self::of(u64::from(self.0 / 2))
-    }
-
-    /// Half way to another one, rounded down.
-    pub fn midpoint(self, other: Self) -> Self {
-        Self(self.0.midpoint(other.0))
     }
 }
 

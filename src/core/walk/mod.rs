@@ -98,7 +98,7 @@ pub struct WalkedPage {
 impl WalkedPage {
     /// How much JSON its rows keep in memory, in bytes.
     pub fn size(&self) -> usize {
-        self.rows.first().map_or(0, |row| row.page().bytes())
+        self.rows.first().map_or(0, Row::page_bytes)
     }
 }
 

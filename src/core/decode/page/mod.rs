@@ -86,9 +86,9 @@ impl Row {
             .unwrap_or_default()
     }
 
-    /// All rows of its page.
-    pub fn page(&self) -> PageRows {
-        PageRows(Arc::clone(&self.source))
+    /// The size of its page's text, in bytes.
+    pub fn page_bytes(&self) -> usize {
+        self.source.json.len()
     }
 
     /// Its index in the page, from 0.
@@ -169,30 +169,6 @@ fn refusal(refused: Refused, json: &str, resource: Resource) -> Fault {
             Err(fault) => fault,
             Ok(()) => Fault::new("$", "not an object", json),
         },
-    }
-}
-
-/// The texts of all rows of a page.
-#[derive(Debug, Clone)]
-pub struct PageRows(Arc<Source>);
-
-impl PageRows {
-    /// The size of the page's text.
-    pub fn bytes(&self) -> usize {
-        self.0.json.len()
-    }
-
-    /// The rows with an id, in order: the id and the JSON.
-    pub fn named(&self) -> impl DoubleEndedIterator<Item = (i64, &str)> {
-        let text = |place: &Place| self.0.json.get(place.slice.clone()).unwrap_or_default();
-        let places = self.0.places.iter();
-        places.filter_map(move |place| Some((place.verdict.id?, text(place))))
-    }
-
-    /// The JSON of the last row with this id.
-    pub fn text_of(&self, id: i64) -> Option<&str> {
-        let (_, text) = self.named().rev().find(|(named, _)| *named == id)?;
-        Some(text)
     }
 }
 
