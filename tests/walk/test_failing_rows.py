@@ -137,7 +137,7 @@ def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted)
     with pytest.raises(ServerError, match="offset=") as caught:
         face.collect(read)
     # Those of the page, and of the search for what can be read of it.
-    assert len(caught.value.attempts) > 2
+    assert len(caught.value.attempts) == 5
     assert read.report.certificate == "uncertified"
     assert read.report.requests == len(server.requests) < 30
 
