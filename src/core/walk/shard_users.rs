@@ -20,7 +20,7 @@ use crate::walk::{
 
 // This few missing users are fetched by id at once, instead of from other pages.
 const FEW: u64 = 4;
-// So many rows may have come or gone before the part since the plan was made.
+// Rows read before and after the part: a few may have come or gone since the plan was made.
 const MARGIN: u64 = 3;
 
 /// Users in the order in which a plan's walk found them.

@@ -227,7 +227,7 @@ impl ListWalk {
         fresh
     }
 
-    /// Counts the page of a plain loop that a joined page with so many new rows stands for.
+    /// Counts which part of a plain loop's page the new rows of a joined page fill.
     fn count_plain_page(&mut self, from: u64, limit: u64, rows: u64) {
         let full = self.length.longest.clamp(1, limit);
         // Offsets that are read again, from the start or going back, count once.

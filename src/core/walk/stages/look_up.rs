@@ -27,7 +27,7 @@ const IDS_A_ROW: u64 = 4;
 pub(super) enum LookUp {
     /// A later page no longer showed it: it is gone, or it moved. The hash is that of its text.
     Vanished { id: i64, content: Option<u64> },
-    /// An unknown id between known ones; so many were fetched, and so many found.
+    /// An unknown id between known ones, with the number of ids fetched and of rows found before it.
     Gap { id: i64, fetched: u64, found: u64 },
 }
 

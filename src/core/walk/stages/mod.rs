@@ -89,7 +89,7 @@ enum Stage {
     Over,
 }
 
-/// What speaks against the assumptions, besides the report's evidence.
+/// What contradicts the assumptions, in addition to the report's evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Doubts {
     /// Each response spells its rows differently, so they are compared by their ids alone.

@@ -96,7 +96,7 @@ pub struct Behaviour {
     /// How many of a thousand rows fail each page that they are part of.
     #[serde(default)]
     pub failing: u16,
-    /// So many rows in a row are hidden.
+    /// The length of a block of consecutive hidden rows.
     #[serde(default)]
     pub hidden_block: u16,
     /// Offsets from here on are refused.
