@@ -182,13 +182,13 @@ release-check: $(WHEELS)/stamp $(STAMPS)/tools $(STAMPS)/release
 # A stable compiler takes the flags of cargo-fuzz and of the sanitizers with RUSTC_BOOTSTRAP.
 # FUZZ_SECONDS=3600 make fuzz goes on for longer, FUZZ_TARGETS=url makes it one of them.
 FUZZ_SECONDS ?= 300
-FUZZ_TARGETS ?= page retry_after url
+FUZZ_TARGETS ?= page retry_after url walk
 fuzz:
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing; run: cargo install cargo-fuzz" >&2; exit 1; }
 	@mkdir -p $(FUZZ_TARGETS:%=target/fuzz-found/%)
 	for target in $(FUZZ_TARGETS); do \
 		RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/fuzz-found/$$target fuzz/corpus/$$target -- \
-			-dict=fuzz/$$target.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+			$$(ls fuzz/$$target.dict 2>/dev/null | sed s/^/-dict=/) -max_len=4096 -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
 
 # The core and the mock under AddressSanitizer, which looks for leaks too; then what is written for C's

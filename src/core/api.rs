@@ -60,6 +60,11 @@ impl Natural {
     pub fn get(self) -> u64 {
         self.0
     }
+
+    /// The number as rows have it.
+    pub fn signed(self) -> i64 {
+        i64::try_from(self.0).unwrap_or(i64::MAX)
+    }
 }
 
 impl From<u64> for Natural {

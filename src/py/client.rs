@@ -124,7 +124,7 @@ impl NativeClient {
         let observer = self.observer(py, "messages.get")?;
         let client = observer.client(&self.client);
         let read = async move { client.message(user_id, message_id).await };
-        let user_id = Some(signed(user_id));
+        let user_id = Some(user_id.signed());
         let convert =
             observer.ending(move |py: Python<'_>, read| single(py, &read, user_id, as_dict));
         run_often(py, blocking, &observer, read, convert)
@@ -318,7 +318,7 @@ impl NativeClient {
         let limit = limit.limit(py, "limit")?;
         let (name, user_id) = match list {
             List::Users => ("users.page", None),
-            List::Messages { user_id } => ("messages.page", Some(signed(user_id))),
+            List::Messages { user_id } => ("messages.page", Some(user_id.signed())),
         };
         let observer = self.observer(py, name)?;
         let client = observer.client(&self.client);
@@ -334,8 +334,4 @@ fn naturals(py: Python<'_>, users: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Natura
         .into_iter()
         .map(|user_id| Whole(user_id).natural(py, "a user id in users"))
         .collect()
-}
-
-fn signed(id: Natural) -> i64 {
-    id.get().try_into().unwrap_or(i64::MAX)
 }

@@ -18,7 +18,7 @@ use crate::report::{Certificate, WalkReport};
 use crate::timestamp::Timestamp;
 use crate::walk::crawl::is_gone;
 use crate::walk::failing_pages::fails_for_its_rows;
-use crate::walk::{SharedReport, Start, WalkedPage, says_past_end, walk_from};
+use crate::walk::{SharedReport, Start, WalkedPage, says_past_end, walk_into};
 
 /// Reads a list as far as the run's budget goes; what is left of it is read by a later run.
 pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error> {
@@ -26,7 +26,7 @@ pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error
         context,
         user: next.user,
         hints: next.user.hints.unwrap_or_default(),
-        report: SharedReport::new(WalkReport::not_read_yet()),
+        report: SharedReport::default(),
         began: None,
         before: None,
     };
@@ -247,7 +247,7 @@ impl ListReading<'_> {
             sink: &context.outlet,
             convert,
         };
-        walk_from(client, self.list(), RESUMABLE, from, budget, report, &sink).await?;
+        walk_into(client, self.list(), RESUMABLE, from, budget, report, &sink).await?;
         let report = self.report.get();
         if report.ended_at.is_none() {
             return Ok(None);

@@ -19,10 +19,10 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::list_state::{Hints, ListedUser, requestable_id};
 use crate::prefetch::{Mapped, Outlet, Sink};
-use crate::report::{Certificate, WalkReport};
+use crate::report::Certificate;
 use crate::walk::crawl::MOST_SIDE_BY_SIDE;
 use crate::walk::unread::UnreadLists;
-use crate::walk::{SharedReport, WalkedPage, walk_from};
+use crate::walk::{SharedReport, WalkedPage, walk_into};
 
 /// A list has at least this many requests to itself before a run's requests are spent, or lists that
 /// take a few would each begin and none would end.
@@ -137,7 +137,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
             });
         }
     }
-    let report = SharedReport::new(WalkReport::not_read_yet());
+    let report = SharedReport::default();
     let convert = |mut page: WalkedPage| {
         context.counters.set_users_total(page.total);
         note_page_rows(&context.counters, &page.sent, page.limit, page.rows.len());
@@ -168,7 +168,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);
     let sink = Mapped { sink, convert };
     let from = resume.into();
-    walk_from(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
+    walk_into(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
     let report = Box::new(report.get());
     // Users who moved to pages that were read before the interruption were shown in none.
     if report.certificate == Certificate::Uncertified || resumed {

@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 
 use crate::client::{CallOptions, Client};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::list_state::requestable_id;
 use crate::prefetch::{Outlet, Prefetch, Sink};
 use crate::report::{Certificate, Counts, Evidence, WalkReport};
 use crate::timestamp::Timestamp;
-use crate::walk::crawl::{Event, Users, crawl_into};
+use crate::walk::crawl::{Event, ListEnd, Users, crawl_into};
 use crate::walk::in_turn::InTurn;
 use crate::walk::room::Room;
-use crate::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
+use crate::walk::{SharedReport, Walk, WalkSettings, WalkedPage, incomplete};
 
 // Pages buffered for the reader, in addition to one in each list's task.
 const PAGES_AHEAD: usize = 64;
@@ -24,7 +24,7 @@ const EVERY_LIST: &str = "/external/users/*/messages";
 
 /// The messages of `users`; `settings` apply to all of them together.
 pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Walk {
-    let report = SharedReport::new(WalkReport::not_read_yet());
+    let report = SharedReport::default();
     let shared = report.clone();
     let prefetch = Prefetch::with_room(PAGES_AHEAD, move |outlet| async move {
         let client = client.with(CallOptions::count_anew);
@@ -142,9 +142,7 @@ impl Messages {
         crawled?;
         let uncertified = report.certificate == Certificate::Uncertified;
         if settings.strict && uncertified && cut.is_none() {
-            let incomplete = Error::new(ErrorKind::Incomplete(Box::new(report)));
-            let url = self.client.redactor().url(&EVERY_LIST);
-            return Err(incomplete.during(url, Vec::new()));
+            return Err(incomplete(&self.client, &EVERY_LIST, report));
         }
         Ok(())
     }
@@ -198,52 +196,36 @@ impl Summary {
                 report.add(page.counts, before.unwrap_or_default());
                 return Some(page);
             }
-            Event::UserGone {
-                user_id,
-                report: list,
-            } => {
-                self.users_gone += 1;
-                self.close(user_id, &list, report);
-            }
-            Event::ListUnread {
-                user_id,
-                report: list,
-            } => {
-                self.close(user_id, &list, report);
-                self.end_list(user_id, &list, report);
-                report.unread_users.push(user_id);
-            }
             Event::ListEnded {
                 user_id,
+                end,
                 report: list,
-            } => {
-                self.close(user_id, &list, report);
-                self.end_list(user_id, &list, report);
-            }
+            } => self.end_list(user_id, end, &list, report),
         }
         None
     }
 
-    /// Records a list's certificate.
-    fn end_list(&mut self, user_id: i64, list: &WalkReport, report: &mut WalkReport) {
+    /// Adds what a list counted after its last page of rows, and its certificate.
+    fn end_list(&mut self, user_id: i64, end: ListEnd, list: &WalkReport, report: &mut WalkReport) {
+        let before = self.under_way.remove(&user_id).unwrap_or_default();
+        report.add(list.counts(), before);
+        report.evidence.add(&list.evidence);
+        if end == ListEnd::UserGone {
+            self.users_gone += 1;
+            return;
+        }
         self.all_totals_known &= list.total_first.is_some() && list.total_last.is_some();
         report.total_first = add(report.total_first, list.total_first);
         report.total_last = add(report.total_last, list.total_last);
-        *report
-            .lists_by_certificate
-            .entry(list.certificate.name())
-            .or_default() += 1;
+        let name = list.certificate.name();
+        *report.lists_by_certificate.entry(name).or_default() += 1;
         self.weakest = self.weakest.min(list.certificate);
         if list.certificate == Certificate::Uncertified {
             report.uncertified_users.push(user_id);
         }
-    }
-
-    /// Adds what a list counted after its last page of rows.
-    fn close(&mut self, user_id: i64, list: &WalkReport, report: &mut WalkReport) {
-        let before = self.under_way.remove(&user_id).unwrap_or_default();
-        report.add(list.counts(), before);
-        report.evidence.add(&list.evidence);
+        if end == ListEnd::Unread {
+            report.unread_users.push(user_id);
+        }
     }
 
     fn end(&self, cut: Option<u64>, report: &mut WalkReport, at: Timestamp) {
@@ -252,35 +234,30 @@ impl Summary {
         if !self.all_totals_known {
             (report.total_first, report.total_last) = (None, None);
         }
-        let mut reasons = Vec::new();
-        if let Some(most) = cut {
+        if cut.is_some() {
             report.evidence.rows_short = None;
-            reasons.push(format!("stopped after max_items={most} rows"));
         }
-        if let Some(reason) = &self.users_reason {
-            reasons.push(format!("the list of users: {reason}"));
-        }
-        if !report.uncertified_users.is_empty() {
-            let count = report.uncertified_users.len();
-            let users = if count == 1 { "user" } else { "users" };
-            reasons.push(format!("the messages of {count} {users} are uncertified"));
-        }
-        if !report.unread_users.is_empty() {
-            let count = report.unread_users.len();
-            reasons.push(format!("those of {count} could not be read"));
-        }
-        if self.users_gone > 0 {
-            reasons.push(format!(
-                "{} users were gone when their messages were requested",
-                self.users_gone
-            ));
-        }
-        if self.users_without_id > 0 {
-            reasons.push(format!(
-                "{} users have no usable id, so their messages cannot be requested",
-                self.users_without_id
-            ));
-        }
+        let uncertified = report.uncertified_users.len();
+        let users = if uncertified == 1 { "user" } else { "users" };
+        let unread = report.unread_users.len();
+        let (gone, without_id) = (self.users_gone, self.users_without_id);
+        let reasons = [
+            cut.map(|most| format!("stopped after max_items={most} rows")),
+            self.users_reason
+                .as_ref()
+                .map(|why| format!("the list of users: {why}")),
+            (uncertified > 0)
+                .then(|| format!("the messages of {uncertified} {users} are uncertified")),
+            (unread > 0).then(|| format!("those of {unread} could not be read")),
+            (gone > 0)
+                .then(|| format!("{gone} users were gone when their messages were requested")),
+            (without_id > 0).then(|| {
+                format!(
+                    "{without_id} users have no usable id, so their messages cannot be requested"
+                )
+            }),
+        ];
+        let reasons: Vec<String> = reasons.into_iter().flatten().collect();
         if reasons.is_empty() {
             report.certify(self.weakest);
         } else {

@@ -15,7 +15,7 @@ use crate::list_state::requestable_id;
 use crate::prefetch::{Mapped, Sink};
 use crate::report::WalkReport;
 use crate::walk::unread::UnreadLists;
-use crate::walk::{SharedReport, WalkSettings, WalkedPage, walk_into};
+use crate::walk::{SharedReport, Start, WalkSettings, WalkedPage, walk_into};
 
 // The most lists read at once, whatever `max_concurrency` says.
 pub const MOST_SIDE_BY_SIDE: usize = 4_096;
@@ -43,18 +43,19 @@ pub enum Event {
     Messages(WalkedPage),
     ListEnded {
         user_id: i64,
+        end: ListEnd,
         report: Box<WalkReport>,
     },
-    /// The list could not be read to its end; the report says why.
-    ListUnread {
-        user_id: i64,
-        report: Box<WalkReport>,
-    },
+}
+
+/// How the reading of a message list ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListEnd {
+    Read,
+    /// It could not be read to its end; the report says why.
+    Unread,
     /// The user was listed but no longer exists; the report counts what was read before.
-    UserGone {
-        user_id: i64,
-        report: Box<WalkReport>,
-    },
+    UserGone,
 }
 
 impl Event {
@@ -63,14 +64,12 @@ impl Event {
         match self {
             Self::Users(_) | Self::UsersEnded(_) => None,
             Self::Messages(page) => page.user_id,
-            Self::ListEnded { user_id, .. }
-            | Self::ListUnread { user_id, .. }
-            | Self::UserGone { user_id, .. } => Some(*user_id),
+            Self::ListEnded { user_id, .. } => Some(*user_id),
         }
     }
 
     pub fn ends_list(&self) -> bool {
-        self.list_of().is_some() && !matches!(self, Self::Messages(_))
+        matches!(self, Self::ListEnded { .. })
     }
 
     /// How much JSON it keeps in memory, in bytes.
@@ -150,14 +149,15 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
             }
             Users::Listed => {
                 let sink: &S = &self.sink;
-                let report = SharedReport::new(WalkReport::not_read_yet());
+                let report = SharedReport::default();
                 let (client, budget) = (&self.client, &self.budget);
                 let pages = UserPages { sink, queue };
                 let whole = WalkSettings {
                     ends_unread: true,
                     ..WalkSettings::WHOLE
                 };
-                walk_into(client, List::Users, whole, budget, &report, &pages).await?;
+                let start = Start::Beginning;
+                walk_into(client, List::Users, whole, start, budget, &report, &pages).await?;
                 sink.put(Event::UsersEnded(Box::new(report.get()))).await;
             }
         }
@@ -206,78 +206,68 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
     }
 
     async fn read_list(&self, user_id: Natural) -> Result<(), Error> {
-        let shared = SharedReport::new(WalkReport::not_read_yet());
-        let ended = self.sweep_list(user_id, &shared).await;
-        let mut report = Box::new(shared.get());
-        let id = user_id.get().try_into().unwrap_or(i64::MAX);
-        let event = match ended {
-            Ok(ListEnd::Read) => Event::ListEnded {
-                user_id: id,
-                report,
-            },
-            Ok(ListEnd::NotFound) => {
-                let reason = "its messages were not found, although the user exists";
-                report.doubt(reason.to_owned());
-                Event::ListUnread {
-                    user_id: id,
-                    report,
-                }
-            }
-            Ok(ListEnd::UserGone) => Event::UserGone {
-                user_id: id,
-                report,
-            },
-            Err(error) if self.is_callers_error(&error) => return Err(error),
-            Err(error) => {
-                let (client, budget) = (&self.client, &self.budget);
-                report.doubt(self.unread.give_up(client, budget, error, false).await?);
-                let user_id = id;
-                self.sink.put(Event::ListUnread { user_id, report }).await;
-                return Ok(());
-            }
-        };
-        self.unread.note_read();
-        self.sink.put(event).await;
-        Ok(())
-    }
-
-    async fn sweep_list(&self, user_id: Natural, report: &SharedReport) -> Result<ListEnd, Error> {
         let (client, budget) = (&self.client, &self.budget);
+        let shared = SharedReport::default();
         let pages = Mapped {
             sink: self.sink.as_ref(),
             convert: Event::Messages,
         };
         let list = List::Messages { user_id };
-        match walk_into(client, list, self.settings, budget, report, &pages).await {
+        let walked = walk_into(
+            client,
+            list,
+            self.settings,
+            Start::Beginning,
+            budget,
+            &shared,
+            &pages,
+        )
+        .await;
+        let mut report = Box::new(shared.get());
+        let ended = match walked {
             Ok(()) => Ok(ListEnd::Read),
-            Err(error) if error.is_not_found() && !self.is_callers_error(&error) => {
-                if is_gone(client, user_id, budget).await? {
-                    Ok(ListEnd::UserGone)
-                } else {
-                    Ok(ListEnd::NotFound)
-                }
+            Err(error) if error.is_not_found() && self.once_listed => {
+                let end = |gone| {
+                    if gone {
+                        ListEnd::UserGone
+                    } else {
+                        ListEnd::Unread
+                    }
+                };
+                is_gone(client, user_id, budget).await.map(end)
             }
             Err(error) => Err(error),
-        }
-    }
-
-    /// Whether the caller named a user who does not exist.
-    fn is_callers_error(&self, error: &Error) -> bool {
-        !self.once_listed && error.is_not_found()
+        };
+        let end = match ended {
+            Ok(end) => {
+                self.unread.note_read();
+                if end == ListEnd::Unread {
+                    let reason = "its messages were not found, although the user exists";
+                    report.doubt(reason.to_owned());
+                }
+                end
+            }
+            // The caller named a user who does not exist.
+            Err(error) if error.is_not_found() && !self.once_listed => return Err(error),
+            Err(error) => {
+                report.doubt(self.unread.give_up(client, budget, error, false).await?);
+                ListEnd::Unread
+            }
+        };
+        let user_id = user_id.signed();
+        let ended = Event::ListEnded {
+            user_id,
+            end,
+            report,
+        };
+        self.sink.put(ended).await;
+        Ok(())
     }
 }
 
 /// The next user; waiting tasks get one in the order in which they began to wait.
 async fn next(users: &Mutex<mpsc::Receiver<Natural>>) -> Option<Natural> {
     users.lock().await.recv().await
-}
-
-/// How the reading of a message list ended.
-enum ListEnd {
-    Read,
-    /// Its messages were not found, though the user exists.
-    NotFound,
-    UserGone,
 }
 
 /// Checks whether a user whose messages were not found is gone; if not, the list is in doubt.

@@ -34,7 +34,7 @@ impl<S> InTurn<S> {
         if let Users::Given(ids) | Users::Planned(ids) = users {
             let mut queued = HashSet::new();
             let ids = ids.iter().filter(|id| queued.insert(**id));
-            let ids = ids.map(|id| id.get().try_into().unwrap_or(i64::MAX));
+            let ids = ids.map(|id| id.signed());
             turns.users.extend(ids);
         }
         Self {

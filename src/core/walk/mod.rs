@@ -22,6 +22,8 @@
 //! | [`crawl`], [`in_turn`], [`all_messages`] | the message lists of all users |
 //! | [`shard_users`] | the users of a shard |
 
+#[cfg(any(test, fuzzing))]
+pub mod agreement;
 pub mod all_messages;
 pub mod crawl;
 pub mod failing_pages;
@@ -34,16 +36,18 @@ mod stages;
 mod tests;
 pub mod unread;
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::client::{Client, Sent};
+use super::error::{Error, ErrorKind};
 use super::prefetch::{Outlet, Prefetch};
 use super::process;
 use super::report::{Counts, WalkReport};
 use crate::api::{Limit, List};
 use crate::decode::page::Row;
 use room::Held;
-pub use send::{Start, says_past_end, walk_from, walk_into};
+pub use send::{Start, says_past_end, walk_into};
 pub use stages::{Checkpoint, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Resume};
 
 /// Why a list is not certified if a response is older than its walk.
@@ -96,6 +100,21 @@ pub struct WalkedPage {
 }
 
 impl WalkedPage {
+    /// Rows that no page brought, or whose page says nothing.
+    fn of(rows: Vec<Row>, sent: Sent, counts: Counts) -> Self {
+        Self {
+            limit: None,
+            offset: None,
+            total: None,
+            rows,
+            user_id: None,
+            counts,
+            sent,
+            checkpoint: None,
+            held: None,
+        }
+    }
+
     /// How much JSON its rows keep in memory, in bytes.
     pub fn size(&self) -> usize {
         self.rows.first().map_or(0, Row::page_bytes)
@@ -109,14 +128,16 @@ pub struct SharedReport {
     process: u32,
 }
 
-impl SharedReport {
-    pub fn new(report: WalkReport) -> Self {
+impl Default for SharedReport {
+    fn default() -> Self {
         Self {
-            shared: Arc::new(Mutex::new(report)),
+            shared: Arc::new(Mutex::new(WalkReport::not_read_yet())),
             process: process::id(),
         }
     }
+}
 
+impl SharedReport {
     /// The report as it is now. In a forked child, the counts of a parent's walk are unknown if
     /// another thread was updating them at the fork.
     pub fn get(&self) -> WalkReport {
@@ -138,6 +159,12 @@ impl SharedReport {
     }
 }
 
+/// What `strict` raises for a list that is not certified.
+fn incomplete(client: &Client, request: &impl Display, report: WalkReport) -> Error {
+    let error = Error::new(ErrorKind::Incomplete(Box::new(report)));
+    error.during(client.redactor().url(request), Vec::new())
+}
+
 /// A running walk, which prefetches for its reader.
 #[derive(Debug)]
 pub struct Walk {
@@ -147,11 +174,12 @@ pub struct Walk {
 
 impl Walk {
     pub fn new(client: Client, list: List, settings: WalkSettings) -> Self {
-        let report = SharedReport::new(WalkReport::not_read_yet());
+        let report = SharedReport::default();
         let shared = report.clone();
         let prefetch = Prefetch::new(move |outlet: Outlet<WalkedPage>| async move {
             let budget = client.budget();
-            walk_into(&client, list, settings, &budget, &shared, &outlet).await
+            let start = Start::Beginning;
+            walk_into(&client, list, settings, start, &budget, &shared, &outlet).await
         });
         Self { prefetch, report }
     }

@@ -9,11 +9,11 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::failing_pages::{PageReader, fails_for_its_rows};
 use super::stages::{Fetch, ListWalk, Response, Resume};
 use super::unread::is_never_read;
-use super::{SharedReport, WalkSettings, WalkedPage};
+use super::{SharedReport, WalkSettings, WalkedPage, incomplete};
 use crate::api::{List, Natural};
 use crate::budget::Budget;
 use crate::client::Client;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::prefetch::Sink;
 use crate::report::Certificate;
 use crate::timestamp::Timestamp;
@@ -21,19 +21,6 @@ use crate::timestamp::Timestamp;
 // Statuses for an offset past the end that some services send instead of a page; interface 7 does
 // not specify it.
 const PAST_END: [u16; 4] = [400, 404, 416, 422];
-
-/// Walks a list into a sink; keeps the report current, and final at the end.
-pub async fn walk_into(
-    client: &Client,
-    list: List,
-    settings: WalkSettings,
-    budget: &Budget,
-    report: &SharedReport,
-    sink: &impl Sink<WalkedPage>,
-) -> Result<(), Error> {
-    let from = Start::Beginning;
-    walk_from(client, list, settings, from, budget, report, sink).await
-}
 
 /// Where a walk begins.
 #[derive(Debug)]
@@ -51,12 +38,12 @@ impl From<Option<Resume>> for Start {
     }
 }
 
-/// Like `walk_into`, but begins elsewhere.
-pub async fn walk_from(
+/// Walks a list into a sink; keeps the report current, and final at the end.
+pub async fn walk_into(
     client: &Client,
     list: List,
     settings: WalkSettings,
-    from: Start,
+    start: Start,
     budget: &Budget,
     report: &SharedReport,
     sink: &impl Sink<WalkedPage>,
@@ -69,7 +56,7 @@ pub async fn walk_from(
         ..settings
     };
     let ends_unread = settings.ends_unread && list == List::Users;
-    let mut walk = match from {
+    let mut walk = match start {
         Start::Beginning => ListWalk::new(list, settings, now()),
         Start::Resumed(resume) => ListWalk::resumed(list, settings, *resume, now()),
         Start::Span(from, to) => ListWalk::of_span(list, settings, (from, to), now()),
@@ -102,8 +89,7 @@ pub async fn walk_from(
     walked?;
     let uncertified = walk.report.certificate == Certificate::Uncertified;
     if settings.strict && uncertified && !walk.ended_as_requested() {
-        let incomplete = Error::new(ErrorKind::Incomplete(Box::new(walk.report)));
-        return Err(incomplete.during(client.redactor().url(&list), Vec::new()));
+        return Err(incomplete(client, &list, walk.report));
     }
     Ok(())
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::api::{List, Natural};
 use crate::budget::Budget;
 use crate::client::{CallOptions, Client};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::prefetch::{Outlet, Prefetch, Sink};
 use crate::report::{Certificate, Counts, WalkReport};
 use crate::timestamp::Timestamp;
 use crate::walk::{
     OLD_PAGES, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, SharedReport, Start, Walk, WalkSettings,
-    WalkedPage, walk_from,
+    WalkedPage, incomplete, walk_into,
 };
 
 // This few missing users are fetched by id at once, instead of from other pages.
@@ -33,11 +33,11 @@ pub struct ShardUsers {
 
 /// Reads the planned users; `settings.max_items` is ignored.
 pub fn shard_users(client: Client, planned: ShardUsers, settings: WalkSettings) -> Walk {
-    let report = SharedReport::new(WalkReport::not_read_yet());
+    let report = SharedReport::default();
     let shared = report.clone();
     let prefetch = Prefetch::new(move |outlet| async move {
         let client = client.with(CallOptions::count_anew);
-        let ids: HashSet<i64> = planned.ids.iter().map(|id| signed(*id)).collect();
+        let ids: HashSet<i64> = planned.ids.iter().map(|id| id.signed()).collect();
         let search = Search {
             budget: client.budget(),
             down_before: client.outage_time(),
@@ -160,7 +160,7 @@ impl Search {
     /// Reads a part of the list; returns how many of the missing users it showed.
     async fn sweep(&self, from: u64, to: u64) -> Result<u64, Error> {
         let missing = self.missing();
-        let report = SharedReport::new(WalkReport::not_read_yet());
+        let report = SharedReport::default();
         let settings = WalkSettings {
             strict: false,
             max_items: None,
@@ -170,7 +170,7 @@ impl Search {
         };
         let start = Start::Span(from, to);
         let (client, budget) = (&self.client, &self.budget);
-        walk_from(client, List::Users, settings, start, budget, &report, self).await?;
+        walk_into(client, List::Users, settings, start, budget, &report, self).await?;
         let part = report.get();
         let mut state = self.state();
         if part.reason.as_deref() == Some(OLD_PAGES) {
@@ -183,7 +183,7 @@ impl Search {
     async fn fetch_missing(&self, planned: &ShardUsers, most: u64) -> Result<(), Error> {
         let until = self.client.sent().saturating_add(most);
         for user_id in &planned.ids {
-            let id = signed(*user_id);
+            let id = user_id.signed();
             if !self.state().missing.contains(&id) {
                 continue;
             }
@@ -198,17 +198,7 @@ impl Search {
                 }
                 Ok(read) => {
                     self.state().report.evidence.rows_moved += 1;
-                    let page = WalkedPage {
-                        limit: None,
-                        offset: None,
-                        total: None,
-                        rows: vec![read.value],
-                        user_id: None,
-                        counts: Counts::default(),
-                        sent: read.sent,
-                        checkpoint: None,
-                        held: None,
-                    };
+                    let page = WalkedPage::of(vec![read.value], read.sent, Counts::default());
                     if !self.put(page).await {
                         break;
                     }
@@ -238,44 +228,32 @@ impl Search {
         let mut state = self.state();
         let short = state.missing.len() as u64;
         self.publish(&mut state);
-        let refused = state.refused.clone();
+        let why = match state.refused.take() {
+            Some(error) => format!("one could not be fetched by id: {error}"),
+            None => {
+                "fetching each by id would have exceeded the requests allowed for proof".to_owned()
+            }
+        };
         let report = &mut state.report;
         report.outage_seconds = self.client.outage_seconds_since(self.down_before);
         report.evidence.rows_short = Some(short);
-        if read.is_err() {
-            report.doubt("a request failed".to_owned());
-        } else if short > 0 {
-            let why = refused.map_or_else(
-                || {
-                    "fetching each by id would have exceeded the requests allowed for proof"
-                        .to_owned()
-                },
-                |error| format!("one could not be fetched by id: {error}"),
-            );
-            report.doubt(format!(
+        match (&read, short, report.unreadable_rows) {
+            (Err(_), ..) => report.doubt("a request failed".to_owned()),
+            (_, 0, 0) => report.certify(Certificate::Linked),
+            (_, 0, rows) => report.doubt(format!("{rows} of the users cannot be read")),
+            _ => report.doubt(format!(
                 "{short} of the plan's {} users were missing from the pages where they were expected, \
                  and {why}",
                 self.planned.len()
-            ));
-        } else if report.unreadable_rows > 0 {
-            let rows = report.unreadable_rows;
-            report.doubt(format!("{rows} of the users cannot be read"));
-        } else {
-            report.certify(Certificate::Linked);
+            )),
         }
         report.end(Timestamp::by(self.client.clock()));
         let report = report.clone();
         self.shared.set(report.clone());
         read?;
         if self.settings.strict && report.certificate == Certificate::Uncertified {
-            let incomplete = Error::new(ErrorKind::Incomplete(Box::new(report)));
-            let url = self.client.redactor().url(&List::Users);
-            return Err(incomplete.during(url, Vec::new()));
+            return Err(incomplete(&self.client, &List::Users, report));
         }
         Ok(())
     }
-}
-
-fn signed(id: Natural) -> i64 {
-    id.get().try_into().unwrap_or(i64::MAX)
 }

@@ -35,32 +35,18 @@ pub(super) struct ArrivedPage {
 impl ArrivedPage {
     pub fn of(request: &Request, offset: u64, limit: Limit, number: u64, read: Read<Page>) -> Self {
         let Read { value: page, sent } = read;
-        Self {
-            limit: page.reduced_to.unwrap_or(limit.get().into()),
-            reduced: page.reduced_to.is_some(),
-            said_limit: page.limit,
-            said_offset: page.offset,
-            said_total: page.total,
-            rows: page.rows,
-            sent: Some(sent),
-            ..Self::empty(request, offset, limit, number)
-        }
+        let mut arrived = Self::empty(request, offset, limit, number);
+        arrived.limit = page.reduced_to.unwrap_or(arrived.limit);
+        arrived.reduced = page.reduced_to.is_some();
+        (arrived.said_limit, arrived.said_offset) = (page.limit, page.offset);
+        arrived.said_total = page.total;
+        arrived.rows = page.rows;
+        arrived.sent = Some(sent);
+        arrived
     }
 
-    pub fn refused(
-        request: &Request,
-        offset: u64,
-        limit: Limit,
-        number: u64,
-        refusal: Error,
-    ) -> Self {
-        Self {
-            refusal: Some(refusal),
-            ..Self::empty(request, offset, limit, number)
-        }
-    }
-
-    fn empty(request: &Request, offset: u64, limit: Limit, number: u64) -> Self {
+    /// Without rows, as for an offset that was refused.
+    pub fn empty(request: &Request, offset: u64, limit: Limit, number: u64) -> Self {
         Self {
             offset,
             limit: limit.get().into(),

@@ -10,6 +10,7 @@ use crate::walk::OLD_PAGES;
 
 const READ_AGAIN: &str = "read the list again when fewer rows change";
 const ASK_THE_OPERATOR: &str = "reading again will not help: ask the service's operator";
+const IF_THE_SAME_ROWS: &str = "if the same rows are named again, ask the service's operator";
 
 // Passes over a list, while rows are missing.
 const MOST_PASSES: u64 = 8;
@@ -163,80 +164,76 @@ impl ListWalk {
 
     /// Reasons why the list may not be linked, the most telling one first.
     fn reasons(&self) -> Vec<Reason> {
-        let mut reasons = Vec::new();
-        let mut add = |holds: bool, advice: &'static str, what: &dyn Fn() -> String| {
-            if holds {
-                let what = what();
-                reasons.push(Reason { what, advice });
-            }
-        };
         let evidence = &self.report.evidence;
         let unreadable = &self.delivery.unreadable;
-        add(
-            unreadable.count > 0,
-            "if the same rows are named again, ask the service's operator",
-            &|| unreadable.in_words(),
-        );
-        let refused = self.doubts.refused_at.is_some() && !self.linked_once;
-        add(refused, ASK_THE_OPERATOR, &|| self.refuses_the_rest());
-        add(self.doubts.strayed, ASK_THE_OPERATOR, &|| {
-            "a page came from another offset than requested".to_owned()
-        });
-        add(evidence.inversions > 0, READ_AGAIN, &|| {
-            let times = evidence.inversions;
-            format!("the order changed between requests (seen {times} times)")
-        });
-        let moved = self.vanished.moved_unchanged;
-        add(moved > 0, READ_AGAIN, &|| match moved {
-            1 => "1 row moved with unchanged content".to_owned(),
-            rows => format!("{rows} rows moved with unchanged content"),
-        });
-        add(self.doubts.by_id, ASK_THE_OPERATOR, &|| {
-            "rows that were read twice differ each time, so only their ids were compared".to_owned()
-        });
-        let found = evidence.rows_found_by_id;
-        add(found > 0, READ_AGAIN, &|| match found {
-            1 => "1 row was found by fetching ids between the known ones".to_owned(),
-            rows => format!("{rows} rows were found by fetching ids between the known ones"),
-        });
-        add(self.doubts.any_users, ASK_THE_OPERATOR, &|| {
-            "the service ignores the user in a message's address, so rows fetched by id may belong to other \
-             users"
-                .to_owned()
-        });
+        let (inversions, broken) = (evidence.inversions, evidence.missing_links);
+        let (moved, found) = (self.vanished.moved_unchanged, evidence.rows_found_by_id);
         let failed = self.doubts.failed_proofs;
-        add(failed > 0, READ_AGAIN, &|| {
-            format!("{failed} requests for proof were refused")
-        });
-        let broken = evidence.missing_links;
-        add(
-            !self.linked_once && broken > 0,
-            READ_AGAIN,
-            &|| match broken {
-                1 => "1 page shares no unchanged rows with the pages before".to_owned(),
-                pages => format!("{pages} pages share no unchanged rows with the pages before"),
-            },
-        );
-        let unexplained = self.missing().is_some_and(|rows| rows > 0);
-        add(self.at_total && unexplained, READ_AGAIN, &|| {
-            "the list grew by less than that meanwhile".to_owned()
-        });
-        let explained =
-            unreadable.left_out() > 0 || refused || broken > 0 || evidence.inversions > 0;
-        add(!self.linked_once && !explained, ASK_THE_OPERATOR, &|| {
-            self.why_the_end_is_open()
-        });
-        reasons
+        let refused = self.doubts.refused_at.is_some() && !self.linked_once;
+        let unexplained = self.at_total && self.missing().is_some_and(|rows| rows > 0);
+        let explained = unreadable.left_out() > 0 || refused || broken > 0 || inversions > 0;
+        let because = |holds: bool, advice, what| holds.then_some(Reason { what, advice });
+        let reasons = [
+            because(unreadable.count > 0, IF_THE_SAME_ROWS, unreadable.in_words()),
+            because(refused, ASK_THE_OPERATOR, self.refuses_the_rest()),
+            because(
+                self.doubts.strayed,
+                ASK_THE_OPERATOR,
+                "a page came from another offset than requested".to_owned(),
+            ),
+            because(
+                inversions > 0,
+                READ_AGAIN,
+                format!("the order changed between requests (seen {inversions} times)"),
+            ),
+            because(
+                moved > 0,
+                READ_AGAIN,
+                counted(moved, "row moved", "rows moved", "with unchanged content"),
+            ),
+            because(
+                self.doubts.by_id,
+                ASK_THE_OPERATOR,
+                "rows that were read twice differ each time, so only their ids were compared".to_owned(),
+            ),
+            because(
+                found > 0,
+                READ_AGAIN,
+                counted(found, "row was", "rows were", "found by fetching ids between the known ones"),
+            ),
+            because(
+                self.doubts.any_users,
+                ASK_THE_OPERATOR,
+                "the service ignores the user in a message's address, so rows fetched by id may belong \
+                 to other users"
+                    .to_owned(),
+            ),
+            because(failed > 0, READ_AGAIN, format!("{failed} requests for proof were refused")),
+            because(
+                !self.linked_once && broken > 0,
+                READ_AGAIN,
+                counted(broken, "page shares", "pages share", "no unchanged rows with the pages before"),
+            ),
+            because(
+                unexplained,
+                READ_AGAIN,
+                "the list grew by less than that meanwhile".to_owned(),
+            ),
+            because(
+                !self.linked_once && !explained,
+                ASK_THE_OPERATOR,
+                self.why_the_end_is_open().to_owned(),
+            ),
+        ];
+        reasons.into_iter().flatten().collect()
     }
 
-    fn why_the_end_is_open(&self) -> String {
-        let end = self.pass.end;
-        let why = match self.totals.last {
+    fn why_the_end_is_open(&self) -> &'static str {
+        match self.totals.last {
             None => "nothing says where the list ends",
-            Some(total) if total > end => "the rows end before the total does",
+            Some(total) if total > self.pass.end => "the rows end before the total does",
             Some(_) => "no page shows that the list ends there",
-        };
-        why.to_owned()
+        }
     }
 
     fn refuses_the_rest(&self) -> String {
@@ -276,4 +273,10 @@ impl ListWalk {
             ),
         }
     }
+}
+
+/// "1 row was found", "2 rows were found".
+fn counted(count: u64, one: &str, more: &str, rest: &str) -> String {
+    let what = if count == 1 { one } else { more };
+    format!("{count} {what} {rest}")
 }

@@ -117,12 +117,8 @@ impl Delivery {
             limit,
             offset,
             total,
-            rows,
             user_id: self.user_id,
-            counts: report.counts(),
-            sent,
-            checkpoint: None,
-            held: None,
+            ..WalkedPage::of(rows, sent, report.counts())
         });
     }
 

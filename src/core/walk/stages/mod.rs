@@ -229,9 +229,9 @@ impl ListWalk {
                 self.take_page(page);
             }
             (Fetch::Page { offset, limit }, Response::PastEnd(refusal)) => {
-                self.take_page(ArrivedPage::refused(
-                    &request, offset, limit, self.taken, refusal,
-                ));
+                let mut page = ArrivedPage::empty(&request, offset, limit, self.taken);
+                page.refusal = Some(refusal);
+                self.take_page(page);
             }
             (Fetch::Row { .. }, _) => {}
         }

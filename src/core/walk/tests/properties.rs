@@ -1,12 +1,14 @@
 //! What holds for any list at rest, and for any list that changes.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use proptest::prelude::*;
 
 use super::{Simulated, Total, walk, walk_while};
 use crate::report::Certificate;
-use crate::walk::WalkSettings;
+use crate::walk::{WalkSettings, agreement};
 
 fn simulated() -> impl Strategy<Value = Simulated> {
     let totals = prop::sample::select(vec![
@@ -88,4 +90,16 @@ proptest! {
         prop_assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), given.len());
         prop_assert_eq!(report.distinct as usize, given.len());
     }
+}
+
+#[test]
+fn what_the_fuzzer_starts_from_is_certified_only_if_it_is_held() {
+    let corpus =
+        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../fuzz/corpus/walk");
+    let mut certified = 0;
+    for file in fs::read_dir(corpus).unwrap() {
+        let certificate = agreement::check(&fs::read(file.unwrap().path()).unwrap());
+        certified += usize::from(certificate != Certificate::Uncertified);
+    }
+    assert!(certified >= 8, "{certified}");
 }
