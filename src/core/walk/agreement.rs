@@ -113,7 +113,7 @@ impl Service<'_> {
             Some(2) => rows.truncate(self.byte()),
             Some(3) => {
                 rows.truncate(self.byte());
-                reduced_to = Some(rows.len() as u64);
+                reduced_to = Limit::of(rows.len() as u64);
             }
             Some(4) if !rows.is_empty() => {
                 let (place, id) = (self.place(rows.len()), ODD_IDS[self.byte() % ODD_IDS.len()]);

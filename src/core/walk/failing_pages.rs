@@ -66,7 +66,7 @@ impl PageReader {
                 if self.state().fitting == fitting {
                     self.note_read(limit, requested);
                 }
-                read.value.reduced_to = (limit < requested).then(|| limit.get().into());
+                read.value.reduced_to = (limit < requested).then_some(limit);
                 return Ok(read);
             }
             Err(error) => error,
@@ -91,7 +91,7 @@ impl PageReader {
             Some((mut page, limit)) => {
                 self.state().too_large = too_large;
                 self.note_read(limit, requested);
-                page.reduced_to = (limit < requested).then(|| limit.get().into());
+                page.reduced_to = (limit < requested).then_some(limit);
                 (page, limit)
             }
             None if !refused && search.reads_next(any_read).await? => {

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use self::scan::{Envelope, Place, Refused, Scanned, ScannedRows};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
-use crate::api::Resource;
+use crate::api::{Limit, Resource};
 use crate::decode::json::cursor::Cursor;
 use crate::decode::json::{self, Fault, Text};
 use crate::decode::rows::{Message, User};
@@ -181,7 +181,7 @@ pub struct Page {
     pub rows: Vec<Row>,
     pub text: Text,
     /// The limit that was requested instead of the walk's, because more rows could not be read.
-    pub reduced_to: Option<u64>,
+    pub reduced_to: Option<Limit>,
     /// When it was made, or later, if a cache had stored it.
     pub stored_at: Option<Timestamp>,
 }

@@ -35,8 +35,8 @@ pub(super) struct ArrivedPage {
 impl ArrivedPage {
     pub fn of(request: &Request, offset: u64, limit: Limit, number: u64, read: Read<Page>) -> Self {
         let Read { value: page, sent } = read;
+        let limit = page.reduced_to.unwrap_or(limit);
         let mut arrived = Self::empty(request, offset, limit, number);
-        arrived.limit = page.reduced_to.unwrap_or(arrived.limit);
         arrived.reduced = page.reduced_to.is_some();
         (arrived.said_limit, arrived.said_offset) = (page.limit, page.offset);
         arrived.said_total = page.total;

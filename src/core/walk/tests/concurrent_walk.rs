@@ -146,7 +146,7 @@ fn respond(list: &mut ChangingList, request: &Request) -> Response {
                 );
                 let text = Text::repair(Bytes::from(body), None);
                 let mut page = Page::read(text, list.behaviour.list().resource()).unwrap();
-                page.reduced_to = fails_at.map(|rows| rows as u64);
+                page.reduced_to = fails_at.and_then(|rows| Limit::of(rows as u64));
                 Response::Page(Read {
                     value: page,
                     sent: sent(&list.behaviour),
