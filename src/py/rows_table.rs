@@ -1,25 +1,23 @@
-//! Models in memory as columns: the Arrow stream of a page.
+//! The Arrow stream of a page of models: each becomes the JSON object that the service would have sent.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::Cell;
+use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{
-    PyBool, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyTzInfo,
+    PyBool, PyDateTime, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyTzInfoAccess,
 };
 use serde_json::{Number, Value};
 
 use super::arrow::ArrowTable;
 use super::convert::class;
 use super::convert::errors::to_python;
+use backread_core::api::Resource;
 use backread_core::arrow::columns::{MessageColumns, UserColumns, columns_failure};
-use backread_core::decode::json::cursor::Span;
-use backread_core::decode::json::object as joined_object;
-use backread_core::decode::rows::{Extra, Message, Sender, User, UserAttribute};
-use backread_core::schema::{SenderType, schema};
-use backread_core::timestamp::Timestamp;
+use backread_core::decode::json::{Fault, object as joined_object};
+use backread_core::decode::page::Row;
 
 // Responses are never nested as deeply; a list that contains itself is.
 const DEEPEST: u32 = 128;
@@ -27,12 +25,9 @@ const DEEPEST: u32 = 128;
 /// Users as a table with the schema of their listing.
 #[pyfunction]
 pub fn users_table(items: &Bound<'_, PyTuple>) -> PyResult<ArrowTable> {
-    let models = Models::new(items.py())?;
     let mut columns = UserColumns::default();
-    models.each(items, "User", |item| {
-        let user = User::read(&models, item, |_| true)?;
-        columns.append(&models.text.take(), &user);
-        Ok(())
+    each(items, "User", Resource::Users, |_, row| {
+        columns.append_row(row, None).map_err(misfit)
     })?;
     let failed = |error| to_python(items.py(), &columns_failure(error));
     Ok(ArrowTable::new(columns.finish().map_err(failed)?))
@@ -41,19 +36,68 @@ pub fn users_table(items: &Bound<'_, PyTuple>) -> PyResult<ArrowTable> {
 /// Messages as a table with the schema of their listing.
 #[pyfunction]
 pub fn messages_table(items: &Bound<'_, PyTuple>) -> PyResult<ArrowTable> {
-    let models = Models::new(items.py())?;
     let mut columns = MessageColumns::default();
-    models.each(items, "Message", |item| {
-        let user_id = models.field(item, "user_id")?;
-        let message = Message::read(&models, item, |_| true)?;
-        columns.append(user_id, &models.text.take(), &message);
-        Ok(())
+    each(items, "Message", Resource::Messages, |item, row| {
+        let user_id = item.getattr("user_id")?.extract()?;
+        columns.append_row(user_id, row, None).map_err(misfit)
     })?;
     let failed = |error| to_python(items.py(), &columns_failure(error));
     Ok(ArrowTable::new(columns.finish().map_err(failed)?))
 }
 
-/// The error with the place of its cause, because models made by hand may hold anything.
+/// Appends each item as a row; all must be of the class with this name. Models made by hand may hold
+/// anything, so errors name the place.
+fn each<'py>(
+    items: &Bound<'py, PyTuple>,
+    name: &str,
+    resource: Resource,
+    mut append: impl FnMut(&Bound<'py, PyAny>, &Row) -> PyResult<()>,
+) -> PyResult<()> {
+    let class = class(items.py(), name)?;
+    for (index, item) in items.iter().enumerate() {
+        let row = if item.is_instance(&class)? {
+            row(&item, resource)
+        } else {
+            let other = item.get_type().name()?;
+            Err(PyTypeError::new_err(format!(
+                "expected a {name}, got a {other}; all items of a page must be of one class"
+            )))
+        };
+        row.and_then(|row| append(&item, &row))
+            .map_err(|error| inside(item.py(), &format!("items[{index}]"), &error))?;
+    }
+    Ok(())
+}
+
+/// The row that the service would have sent for a model.
+fn row(item: &Bound<'_, PyAny>, resource: Resource) -> PyResult<Row> {
+    let writer = Writer::default();
+    let fields = writer.fields(item, 0)?;
+    let row = |fields: Vec<_>| {
+        let json = joined_object(fields.into_iter());
+        Row::alone(Arc::new(json), resource).map_err(misfit)
+    };
+    let whole = row(fields.clone())?;
+    if whole.odd_values <= writer.odd_values.get() {
+        return Ok(whole);
+    }
+    let id = fields.iter().find(|(name, _)| name == "id").cloned();
+    for field in fields.into_iter().filter(|(name, _)| name != "id") {
+        let name = field.0.clone();
+        if row(id.clone().into_iter().chain([field]).collect())?.odd_values > 0 {
+            let text = format!("{name}: its value has another type than the field");
+            return Err(PyTypeError::new_err(text));
+        }
+    }
+    Ok(whole)
+}
+
+fn misfit(fault: Fault) -> PyErr {
+    let Fault { path, reason, .. } = fault;
+    PyValueError::new_err(format!("{}: {reason}", path.trim_start_matches("$.")))
+}
+
+/// The error with the place of its cause.
 fn inside(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
     let text = format!("{place}: {}", error.value(py));
     if error.is_instance_of::<PyTypeError>(py) {
@@ -63,214 +107,96 @@ fn inside(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
     }
 }
 
-/// What reading models needs.
-struct Models<'py> {
-    user_sender: Bound<'py, PyAny>,
-    operator_sender: Bound<'py, PyAny>,
-    epoch: Bound<'py, PyDateTime>,
-    microsecond: Bound<'py, PyDelta>,
-    /// The texts of the item that is read.
-    text: RefCell<String>,
+type Members = Vec<(Cow<'static, str>, String)>;
+
+/// Writes models as JSON.
+#[derive(Default)]
+struct Writer {
+    /// Documented fields whose value is in `extra`, because it has another type.
+    odd_values: Cell<u64>,
 }
 
-impl<'py> Models<'py> {
-    fn new(py: Python<'py>) -> PyResult<Self> {
-        let utc = PyTzInfo::utc(py)?;
-        Ok(Self {
-            user_sender: class(py, "UserSender")?,
-            operator_sender: class(py, "OperatorSender")?,
-            epoch: PyDateTime::new(py, 1970, 1, 1, 0, 0, 0, 0, Some(&utc))?,
-            microsecond: PyDelta::new(py, 0, 0, 1, true)?,
-            text: RefCell::default(),
-        })
-    }
-
-    /// Appends each item, which must be of the class with this name.
-    fn each(
-        &self,
-        items: &Bound<'py, PyTuple>,
-        name: &str,
-        mut append: impl FnMut(&Bound<'py, PyAny>) -> PyResult<()>,
-    ) -> PyResult<()> {
-        let class = class(items.py(), name)?;
-        for (index, item) in items.iter().enumerate() {
-            let appended = if item.is_instance(&class)? {
-                append(&item)
-            } else {
-                let other = item.get_type().name()?;
-                Err(PyTypeError::new_err(format!(
-                    "expected a {name}, got a {other}; all items of a page must be of one class"
-                )))
-            };
-            appended.map_err(|error| inside(item.py(), &format!("items[{index}]"), &error))?;
-        }
-        Ok(())
-    }
-
-    fn field<T: Held<'py>>(&self, record: &Bound<'py, PyAny>, name: &str) -> PyResult<T> {
-        let held = T::held(self, &record.getattr(name)?);
-        held.map_err(|error| inside(record.py(), name, &error))
-    }
-}
-
-/// A row read from a model.
-trait FromModel: Sized {
-    /// Reads the attributes that the record `has`.
-    fn read<'py>(
-        models: &Models<'py>,
-        record: &Bound<'py, PyAny>,
-        has: impl Fn(&str) -> bool,
-    ) -> PyResult<Self>;
-}
-
-macro_rules! readings {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident { $($field:ident: $kind:ident $(of $($sender:ident)+)?,)* }
-    )*) => { $(
-        impl FromModel for $name {
-            fn read<'py>(
-                models: &Models<'py>,
-                record: &Bound<'py, PyAny>,
-                has: impl Fn(&str) -> bool,
-            ) -> PyResult<Self> {
-                let mut row = Self::default();
-                $(if has(stringify!($field)) {
-                    row.$field = models.field(record, stringify!($field))?;
-                })*
-                row.extra = models.field(record, "extra")?;
-                Ok(row)
+impl Writer {
+    /// The members of a model's object. What comes from the request is not among them.
+    fn fields(&self, model: &Bound<'_, PyAny>, depth: u32) -> PyResult<Members> {
+        let py = model.py();
+        let extra = model.getattr("extra")?.cast_into::<PyDict>()?;
+        let of_message = model.is_instance(&class(py, "OtherSender")?)?;
+        let mut members = Members::new();
+        for name in model.getattr("__slots__")?.try_iter()? {
+            let name: String = name?.extract()?;
+            let value = model.getattr(name.as_str())?;
+            let elsewhere = name == "user_id" || (name == "sender_type" && of_message);
+            if value.is_none() && extra.contains(&name)? {
+                self.odd_values.set(self.odd_values.get() + 1);
+            } else if name != "extra" && !elsewhere {
+                let json = self.json(&value, depth + 1);
+                let json = json.map_err(|error| inside(py, &name, &error))?;
+                members.push((name.into(), json));
             }
         }
-    )* };
-}
-schema!(readings);
+        let extra = self.members(&extra, depth);
+        members.extend(extra.map_err(|error| inside(py, "extra", &error))?);
+        Ok(members)
+    }
 
-/// A value that a field holds.
-trait Held<'py>: Sized {
-    fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self>;
-}
+    fn members(&self, object: &Bound<'_, PyDict>, depth: u32) -> PyResult<Members> {
+        let members = object.iter().map(|(key, value)| {
+            let key = key.cast::<PyString>()?.extract::<String>()?;
+            Ok((Cow::Owned(key), self.json(&value, depth + 1)?))
+        });
+        members.collect()
+    }
 
-macro_rules! extracted {
-    ($($type:ty)*) => { $(
-        impl<'py> Held<'py> for $type {
-            fn held(_: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-                value.extract()
+    /// A value as JSON, numbers as they are spelled.
+    fn json(&self, value: &Bound<'_, PyAny>, depth: u32) -> PyResult<String> {
+        if depth >= DEEPEST {
+            return Err(PyValueError::new_err("nested too deep"));
+        }
+        if value.is_none() {
+            return Ok("null".to_owned());
+        }
+        if let Ok(truth) = value.cast::<PyBool>() {
+            return Ok(truth.is_true().to_string());
+        }
+        if let Ok(text) = value.cast::<PyString>() {
+            return Ok(Value::String(text.extract()?).to_string());
+        }
+        if let Ok(object) = value.cast::<PyDict>() {
+            return Ok(joined_object(self.members(object, depth)?.into_iter()));
+        }
+        if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+            let items = value.try_iter()?.map(|item| self.json(&item?, depth + 1));
+            let items = items.collect::<PyResult<Vec<_>>>()?;
+            return Ok(format!("[{}]", items.join(",")));
+        }
+        if let Ok(instant) = value.cast::<PyDateTime>() {
+            if instant.get_tzinfo().is_none() {
+                return Err(PyTypeError::new_err(
+                    "a naive datetime; give it a time zone",
+                ));
             }
+            let text: String = instant.call_method0("isoformat")?.extract()?;
+            return Ok(Value::String(text).to_string());
         }
-    )* };
-}
-extracted! { i64 Option<i64> Option<bool> }
-
-impl<'py> Held<'py> for Option<Span> {
-    fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let text: Option<PyBackedStr> = value.extract()?;
-        Ok(text.map(|text| Span::append(&mut models.text.borrow_mut(), &text)))
-    }
-}
-
-impl<'py> Held<'py> for Option<Timestamp> {
-    fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if value.is_none() {
-            return Ok(None);
+        if value.hasattr("extra")? {
+            return Ok(joined_object(self.fields(value, depth)?.into_iter()));
         }
-        let since = value.sub(&models.epoch)?;
-        let microseconds = since.floor_div(&models.microsecond)?.extract()?;
-        let timestamp = Timestamp::from_microseconds(microseconds);
-        match timestamp {
-            Some(_) => Ok(timestamp),
-            None => Err(PyValueError::new_err(format!("{value} is out of range"))),
+        // `Decimal` is for the numbers that Python has no other type for.
+        let is_number = value.is_instance_of::<PyInt>()
+            || value.is_instance_of::<PyFloat>()
+            || value.is_instance(&value.py().import("decimal")?.getattr("Decimal")?)?;
+        if !is_number {
+            let name = value.get_type().name()?;
+            let text = format!("a {name} cannot be written as JSON");
+            return Err(PyTypeError::new_err(text));
+        }
+        let text = value.str()?.to_cow()?.into_owned();
+        match serde_json::from_str::<Number>(&text) {
+            Ok(_) => Ok(text),
+            Err(_) => Err(PyValueError::new_err(format!(
+                "{text} cannot be written as JSON"
+            ))),
         }
     }
-}
-
-impl<'py> Held<'py> for Option<Vec<UserAttribute>> {
-    fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let items: Option<Vec<Bound<'py, PyAny>>> = value.extract()?;
-        let read = |item| UserAttribute::read(models, &item, |_| true);
-        items
-            .map(|items| items.into_iter().map(read).collect())
-            .transpose()
-    }
-}
-
-impl<'py> Held<'py> for Option<Sender> {
-    fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if value.is_none() {
-            return Ok(None);
-        }
-        let sender_type = if value.is_instance(&models.user_sender)? {
-            SenderType::User
-        } else if value.is_instance(&models.operator_sender)? {
-            SenderType::Operator
-        } else {
-            SenderType::Other
-        };
-        let has = |name: &str| sender_type.names().any(|known| known == name);
-        Sender::read(models, value, has).map(Some)
-    }
-}
-
-impl<'py> Held<'py> for Extra {
-    fn held(models: &Models<'py>, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let members = members(value.cast::<PyDict>()?, 0)?;
-        let mut texts = models.text.borrow_mut();
-        let mut append = |text: &str| Span::append(&mut texts, text);
-        Ok(members
-            .iter()
-            .map(|(key, json)| (append(key), append(json)))
-            .collect())
-    }
-}
-
-/// A value of `extra` as JSON, its numbers as they are spelled.
-fn json(value: &Bound<'_, PyAny>, depth: u32) -> PyResult<String> {
-    if depth >= DEEPEST {
-        return Err(PyValueError::new_err("nested too deep"));
-    }
-    if value.is_none() {
-        return Ok("null".to_owned());
-    }
-    if let Ok(truth) = value.cast::<PyBool>() {
-        return Ok(truth.is_true().to_string());
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Value::String(text.extract()?).to_string());
-    }
-    if let Ok(object) = value.cast::<PyDict>() {
-        let members = members(object, depth)?.into_iter();
-        return Ok(joined_object(members));
-    }
-    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items = value.try_iter()?.map(|item| json(&item?, depth + 1));
-        return Ok(format!(
-            "[{}]",
-            items.collect::<PyResult<Vec<_>>>()?.join(",")
-        ));
-    }
-    // `Decimal` is for the numbers that Python has no other type for.
-    let is_number = value.is_instance_of::<PyInt>()
-        || value.is_instance_of::<PyFloat>()
-        || value.is_instance(&value.py().import("decimal")?.getattr("Decimal")?)?;
-    if !is_number {
-        return Err(PyTypeError::new_err(format!(
-            "a {} cannot be written as JSON",
-            value.get_type().name()?
-        )));
-    }
-    let text = value.str()?.to_cow()?.into_owned();
-    match serde_json::from_str::<Number>(&text) {
-        Ok(_) => Ok(text),
-        Err(_) => Err(PyValueError::new_err(format!(
-            "{text} cannot be written as JSON"
-        ))),
-    }
-}
-
-fn members(object: &Bound<'_, PyDict>, depth: u32) -> PyResult<Vec<(Cow<'static, str>, String)>> {
-    let members = object.iter().map(|(key, value)| {
-        let key = key.cast::<PyString>()?.extract::<String>()?;
-        Ok((Cow::Owned(key), json(&value, depth + 1)?))
-    });
-    members.collect()
 }
