@@ -195,7 +195,7 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
 /// announced, by operators, missed, whether it counts, whether it begins anew).
 #[pyfunction]
 pub fn hints_evidence(runs: Vec<(u64, u64, u64, u64, u64, bool, bool)>) -> HintsEvidence {
-    HintsEvidence(Evidence::of(runs.into_iter().map(
+    let evidence = Evidence::of(runs.into_iter().map(
         |(users, moved, announced, by_operators, missed, counts, begins_anew)| RunEvidence {
             users,
             moved,
@@ -205,49 +205,28 @@ pub fn hints_evidence(runs: Vec<(u64, u64, u64, u64, u64, bool, bool)>) -> Hints
             counts,
             begins_anew,
         },
-    )))
+    ));
+    HintsEvidence {
+        is_trusted: evidence.is_trusted(),
+        announced: evidence.announced,
+        by_operators: evidence.by_operators,
+        has_too_many_misses: evidence.has_too_many_misses(),
+        needed: evidence.needed(),
+        needed_by_operators: evidence.needed_by_operators(),
+        runs: evidence.runs,
+    }
 }
 
 /// Whether hints are trusted, and what they lack.
-#[pyclass(frozen, module = "backread._backread")]
-pub struct HintsEvidence(Evidence);
-
-#[pymethods]
-impl HintsEvidence {
-    #[getter]
-    fn is_trusted(&self) -> bool {
-        self.0.is_trusted()
-    }
-
-    #[getter]
-    fn announced(&self) -> u64 {
-        self.0.announced
-    }
-
-    #[getter]
-    fn by_operators(&self) -> u64 {
-        self.0.by_operators
-    }
-
-    #[getter]
-    fn has_too_many_misses(&self) -> bool {
-        self.0.has_too_many_misses()
-    }
-
-    #[getter]
-    fn needed(&self) -> f64 {
-        self.0.needed()
-    }
-
-    #[getter]
-    fn needed_by_operators(&self) -> f64 {
-        self.0.needed_by_operators()
-    }
-
-    #[getter]
-    fn runs(&self) -> usize {
-        self.0.runs
-    }
+#[pyclass(frozen, get_all, module = "backread._backread")]
+pub struct HintsEvidence {
+    is_trusted: bool,
+    announced: u64,
+    by_operators: u64,
+    has_too_many_misses: bool,
+    needed: f64,
+    needed_by_operators: f64,
+    runs: usize,
 }
 
 #[pymethods]
@@ -285,7 +264,20 @@ impl NativeSyncRun {
     }
 
     fn progress(&self) -> SyncPace {
-        SyncPace(self.run.progress())
+        let Progress {
+            requests,
+            users_total,
+            lists_total,
+            lists_done,
+            outage_seconds,
+        } = self.run.progress();
+        SyncPace {
+            requests,
+            users_total,
+            lists_total,
+            lists_done,
+            outage_seconds,
+        }
     }
 
     /// The next batch, or None at the end.
@@ -309,35 +301,13 @@ impl NativeSyncRun {
 }
 
 /// How far a run has come.
-#[pyclass(frozen, module = "backread._backread")]
-pub struct SyncPace(Progress);
-
-#[pymethods]
-impl SyncPace {
-    #[getter]
-    fn requests(&self) -> u64 {
-        self.0.requests
-    }
-
-    #[getter]
-    fn users_total(&self) -> Option<i64> {
-        self.0.users_total
-    }
-
-    #[getter]
-    fn lists_total(&self) -> Option<u64> {
-        self.0.lists_total
-    }
-
-    #[getter]
-    fn lists_done(&self) -> u64 {
-        self.0.lists_done
-    }
-
-    #[getter]
-    fn outage_seconds(&self) -> f64 {
-        self.0.outage_seconds
-    }
+#[pyclass(frozen, get_all, module = "backread._backread")]
+pub struct SyncPace {
+    requests: u64,
+    users_total: Option<i64>,
+    lists_total: Option<u64>,
+    lists_done: u64,
+    outage_seconds: f64,
 }
 
 /// The content of one transaction; a table without rows is None.
