@@ -13,7 +13,7 @@ dictionaries in them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import FrozenInstanceError, dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
 
@@ -44,6 +44,13 @@ T_co = TypeVar("T_co", covariant=True)
 Certificate: TypeAlias = Literal["snapshot", "counted", "linked", "uncertified"]
 """What a walk proved about its list, strongest first; see `WalkReport.certificate`."""
 
+MEANINGS = {
+    "snapshot": "one response contained the whole list",
+    "counted": "as many rows were read as a later response counted",
+    "linked": "each page shares rows with the next: every row that stayed in its place was read",
+}
+"""What each certificate says, in words."""
+
 
 @dataclass(frozen=True, slots=True)
 class UserAttribute:
@@ -58,6 +65,16 @@ class UserAttribute:
     name: str | None
     value: str | None
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def _cell_text(self) -> str:
+        from backread._display.html import text_of
+
+        return f"{text_of(self.name)} = {text_of(self._value_text())}"
+
+    def _value_text(self) -> str | None:
+        from backread._display.html import text_of
+
+        return f"{text_of(self.value)} ({text_of(self.extra)})" if self.extra else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +120,20 @@ class User:
         return {each.name: each.value for each in given if each.name is not None}
 
     def _repr_html_(self) -> str:
-        from backread._display.records import user_html
+        from backread._display.html import card
 
-        return user_html(self)
+        return card(f"User {self.id}", self._rows())
+
+    def _rows(self) -> list[tuple[str, Any]]:
+        """Names and values for a table, with a row for each custom property and unknown field."""
+        rows: list[tuple[str, Any]] = []
+        for column in fields(self)[1:-1]:
+            value = getattr(self, column.name)
+            if column.name == "user_attributes" and value:
+                rows += [(f"user_attributes: {each.name}", each._value_text()) for each in value]
+            else:
+                rows.append((column.name, value))
+        return [*rows, *(self.extra or {}).items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +234,20 @@ class Message:
         return sender_name(self.sender)
 
     def _repr_html_(self) -> str:
-        from backread._display.records import message_html
+        from backread._display.html import LONGEST_TEXT, card, link
 
-        return message_html(self)
+        rows: list[tuple[str, Any]] = []
+        for column in fields(self)[1:-1]:
+            name, value = column.name, getattr(self, column.name)
+            if name == "sender" and value is not None:
+                sent = {each.name: getattr(value, each.name) for each in fields(value)[:-1]}
+                rows += [(f"sender: {part}", held) for part, held in (sent | value.extra).items()]
+            elif name == "file_url" and value is not None and len(value) <= LONGEST_TEXT:
+                # Half an address leads elsewhere, so a longer one is text.
+                rows.append((name, link(value)))
+            else:
+                rows.append((name, value))
+        return card(f"Message {self.id}", [*rows, *(self.extra or {}).items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +345,30 @@ class Page(Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        from backread._display.records import page_html
+        from backread._display.html import filled, grid, named_fields, quiet, sender_first
+        from backread._display.words import amount, full_name, sender_name
 
-        return page_html(self)
+        records = [dict(named_fields(item)) for item in self.items]
+        for record in records:
+            sender = record.get("sender")
+            if isinstance(sender, Mapping):
+                name = full_name(*map(sender.get, ("forename", "surname", "name")))
+            else:
+                name = sender_name(sender) if hasattr(sender, "extra") else None
+            record["sender"] = name or sender
+        # A column that no row fills says nothing.
+        names = dict.fromkeys(name for record in records for name in record)
+        columns = [name for name in names if any(filled(each.get(name)) for each in records)]
+        envelope = ", ".join(
+            f"{name} {'–' if value is None else f'{value:,}'}"
+            for name, value in (
+                ("offset", self.offset),
+                ("limit", self.limit),
+                ("total", self.total),
+            )
+        )
+        caption = f"Page of {amount(len(self), 'row')} {quiet(f'{envelope}; times are UTC')}"
+        return grid(caption, "rows of the page", sender_first(columns), records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,9 +461,49 @@ class WalkReport:
         return cls.from_dict(parse_json(text, "WalkReport"))
 
     def _repr_html_(self) -> str:
-        from backread._display.reports import report_html
+        from backread._display.html import Html, card, every_field
 
-        return report_html(self)
+        caption = Html(f"WalkReport {self._badge()}")
+        return card(caption, self._rows(), every_field(self))
+
+    def _badge(self) -> str:
+        """The certificate in a frame, if the walk was read to its end."""
+        from backread._display.html import badge, certificate_badge
+
+        if self.started_at is None:
+            return badge("open", "not read yet")
+        if self.ended_at is None:
+            return badge("open", "… not read to its end")
+        return certificate_badge(self.certificate)
+
+    def _rows(self) -> list[tuple[str, Any]]:
+        """The names and values of what matters most, for a table."""
+        from backread._display.html import some_ids
+        from backread._display.words import amount, counts, duration
+
+        meaning = MEANINGS.get(self.certificate, self.reason)
+        if self.lists_by_certificate and self.certificate in MEANINGS:
+            meaning = f"the weakest of the lists: {meaning}"
+        total = "" if self.total_last is None else f" of {self.total_last:,}"
+        repeats = f", {amount(self.repeats, 'repeat')} left out" if self.repeats else ""
+        took = None
+        if self.started_at is not None and self.ended_at is not None:
+            took = duration(max(0.0, (self.ended_at - self.started_at).total_seconds()))
+        rows = [
+            ("certificate", meaning),
+            ("rows", f"{self.distinct:,}{total}{repeats}"),
+            ("lists", counts(self.lists_by_certificate)),
+            ("uncertified users", some_ids(self.uncertified_users)),
+            ("requests", f"{self.requests:,}"),
+            ("took", took),
+            ("text repaired", self.repaired_text and f"in {amount(self.repaired_text, 'place')}"),
+            ("left out", self.unreadable_rows and amount(self.unreadable_rows, "row")),
+            (
+                "of another type",
+                self.odd_values and f"{amount(self.odd_values, 'value')}, kept in extra",
+            ),
+        ]
+        return [(name, value) for name, value in rows if value]
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,9 +149,9 @@ class ServiceProfile:
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
     def _repr_html_(self) -> str:
-        from backread._display.records import profile_html
+        from backread._display.html import card
 
-        return profile_html(lines(self))
+        return card("ServiceProfile", lines(self))
 
 
 # --- comparison -----------------------------------------------------------------------------------

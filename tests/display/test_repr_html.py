@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backread import Mirror
-from backread._display.bubbles import conversation_html
-from backread._display.reports import progress_html
 from backread._display.words import ago, duration
+from backread._progress.output import State, notebook_line
 from backread.mirror.published.conversation import Conversation
 from backread.mirror.published.search import SearchHit, SearchResults
 from backread.mirror.sync.report import SyncFigures, SyncReport
@@ -75,7 +74,7 @@ def test_no_notebook_typesets_formulas_that_strangers_write(tmp_path, backread_m
             Mirror(tmp_path / "chats"),
         ]
         drawn = [each._repr_html_() for each in shown]
-    for html in (*drawn, progress_html(formula, 0.5, [formula], live=True)):
+    for html in (*drawn, notebook_line(State(formula, (formula,), 0.5), live=True)):
         [classes] = re.findall(r'^<div class="([^"]*)"', html)
         assert {"mathjax_ignore", "tex2jax_ignore"} <= set(classes.split())
 
@@ -144,7 +143,7 @@ def test_a_conversation_is_drawn_as_a_chat():
 
 def test_a_name_stands_once_over_messages_in_a_row():
     talk = Conversation(stranger("Ada"), tuple(written(n, "x") for n in (0, 8, 12, 1, 16)))
-    assert conversation_html(talk).count('class="br-who"') == 3
+    assert talk._repr_html_().count('class="br-who"') == 3
 
 
 def test_times_are_in_utc():
@@ -295,9 +294,9 @@ def test_durations_are_readable(seconds, said):
 @settings(deadline=None)
 @given(texts, st.none() | st.floats(0, 1))
 def test_a_bar_is_markup_of_ours(text, fraction):
-    drawn = check(progress_html(text, fraction, [text], live=True))
+    drawn = check(notebook_line(State(text, (text,), fraction), live=True))
     assert ("value" in drawn.attributes) is (fraction is not None)
-    assert "progress" not in check(progress_html(text, fraction, [text], live=False)).tags
+    assert "progress" not in check(notebook_line(State(text, (text,)), live=False)).tags
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from backread._display.reports import MEANINGS
 from backread._display.words import ago, amount, counts, moment
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.published.status import status_sentences
 from backread.mirror.published.views import LISTS
 from backread.mirror.summary import LastRun, read_last_run
+from backread.models import MEANINGS
 
 __all__ = ["Freshness", "read_freshness"]
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from backread._display.bubbles import LONGEST_BODY, Bubbles
-from backread._display.markup import Html, safe, sheet, shortened
-from backread._display.records import marked, user_rows
+from backread._display.html import Html, marked, safe, sheet, shortened
 from backread._display.words import amount, is_invisible, line, moment
+from backread.mirror.published.bubbles import LONGEST_BODY, LONGEST_NAME, Bubbles
 from backread.mirror.published.people import Person
 from backread.mirror.published.search import SearchHit, places_of
 from backread.models import Message, User
 
 __all__ = ["PageBubbles", "heading", "hits_html", "message_address", "people_html"]
-
-LONGEST_NAME = 80
 
 
 def people_html(people: Iterable[Person]) -> Html:
@@ -35,7 +32,7 @@ def heading(user: User, total: int) -> Html:
         f'<h2 id="conversation-name" tabindex="-1"><bdi>{_name(user.id, user.name, user.email)}'
         f'</bdi></h2><p class="quiet">{safe(" · ".join(facts))}</p>'
         f'<details><summary>Details</summary><div class="backread fields">'
-        f"{sheet(f'User {user.id}', user_rows(user))}</div></details>"
+        f"{sheet(f'User {user.id}', user._rows())}</div></details>"
     )
 
 

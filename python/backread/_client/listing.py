@@ -7,7 +7,7 @@ import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
 
 from backread._frames import (
     DtypeBackend,
@@ -37,6 +37,9 @@ class _BaseListing(Generic[T_co]):
     """The state and Arrow interface that both kinds of listing share."""
 
     __slots__ = ("_as_dict", "_is_planned", "_original", "_start", "_title", "_walk")
+
+    _reading: ClassVar[tuple[str, ...]]
+    """Examples of reading it, for a notebook."""
 
     def __init__(self, title: str, start: Callable[[], Walk], as_dict: bool) -> None:
         self._title = title
@@ -95,10 +98,20 @@ class _BaseListing(Generic[T_co]):
         return f"<{type(self).__name__} of {self._title}>"
 
     def _repr_html_(self) -> str:
-        from backread._display.reports import listing_html
+        from backread._display.html import Html, badge, card, quiet, safe
 
-        report = None if self._walk is None else self._walk.report
-        return listing_html(type(self).__name__, self._title, report)
+        rows: list[tuple[str, Any]] = []
+        mark: str = badge("open", "not read yet")
+        if self._walk is None:
+            note = "No request is sent until it is read."
+        else:
+            report = self._walk.report
+            mark, rows = report._badge(), report._rows()
+            note = "This is the report of its latest walk; each reading is a new walk."
+        item = self._title.partition(" ")[0].removesuffix("s")
+        ways = " ".join(f"<code>{way.format(item=item)}</code>" for way in self._reading)
+        rows += [("read it with", Html(ways)), ("", quiet(note))]
+        return card(Html(f"{type(self).__name__} of {safe(self._title)} {mark}"), rows)
 
 
 class Listing(_BaseListing[T_co]):
@@ -119,6 +132,15 @@ class Listing(_BaseListing[T_co]):
     """
 
     __slots__ = ()
+
+    _reading = (
+        "for {item} in listing",
+        "listing.to_list()",
+        "listing.to_polars()",
+        "listing.to_pandas()",
+        "listing.to_arrow()",
+        "polars.DataFrame(listing)",
+    )
 
     def __iter__(self) -> Iterator[T_co]:
         with closing(self._batches()) as batches:
@@ -195,6 +217,14 @@ class AsyncListing(_BaseListing[T_co]):
     """
 
     __slots__ = ()
+
+    _reading = (
+        "async for {item} in listing",
+        "await listing.to_list()",
+        "await listing.to_polars()",
+        "await listing.to_pandas()",
+        "await listing.to_arrow()",
+    )
 
     async def __aiter__(self) -> AsyncIterator[T_co]:
         async with aclosing(self._batches()) as batches:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from backread.models import Sender
+from typing import Any
 
 __all__ = [
     "CLOCKS_DIFFER",
@@ -136,8 +133,8 @@ def full_name(*parts: object) -> str | None:
     return " ".join(part for part in parts if isinstance(part, str) and part.strip()) or None
 
 
-def sender_name(sender: Sender | None) -> str | None:
-    """What a sender is called; None if nothing says it."""
+def sender_name(sender: Any) -> str | None:
+    """What the sender of a message is called; None if nothing says it."""
     if sender is None:
         return None
     names = ("forename", "surname", "name")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from backread._progress.text import fitting
 
-__all__ = ["ProgressOutput", "State", "above_progress", "find_output"]
+__all__ = ["ProgressOutput", "State", "above_progress", "find_output", "notebook_line"]
 
 WIDEST_BAR = 24
 NARROWEST_LINE = 60
@@ -81,10 +81,8 @@ class _Notebook:
             self._handle.update({"text/plain": ""}, raw=True)
 
     def _draw(self, now: State, *, live: bool) -> None:
-        from backread._display.reports import progress_html
-
         bundle = {
-            "text/html": progress_html(now.label, now.fraction, now.parts, live=live),
+            "text/html": notebook_line(now, live=live),
             "text/plain": ": ".join(filter(None, (now.label, ", ".join(now.parts)))),
         }
         if self._handle is None:
@@ -92,6 +90,19 @@ class _Notebook:
             self._handle = shown.display(bundle, raw=True, display_id=True)
         else:
             self._handle.update(bundle, raw=True)
+
+
+def notebook_line(now: State, *, live: bool) -> str:
+    """A label, a bar while it is ``live`` (without a ``fraction`` one of no length), numbers."""
+    from backread._display.html import output, safe
+    from backread._display.style import BAR
+
+    bar = ""
+    if live:
+        value = "" if now.fraction is None else f' value="{now.fraction:.4f}"'
+        bar = f'<progress max="1"{value} aria-label="{safe(now.label)}"></progress>'
+    parts = f"<b>{safe(now.label)}</b> {bar}<span>{safe(' · '.join(now.parts))}</span>"
+    return output(f"{BAR}{parts}", " br-progress")
 
 
 class _Terminal:

@@ -16,7 +16,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
-from backread._display.markup import Html, shortened
+from backread._display.html import Html, shortened
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

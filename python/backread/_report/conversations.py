@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backread._display.markup import Html, safe
+from backread._display.html import Html, safe
 from backread._report.charts import FULL_WIDTH, Bars, Series, chart
 from backread._report.elements import (
     MOST_UNITS,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from backread._display.addresses import hide_addresses
-from backread._display.markup import Html, shortened
+from backread._display.html import Html, shortened
 from backread._display.words import is_invisible, line
 from backread._report.charts import Bars, chart, swatch
 from backread.mirror.figures import Figures

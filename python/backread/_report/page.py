@@ -7,7 +7,7 @@ import hashlib
 from html import escape
 
 from backread import __version__
-from backread._display.markup import Html, shortened
+from backread._display.html import Html, shortened
 from backread._display.words import line
 from backread._report.charts import load_pygal
 from backread._report.sections import header, sections

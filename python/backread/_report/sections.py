@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from backread._display.markup import Html, safe
+from backread._display.html import Html, safe
 from backread._display.words import odd_values
 from backread._report.conversations import (
     attachments,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from backread._display.markup import Html
+from backread._display.html import Html
 from backread._report.charts import FULL_WIDTH, Bars, Series
 from backread._report.elements import MOST_UNITS, figure, table
 from backread._report.words import WEEKDAYS, seconds, unit_label

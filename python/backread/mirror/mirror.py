@@ -641,14 +641,10 @@ class Mirror:
         return mirror_title(self._folder)
 
     def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
-        from backread._display.mirrors import mirror_text
-
-        printer.text(mirror_text(summarize(self._folder, self._reader)))
+        printer.text(str(summarize(self._folder, self._reader)))
 
     def _repr_html_(self) -> str:
-        from backread._display.mirrors import mirror_html
-
-        return mirror_html(summarize(self._folder, self._reader))
+        return summarize(self._folder, self._reader).to_html()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mirror) and other._folder == self._folder

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from backread._display.words import amount, minute
+from backread._display.html import Html, card, certificate_badge, safe
+from backread._display.words import ago, amount, counts, line, minute, moment, size
 from backread._files.paths import shown
 from backread.errors import MirrorError
 from backread.mirror.published.manifest import Manifest, read_manifest
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 COUNTED = ("users", "messages")
+SHOWN_TABLES = ("users", "messages", "rejects", "runs")
+
+GOING_ON = 60.0
+"""Seconds after which a run that tells nothing new is taken for a killed one."""
 
 LAST_RUN = f"""
 SELECT run_id, mode, state, lists_left, epoch_us(as_of),
@@ -69,6 +74,85 @@ class MirrorSummary:
     def has_no_rows(self) -> bool:
         """Whether what is published has neither users nor messages."""
         return bool(self.rows) and not any(self.rows[name] for name in COUNTED)
+
+    def to_html(self) -> str:
+        """The folder, its state, the rows of its tables, and calls to try."""
+        rows: list[tuple[str, Any]] = [("folder", str(self.folder)), *self._state()]
+        if self.run is not None:
+            rows.append(("users proved", certificate_badge(self.run.certificate, self.run.reason)))
+            lists = safe(counts(self.lists) or "none")
+            if "uncertified" in self.lists:
+                lists = Html(f"{certificate_badge('uncertified')} {lists}")
+            rows.append(("message lists proved", lists))
+        rows += self._tables()
+        if calls := self._calls():
+            codes = " ".join(f"<code>{safe(each)}</code>" for each in calls)
+            rows.append(("try next", Html(codes)))
+        return card("Mirror", rows)
+
+    def __str__(self) -> str:
+        """The same as lines for a terminal."""
+        rows = self._state()
+        if (run := self.run) is not None:
+            proof = run.certificate if run.reason is None else f"{run.certificate}: {run.reason}"
+            rows.append(("users proved", proof))
+            rows.append(("message lists proved", counts(self.lists) or "none"))
+        rows += self._tables()
+        if calls := self._calls():
+            rows.append(("try next", ", ".join(calls)))
+        lines = [f"Mirror in {line(str(self.folder))}"]
+        return "\n".join([*lines, *(f"  {name}: {line(text)}" for name, text in rows)])
+
+    def _state(self) -> list[tuple[str, str]]:
+        rows = [("data as of", self._as_of())]
+        if self.problem is not None:
+            rows = [("state" if self.is_empty else "cannot be read", self.problem)]
+        if self.unfinished is not None:
+            rows.append(("sync", _going_on(self.unfinished)))
+        return rows
+
+    def _as_of(self) -> str:
+        run = self.run
+        if run is not None:
+            left = "" if run.lists_left is None else f", {amount(run.lists_left, 'list')} left"
+            state = f"{run.state}{left}" if run.state != "finished" else run.mode
+            return f"{_time(run.at)} (run {run.run_id}, {state})"
+        if self.has_no_rows:
+            return "no run has read anything yet"
+        # Only given users were read so far.
+        return "no run over all users" if self.published_at is None else _time(self.published_at)
+
+    def _tables(self) -> list[tuple[str, str]]:
+        return [
+            (name, f"{amount(self.rows[name], 'row')}, {size(self.bytes[name])}")
+            for name in SHOWN_TABLES
+            if name in self.rows
+        ]
+
+    def _calls(self) -> list[str]:
+        if self.is_empty:
+            return ["mirror.sync(Client(), progress=True)"]
+        if self.problem is not None:
+            # What mends a damaged mirror is in its error.
+            return []
+        calls = ["mirror.tables", "mirror.table('messages').to_polars()"]
+        calls.append("mirror.search('invoice')")
+        if self.user_id is not None:
+            calls.append(f"mirror.conversation({self.user_id})")
+        return [*calls, "mirror.sql('FROM conversations LIMIT 10')"]
+
+
+def _time(time: datetime) -> str:
+    age = (datetime.now(UTC) - time).total_seconds()
+    return f"{moment(time.replace(microsecond=0))}, {ago(age)}"
+
+
+def _going_on(run: UnfinishedRun) -> str:
+    done, total = run.progress.lists, run.progress.lists_total
+    lists = "" if total is None else f", {done:,} of {total:,} message lists read"
+    if run.age < GOING_ON:
+        return f"run {run.run_id} is going on{lists}"
+    return f"run {run.run_id} stopped {ago(run.age)}{lists}; the next sync continues it"
 
 
 def mirror_title(folder: Path) -> str:

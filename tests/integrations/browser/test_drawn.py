@@ -10,8 +10,7 @@ import pytest
 from contrast import unreadable
 from selenium.webdriver import Chrome
 
-from backread._display.mirrors import mirror_html
-from backread._display.reports import progress_html
+from backread._progress.output import State, notebook_line
 from backread.mirror import Conversation, SyncFigures, SyncReport
 from backread.mirror.summary import LastRun, MirrorSummary
 from backread.models import Page, WalkReport
@@ -74,11 +73,13 @@ def drawings() -> list[str]:
         SYNCED,
     ]
     cards = [
-        mirror_html(CARD),
-        mirror_html(MirrorSummary(Path(HOSTILE[1]), problem=HOSTILE[0])),
-        mirror_html(MirrorSummary(Path("empty"), problem="nothing is published", is_empty=True)),
+        CARD.to_html(),
+        MirrorSummary(Path(HOSTILE[1]), problem=HOSTILE[0]).to_html(),
+        MirrorSummary(Path("empty"), problem="nothing is published", is_empty=True).to_html(),
     ]
-    bars = [progress_html(HOSTILE[2], part, [HOSTILE[1]], live=True) for part in (None, 0.4)]
+    bars = [
+        notebook_line(State(HOSTILE[2], (HOSTILE[1],), part), live=True) for part in (None, 0.4)
+    ]
     return [*(thing._repr_html_() for thing in things), *cards, *bars]
 
 
@@ -132,7 +133,7 @@ def test_nothing_is_wider_than_a_narrow_page(shown):
         talk()._repr_html_(),
         Page(9, 0, 9, tuple(talk(9)))._repr_html_(),
         stranger("w" * 700)._repr_html_(),
-        mirror_html(CARD),
+        CARD.to_html(),
     ]
     browser = shown("light", pieces, width=400)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 400

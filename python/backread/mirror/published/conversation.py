@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Protocol, overload
 
 from backread._client.arguments import LARGEST, whole
 from backread._client.columns import ATTRIBUTE, MESSAGES, SENDER, USERS, Column
-from backread._display.words import amount, line, minute, plain, sender_name
+from backread._display.html import output, quiet, safe, shortened
+from backread._display.style import CHAT, DOCUMENT
+from backread._display.words import amount, is_invisible, line, minute, plain
 from backread._files.json import SentNumber, fraction
 from backread._files.paths import local_path, shown
 from backread._files.unfinished import Unfinished
 from backread.errors import MirrorError
+from backread.mirror.published.bubbles import LONGEST_NAME, Bubbles, utc
 from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
 from backread.mirror.store.engine import from_microseconds
 from backread.models import (
@@ -42,6 +47,9 @@ LONGEST_PRETTY = 40
 
 LONGEST_LINE = 2_000
 """The number of characters it shows of each."""
+
+LONGEST_CHAT = 200
+"""The number of messages shown in a notebook: the last ones."""
 
 
 class Printer(Protocol):
@@ -121,9 +129,19 @@ class Conversation:
         It runs no script and loads nothing, and its content security policy forbids both. Files
         that were sent are links.
         """
-        from backread._display.bubbles import conversation_document
-
-        return conversation_document(self)
+        # Hashes instead of 'unsafe-inline': no style that a stranger wrote could apply.
+        styles = " ".join(f"'sha256-{_digest(each)}'" for each in (DOCUMENT, CHAT))
+        name = shortened(line(self.user.name or ""), LONGEST_NAME)
+        return (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+            f"style-src {styles}; base-uri 'none'; form-action 'none'\">\n"
+            '<meta name="referrer" content="no-referrer">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{safe(f'{name} (user {self.user.id})'.lstrip())}</title>\n{DOCUMENT}\n"
+            f"</head>\n<body>\n<main>{self._chat(0, Bubbles(None), 'h1')}</main>\n"
+            "</body>\n</html>\n"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes `to_html` to a ``.html`` file, or the text of ``str()`` to a ``.txt`` file.
@@ -162,9 +180,32 @@ class Conversation:
         return target
 
     def _repr_html_(self) -> str:
-        from backread._display.bubbles import conversation_html
+        return self._chat(max(0, len(self) - LONGEST_CHAT), Bubbles(), "b")
 
-        return conversation_html(self)
+    def _chat(self, cut: int, bubbles: Bubbles, name_tag: str) -> str:
+        """The messages without the first ``cut`` as bubbles, below the name and what they are."""
+        user_id, name = self.user.id, ""
+        if not is_invisible(self.user.name or ""):
+            shown_name = safe(shortened(self.user.name or "", LONGEST_NAME))
+            name = f"<{name_tag}><bdi>{shown_name}</bdi></{name_tag}> "
+        times = [utc(each.created_at) for each in self if each.created_at is not None]
+        days = sorted({str(each.date()) for each in (min(times), max(times))} if times else ())
+        facts = [f"user {user_id}", amount(len(self), "message"), " to ".join(days), "times in UTC"]
+        head = f'<div class="br-head">{name}{quiet(" · ".join(filter(None, facts)))}</div>'
+        if cut:
+            left_out = quiet(
+                f"{amount(cut, 'earlier message')} not drawn: slices draw any part, as in "
+                f"conversation[:{LONGEST_CHAT}], and conversation.save('name.html') writes all"
+            )
+            head += f'<div class="br-note">{left_out}</div>'
+        drawn = bubbles.render(self.messages[cut:], start=cut)
+        label = f' role="region" aria-label="Conversation with user {user_id}"'
+        return output(f"{CHAT}{head}{drawn}", " br-chat", label)
+
+
+def _digest(style: str) -> str:
+    rules = style.removeprefix("<style>").removesuffix("</style>")
+    return b64encode(sha256(rules.encode()).digest()).decode()
 
 
 def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
@@ -234,7 +275,7 @@ def attributes_of(stored: Sequence[dict[str, Any]] | None) -> tuple[UserAttribut
 
 def _line(message: Message) -> str:
     moment = "????-??-?? ??:??" if message.created_at is None else minute(message.created_at)
-    name = line(sender_name(message.sender) or message.sender_type or "unknown")
+    name = line(message.sender_name or message.sender_type or "unknown")
     body = plain(message.body or "").replace("\n", "\n" + " " * 18)
     file = f" [{line(message.file_url)}]" if message.file_url else ""
     return f"{moment}  {name}: {body}{file}"

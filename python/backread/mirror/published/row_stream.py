@@ -123,18 +123,25 @@ class RowStream:
             return pandas_frame(self, dtype_backend)
 
     def _repr_html_(self) -> str:
-        from backread._display.records import mirror_table_html
+        from backread._display.html import grid, quiet, safe, sender_first
+        from backread._display.words import amount
 
         relation = self._relation()
         columns = list(zip(relation.columns, map(str, relation.types), strict=True))
         cursor, query = self._opened()
         chosen = ", ".join(_shown(*each) for each in columns)
         shown = f"SELECT {chosen} FROM ({query}) LIMIT {SHOWN_ROWS}"
-        rows = (
-            [_read(*each, value) for each, value in zip(columns, row, strict=True)]
+        records = [
+            {
+                name: _read(name, kind, value)
+                for (name, kind), value in zip(columns, row, strict=True)
+            }
             for row in self._reader.rows(cursor, shown, [])
-        )
-        return mirror_table_html(self._caption, self.num_rows, relation.columns, rows)
+        ]
+        sizes = f"{amount(self.num_rows, 'row')}, {amount(len(columns), 'column')}; times are UTC"
+        caption = f"{safe(self._caption)} {quiet(sizes)}"
+        names = sender_first(relation.columns)
+        return grid(caption, "first rows of the table", names, records)
 
 
 def _shown(name: str, kind: str) -> str:

@@ -94,9 +94,22 @@ class SearchResults(Sequence[SearchHit]):
         return f"<SearchResults for {self.words!r}, {amount(len(self), 'hit')}>"
 
     def _repr_html_(self) -> str:
-        from backread._display.records import search_html
+        from backread._display.html import LONGEST_CELL, grid, marked, quiet, safe, shortened
 
-        return search_html(self.words, self.hits)
+        records = [
+            {
+                "created_at": hit.created_at,
+                "user_id": hit.user_id,
+                "id": hit.id,
+                "sender": hit.sender_name or hit.sender_type,
+                "body": marked(hit.snippet, hit.matches),
+            }
+            for hit in self.hits
+        ]
+        words = safe(shortened(self.words, LONGEST_CELL))
+        caption = f"{amount(len(self), 'message')} with {words} {quiet('times are UTC')}"
+        columns = ("created_at", "user_id", "id", "sender", "body")
+        return grid(caption, "messages found", columns, records)
 
 
 def search_messages(

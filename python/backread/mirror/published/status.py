@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from backread._display.markup import output, sheet
+from backread._display.html import card
 from backread._display.words import amount, counts, duration, minute, odd_values
 from backread._files.dataclass_json import to_json_value
 from backread.errors import MirrorError
@@ -140,12 +140,8 @@ class MirrorStatus:
 
     def _repr_html_(self) -> str:
         caption = f"MirrorStatus: run {self.run_id}, as of {minute(self.as_of)} UTC"
-        return output(
-            sheet(
-                caption,
-                [(each.state, f"{each.text}; {each.advice}".rstrip("; ")) for each in self.lines],
-            )
-        )
+        rows = [(each.state, f"{each.text}; {each.advice}".rstrip("; ")) for each in self.lines]
+        return card(caption, rows)
 
 
 def read_status(

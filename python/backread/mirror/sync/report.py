@@ -7,6 +7,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
+from backread._display.html import (
+    Html,
+    badge,
+    certificate_badge,
+    every_field,
+    output,
+    quiet,
+    sheet,
+    some_ids,
+)
+from backread._display.style import TABLES
+from backread._display.words import amount, counts, duration, odd_values
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 
 Mode: TypeAlias = Literal["incremental", "full", "quick"]
@@ -185,6 +197,47 @@ class SyncReport(SyncFigures):
         return dataclass_from_json(cls, document, "SyncReport")
 
     def _repr_html_(self) -> str:
-        from backread._display.reports import sync_report_html
+        head = "".join(
+            f'<th scope="col" class="br-number">{name}</th>'
+            for name in ("", "read", "added", "updated")
+        )
+        changed = "".join(
+            f'<tr><th scope="row">{name}</th>'
+            + "".join(
+                f'<td class="br-number">{getattr(self, name + suffix):,}</td>'
+                for suffix in ("", "_added", "_updated")
+            )
+            + "</tr>"
+            for name in ("users", "messages")
+        )
+        how = quiet(f"{self.mode}{', resumed' if self.resumed else ''}")
+        return output(
+            f"{TABLES}<table><caption>SyncReport: run {self.run_id} {how}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{changed}</tbody></table>"
+            f"{sheet('', self._rows())}{every_field(self)}"
+        )
 
-        return sync_report_html(self)
+    def _rows(self) -> list[tuple[str, Any]]:
+        """The names and values of what matters most, for a table."""
+        run = self.run
+        unproved = Html(f"{badge('unproved', '! uncertified')} {some_ids(self.uncertified_users)}")
+        rows = [
+            ("users proved", certificate_badge(self.certificate, self.certificate_reason)),
+            ("message lists proved", counts(self.lists_by_certificate) or Html("&ndash;")),
+            ("of the users", self.uncertified_users and unproved),
+            ("message lists read", counts(self.lists_by_kind) or Html("&ndash;")),
+            ("took", f"{duration(self.seconds)}, {amount(self.requests, 'request')}"),
+            (
+                "all syncs of the run",
+                self.resumed
+                and f"{amount(run.users, 'user')}, {amount(run.messages, 'message')}, "
+                f"{duration(run.seconds)}, {amount(run.requests, 'request')}",
+            ),
+            ("service down", self.outage_seconds and duration(self.outage_seconds)),
+            ("gone", (self.deleted or self.mode == "full") and f"{self.deleted:,}"),
+            ("rejects", self.rejects and f"{self.rejects:,}: see the table rejects"),
+            ("odd values", odd_values(self.odd_values)),
+            ("text repaired", self.repaired_text and f"in {amount(self.repaired_text, 'place')}"),
+            ("stopped by" if self.partial else "earlier error", self.error),
+        ]
+        return [(name, value) for name, value in rows if value]

@@ -1,34 +1,24 @@
-"""A conversation as people know it from a chat: the user on the left, operators on the right."""
+"""Messages as people know them from a chat: the user on the left, operators on the right."""
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from backread._display.markup import (
+from backread._display.html import (
     Html,
     is_safe_link,
     link,
     needs_scrolling,
-    output,
+    quiet,
     safe,
     shortened,
 )
-from backread._display.style import CHAT, DOCUMENT
-from backread._display.words import amount, is_invisible, line, sender_name
+from backread._display.words import amount, is_invisible, line
+from backread.models import Message
 
-if TYPE_CHECKING:
-    from backread.mirror.published.conversation import Conversation
-    from backread.models import Message
-
-__all__ = ["Bubbles", "conversation_document", "conversation_html"]
-
-LONGEST_CONVERSATION = 200
-"""The number of messages shown; a longer conversation shows its last ones."""
+__all__ = ["LONGEST_BODY", "LONGEST_NAME", "Bubbles", "utc"]
 
 LONGEST_BODY = 4_000
 """A bubble shows this many characters."""
@@ -36,57 +26,6 @@ LONGEST_BODY = 4_000
 LONGEST_NAME = 80
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-def conversation_html(conversation: Conversation) -> str:
-    """The newest messages as bubbles, with times in UTC; fetches nothing."""
-    return _chat(conversation, LONGEST_CONVERSATION, LONGEST_BODY, "b")
-
-
-def conversation_document(conversation: Conversation) -> str:
-    """A complete document with all messages as bubbles; it runs and fetches nothing."""
-    chat = _chat(conversation, None, None, "h1")
-    # Hashes instead of 'unsafe-inline': no style that a stranger wrote could apply.
-    styles = " ".join(f"'sha256-{_digest(each)}'" for each in (DOCUMENT, CHAT))
-    name = line(conversation.user.name or "")
-    title = f"{shortened(name, LONGEST_NAME)} (user {conversation.user.id})".lstrip()
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f"style-src {styles}; base-uri 'none'; form-action 'none'\">\n"
-        '<meta name="referrer" content="no-referrer">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{safe(title)}</title>\n{DOCUMENT}\n</head>\n"
-        f"<body>\n<main>{chat}</main>\n</body>\n</html>\n"
-    )
-
-
-def _digest(style: str) -> str:
-    rules = style.removeprefix("<style>").removesuffix("</style>")
-    return b64encode(sha256(rules.encode()).digest()).decode()
-
-
-def _chat(conversation: Conversation, most: int | None, longest: int | None, name_tag: str) -> str:
-    """At most ``most`` messages, ``longest`` characters of each; None for all."""
-    user, messages = conversation.user, conversation.messages
-    name = ""
-    if not is_invisible(user.name or ""):
-        shown = safe(shortened(user.name or "", LONGEST_NAME))
-        name = f"<{name_tag}><bdi>{shown}</bdi></{name_tag}> "
-    facts = [f"user {user.id}", amount(len(messages), "message"), *_span(messages), "times in UTC"]
-    parts = [
-        f'<div class="br-head">{name}<span class="br-quiet">{safe(" · ".join(facts))}</span></div>'
-    ]
-    cut = 0 if most is None else max(0, len(messages) - most)
-    if cut:
-        parts.append(
-            f'<div class="br-note"><span class="br-quiet">{amount(cut, "earlier message")} not '
-            f"drawn: slices draw any part, as in conversation[:{most}], and "
-            "conversation.save('name.html') writes all</span></div>"
-        )
-    parts.append(Bubbles(longest).render(messages[cut:], start=cut))
-    label = f"Conversation with user {user.id}"
-    return output(CHAT + "".join(parts), " br-chat", f' role="region" aria-label="{label}"')
 
 
 class Bubbles:
@@ -110,7 +49,7 @@ class Bubbles:
         day = None
         before: tuple[str, str] | None = None
         for position, message in enumerate(messages, start=start):
-            time = None if message.created_at is None else _utc(message.created_at)
+            time = None if message.created_at is None else utc(message.created_at)
             if time is not None and time.date() != day:
                 day, before = time.date(), None
                 parts.append(
@@ -136,10 +75,7 @@ class Bubbles:
 
     def rest(self, message: Message, position: int, characters: int) -> Html:
         """Says how many characters of the body are left out, and where they are."""
-        return Html(
-            f'<span class="br-quiet">… {characters:,} more characters in '
-            f"conversation[{position}].body</span>"
-        )
+        return quiet(f"… {characters:,} more characters in conversation[{position}].body")
 
     def _message(
         self,
@@ -150,7 +86,7 @@ class Bubbles:
         named: bool,
     ) -> str:
         side, name = speaker
-        kind = ' <span class="br-quiet">automatic invitation</span>' if side == "automatic" else ""
+        kind = f" {quiet('automatic invitation')}" if side == "automatic" else ""
         who = f'<div class="br-who"><bdi>{safe(name)}</bdi>{kind}</div>' if named else ""
         body = message.body or ""
         content = ""
@@ -164,15 +100,13 @@ class Bubbles:
             )
             content = f'<div{place} dir="auto">{self.text(shown)}</div>'
         elif body:
-            content = (
-                f'<span class="br-quiet">{amount(len(body), "character")}, none to be seen</span>'
-            )
+            content = quiet(f"{amount(len(body), 'character')}, none to be seen")
         if self._longest is not None and len(body) > self._longest:
             content += self.rest(message, position, len(body) - self._longest)
         if message.file_url:
             content += f'<span class="br-file">{_file(message.file_url)}</span>'
         if not content:
-            content = '<span class="br-quiet">no text</span>'
+            content = quiet("no text")
         moment = "no time"
         if time is not None:
             moment = f'<time datetime="{time:%Y-%m-%dT%H:%M:%S}Z">{time:%H:%M}</time>'
@@ -195,7 +129,7 @@ def _side(message: Message) -> str:
 
 
 def _name(message: Message) -> str:
-    names = (sender_name(message.sender) or "", message.sender_type or "")
+    names = (message.sender_name or "", message.sender_type or "")
     name = next((each for each in names if not is_invisible(each)), "unknown")
     return shortened(name, LONGEST_NAME)
 
@@ -206,17 +140,9 @@ def _file(address: str) -> Html:
         return Html(f"File: {link(shortened(address, 500))}")
     parts = urlsplit(address)
     name = line(unquote(parts.path).rstrip("/").rpartition("/")[2]) or "file"
-    host = f'<span class="br-quiet">({safe(parts.netloc)})</span>'
-    return Html(f"{link(address, shortened(name, LONGEST_NAME))} {host}")
+    return Html(f"{link(address, shortened(name, LONGEST_NAME))} {quiet(f'({parts.netloc})')}")
 
 
-def _span(messages: tuple[Message, ...]) -> list[str]:
-    days = [_utc(each.created_at).date() for each in messages if each.created_at is not None]
-    if not days:
-        return []
-    first, last = min(days), max(days)
-    return [str(first) if first == last else f"{first} to {last}"]
-
-
-def _utc(time: datetime) -> datetime:
+def utc(time: datetime) -> datetime:
+    """The time in UTC; one without a time zone as it is."""
     return time.astimezone(UTC) if time.tzinfo else time
