@@ -6,11 +6,11 @@ import atexit
 import threading
 import weakref
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 from backread._client.listing import AsyncListing, Listing, stopped_by_caller
 from backread._display.words import duration
@@ -20,13 +20,13 @@ from backread._progress.text import export_parts, sync_parts, walk_parts
 if TYPE_CHECKING:
     from backread._backread import NativePrivacy
     from backread._client.operations import Walk
-    from backread.mirror.export.report import ExportProgress
-    from backread.mirror.sync.report import SyncProgress
-    from backread.models import WalkReport
 
 __all__ = ["progress", "shown_export", "shown_sync"]
 
 T = TypeVar("T")
+
+Callback: TypeAlias = Callable[[Any], object] | None
+"""What a sync or an export tells its progress."""
 
 SECONDS_BETWEEN = 0.2
 """The interval between updates of a walk's progress."""
@@ -65,57 +65,36 @@ def progress(listing: Listing[T] | AsyncListing[T]) -> Listing[T] | AsyncListing
         )
     start = listing._start
     if not (isinstance(start, partial) and start.func is _ShownWalk):
-        start = partial(_ShownWalk, start, listing._title)
+        start = cast("Callable[[], Walk]", partial(_ShownWalk, start, listing._title))
     shown = type(listing)(listing._title, start, listing._as_dict)
     shown._original = listing
     return shown
 
 
-@contextmanager
-def shown_sync(
-    callback: Callable[[SyncProgress], object] | None,
-) -> Generator[Callable[[SyncProgress], object] | None, None, None]:
-    """A callback that shows progress and calls ``callback``, or ``callback`` if none is shown."""
-    output = find_output()
-    if output is None:
-        yield callback
-        return
-    latest: list[SyncProgress] = []
-
-    def show(now: SyncProgress) -> None:
-        latest[:] = [now]
-        output.show(_sync_state(now))
-        if callback is not None:
-            callback(now)
-
-    output.show(State("starting"))
-    try:
-        yield show
-    except BaseException as error:
-        if latest:
-            name = type(error).__name__
-            output.end(State("sync stopped", (*sync_parts(latest[-1]), name)))
-        else:
-            output.clear()  # it never began: the error says enough
-        raise
-    output.end(State("synced", tuple(sync_parts(latest[-1])) if latest else ()))
+def shown_sync(callback: Callback) -> AbstractContextManager[Callback]:
+    """A callback that shows a sync and calls ``callback``, or ``callback`` if none can be shown."""
+    return _shown(callback, _sync_state, "sync", "synced")
 
 
-@contextmanager
-def shown_export(
-    callback: Callable[[ExportProgress], object] | None,
-) -> Generator[Callable[[ExportProgress], object] | None, None, None]:
+def shown_export(callback: Callback) -> AbstractContextManager[Callback]:
     """Like `shown_sync`, for an export."""
+    return _shown(callback, _export_state, "export", "exported")
+
+
+@contextmanager
+def _shown(
+    callback: Callback, state_of: Callable[[Any], State], what: str, done: str
+) -> Generator[Callback, None, None]:
     output = find_output()
     if output is None:
         yield callback
         return
-    latest: list[ExportProgress] = []
+    latest: State | None = None
 
-    def show(now: ExportProgress) -> None:
-        latest[:] = [now]
-        share = _fraction(now.rows, now.rows_total)
-        output.show(State(now.table, tuple(export_parts(now)), share))
+    def show(now: Any) -> None:
+        nonlocal latest
+        latest = state_of(now)
+        output.show(latest)
         if callback is not None:
             callback(now)
 
@@ -123,22 +102,23 @@ def shown_export(
     try:
         yield show
     except BaseException as error:
-        if latest:
-            name = type(error).__name__
-            output.end(State("export stopped", (*export_parts(latest[-1]), name)))
-        else:
+        if latest is None:
             output.clear()  # it never began: the error says enough
+        else:
+            output.end(State(f"{what} stopped", (*latest.parts, type(error).__name__)))
         raise
-    output.end(State("exported", tuple(export_parts(latest[-1])) if latest else ()))
+    output.end(State(done, () if latest is None else latest.parts))
 
 
-def _sync_state(now: SyncProgress) -> State:
-    done, total = (
-        (now.users, now.users_total) if now.lists_total is None else (now.lists, now.lists_total)
-    )
+def _sync_state(now: Any) -> State:
     # Until the lists are known, users are counted, which is no measure of the remaining work.
     known = now.phase == "reading" and now.lists_total is not None
-    return State(now.phase, tuple(sync_parts(now)), _fraction(done, total) if known else None)
+    fraction = _fraction(now.lists, now.lists_total) if known else None
+    return State(now.phase, tuple(sync_parts(now)), fraction)
+
+
+def _export_state(now: Any) -> State:
+    return State(now.table, tuple(export_parts(now)), _fraction(now.rows, now.rows_total))
 
 
 def _fraction(done: int, total: int | None) -> float | None:
@@ -154,49 +134,24 @@ class _ShownWalk:
         self._display: _Display | None = None
         self._begun = False
 
-    @property
-    def report(self) -> WalkReport:
-        return self._walk.report
-
-    def next_items(self, as_dict: bool, blocking: bool) -> Any:
-        self._begin()
-        return self._walk.next_items(as_dict, blocking)
-
-    def next_page(self, as_dict: bool, blocking: bool) -> Any:
-        self._begin()
-        return self._walk.next_page(as_dict, blocking)
-
-    def next_page_of(self, as_dict: bool, blocking: bool) -> Any:
-        self._begin()
-        return self._walk.next_page_of(as_dict, blocking)
-
-    def next_ids(self, blocking: bool) -> Any:
-        self._begin()
-        return self._walk.next_ids(blocking)
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("next_"):
+            self._begin()
+        return getattr(self._walk, name)
 
     def stop(self) -> None:
         self._walk.stop()
         if self._display is not None:
             self._display.end()
 
-    def take_error(self) -> BaseException | None:
-        return self._walk.take_error()
-
-    def arrow_stream(
-        self,
-        read_ahead: bool,
-        privacy: NativePrivacy | None = None,
-        on_end: Callable[[], object] | None = None,
-    ) -> object:
+    def arrow_stream(self, read_ahead: bool, privacy: NativePrivacy | None = None) -> object:
         self._begin()
-        if (display := self._display) is not None:
-            on_end = partial(display.join)
-            # A reader such as a query with LIMIT may drop the stream before its end.
-            weakref.finalize(on_end, display.stop)
+        if (display := self._display) is None:
+            return self._walk.arrow_stream(read_ahead, privacy)
+        on_end = partial(display.join)
+        # A reader such as a query with LIMIT may drop the stream before its end.
+        weakref.finalize(on_end, display.stop)
         return self._walk.arrow_stream(read_ahead, privacy, on_end)
-
-    def __arrow_c_schema__(self) -> object:
-        return self._walk.__arrow_c_schema__()
 
     def _begin(self) -> None:
         if self._begun:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backread._display.words import amount, duration, size
 
 if TYPE_CHECKING:
-    from backread.mirror.export.report import ExportProgress
-    from backread.mirror.sync.report import SyncProgress
     from backread.models import WalkReport
 
 __all__ = ["describe", "export_parts", "fitting", "sync_parts", "walk_parts"]
 
 
-def describe(now: SyncProgress) -> str:
-    """The progress of a sync in one line, without what is unknown."""
+def describe(now: Any) -> str:
+    """A `SyncProgress` in one line, without what is unknown."""
     reading = now.phase == "reading"
     return ", ".join(
         part
@@ -35,8 +33,8 @@ def describe(now: SyncProgress) -> str:
     )
 
 
-def sync_parts(now: SyncProgress) -> list[str]:
-    """The progress of a sync in short parts, for a terminal or a notebook."""
+def sync_parts(now: Any) -> list[str]:
+    """A `SyncProgress` in short parts, for a terminal or a notebook."""
     reading = now.phase == "reading"
     done, total, kind = (
         (now.users, now.users_total, "users")
@@ -56,8 +54,8 @@ def sync_parts(now: SyncProgress) -> list[str]:
     return parts
 
 
-def export_parts(now: ExportProgress) -> list[str]:
-    """The progress of an export, in parts."""
+def export_parts(now: Any) -> list[str]:
+    """An `ExportProgress` in short parts."""
     return [
         f"{now.rows:,}/{amount(now.rows_total, 'row')}",
         size(now.bytes),

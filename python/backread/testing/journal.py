@@ -93,7 +93,7 @@ class Calls:
                 "route alone or by status alone, call forget() before the part that matters, or "
                 "give the MockServer a longer journal="
             )
-        return [entry for entry in entries if self._wanted.match(entry)]
+        return [entry for entry in entries if _matches(entry, self._wanted)]
 
     def __len__(self) -> int:
         return self.count
@@ -114,6 +114,14 @@ class Calls:
         named |= {"offset": wanted.offset, "status": wanted.status}
         shown = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None)
         return f"Calls({shown})"
+
+
+def _matches(entry: JournalEntry, wanted: Requests) -> bool:
+    routes = READS if wanted.route == "any" else (wanted.route,)
+    return (wanted.route is None or entry.route in routes) and all(
+        getattr(wanted, name) in (None, getattr(entry, name))
+        for name in ("user", "message", "offset", "status")
+    )
 
 
 def entries_of(native: NativeLane) -> tuple[list[JournalEntry], bool]:

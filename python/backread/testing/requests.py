@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
-
-if TYPE_CHECKING:
-    from backread.testing.journal import JournalEntry
+from typing import Literal, SupportsIndex, TypeAlias
 
 __all__ = ["READS", "ListRoute", "Requests", "Route", "number"]
 
@@ -57,14 +54,6 @@ class Requests:
         """Whether the counters by route or by status can answer it."""
         single = self.user is None and self.message is None and self.offset is None
         return single and (self.route is None or self.status is None)
-
-    def match(self, entry: JournalEntry) -> bool:
-        """Whether a request matches."""
-        routes = READS if self.route == "any" else (self.route,)
-        return (self.route is None or entry.route in routes) and all(
-            getattr(self, name) in (None, getattr(entry, name))
-            for name in ("user", "message", "offset", "status")
-        )
 
     def __str__(self) -> str:
         """The start of a rule in the mock's grammar."""
