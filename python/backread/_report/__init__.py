@@ -1,4 +1,4 @@
-"""The report of `Figures` as one HTML page, with charts by pygal. It never runs a script."""
+"""The report of `Figures` as one HTML page with charts, which runs no script."""
 
 from backread._report.page import is_report, report_html
 

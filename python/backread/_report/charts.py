@@ -1,27 +1,19 @@
-"""Charts as inline SVG, drawn by pygal and coloured by the page's style sheet.
+"""Bars as inline SVG: in the rows of a table, and as a chart of columns over time.
 
-pygal gives each shape a class, so that the page can colour it by CSS variables. What it adds for
-its own script, style sheet and tooltips is removed, which leaves shapes, texts and classes.
-Attributes draw the same where a server forbids the page's style sheet, as Jenkins does by default.
+A colour is a class, which the page's style sheet defines in light, dark and print, and an attribute
+that draws the same where a server forbids the page's style sheet, as Jenkins does by default.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
-from xml.etree import ElementTree
 
-from backread._display.html import Html, shortened
+from backread._display.html import Html
 
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
-__all__ = ["FULL_WIDTH", "Bars", "Series", "chart", "load_pygal", "swatch"]
+__all__ = ["FULL_WIDTH", "Columns", "Series", "bar", "chart", "legend"]
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#767d86")
 LINE = "#d8dde3"
@@ -32,16 +24,12 @@ HALF_WIDTH = 520
 NARROW = 340
 """The units of a chart across the page, across half of it, and on a phone; one is a pixel or so."""
 
-HEIGHT = 250
+TOP, FOOT, HEIGHT = 10, 215, 240
+"""The upper end of the longest column, the foot of all, and the height of a chart with labels."""
+
 FONT = 12
-ROW = 26
-LEFT = 6
-RIGHT = 18
-
-# What XML 1.0 cannot have (section 2.2), not even escaped; HTML can, so tables keep it.
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-DECIMALS = re.compile(r"(\d+\.\d)\d+")
+CHARACTER = 7
+"""The height of the text, and about the width of a digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,205 +42,104 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
-    """A bar chart: ``kind`` says how, ``words`` how a value is written."""
+class Columns:
+    """A chart of columns: beside each other, or ``stacked``; ``words`` writes a value.
+
+    ``steps`` are the distances that two lines of the scale may have, ascending.
+    """
 
     title: str
     description: str
     labels: Sequence[str]
     series: Sequence[Series]
-    kind: Literal["columns", "stacked", "rows"] = "columns"
+    stacked: bool = False
     words: Callable[[float], str] = "{:,.0f}".format
-    steps: Sequence[float] = ()
+    steps: Sequence[float] = tuple(unit * 10**power for power in range(16) for unit in (1, 2, 5))
     width: int = HALF_WIDTH
 
-    @property
-    def largest(self) -> float:
-        """The length of the longest bar."""
-        if self.kind == "stacked":
-            stacks = zip(*(each.values for each in self.series), strict=True)
-            return max((sum(value or 0 for value in stack) for stack in stacks), default=0)
-        return max((value or 0 for each in self.series for value in each.values), default=0)
+
+def bar(value: float | None, largest: float, colour: int) -> Html:
+    """A bar for a row of a table, whose cells say the value; as long as its part of the largest."""
+    share = f"{100 * value / largest:.1f}%" if value else "0"
+    return Html(
+        f'<svg class="bar colour-{colour}" width="100%" height="8" fill="{COLOURS[colour]}" '
+        f'aria-hidden="true"><rect width="{share}" height="100%"/></svg>'
+    )
 
 
-def load_pygal() -> Any:
-    """The module; if it is missing, an ImportError says how to install it."""
-    try:
-        import pygal  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ModuleNotFoundError as error:
-        if error.name != "pygal":
-            raise
-        raise ImportError(
-            "a report needs pygal for its charts, which is not installed; "
-            'run: pip install "backread[report]"',
-            name="pygal",
-        ) from None
-    return pygal
+def legend(series: Sequence[tuple[str, int]]) -> Html:
+    """The names of the colours, if there are several."""
+    entries = "".join(
+        f'<li><svg class="colour-{colour}" width="9" height="9" fill="{COLOURS[colour]}" '
+        f'aria-hidden="true"><rect width="100%" height="100%"/></svg> {escape(name)}</li>'
+        for name, colour in series
+    )
+    return Html(f'<ul class="legend">{entries}</ul>' if len(series) > 1 else "")
 
 
-def chart(bars: Bars, name: str) -> Html:
+def chart(columns: Columns, name: str) -> Html:
     """The chart in its own width and in a narrow one; the page shows the one that fits.
 
     ``name`` makes the ids of its title and description unique.
     """
-    wide, narrow = (
-        _svg(bars, f"{name}-{kind}", width)
-        for kind, width in (("wide", bars.width), ("narrow", NARROW))
-    )
+    wide = _svg(columns, f"{name}-wide", columns.width)
+    narrow = _svg(columns, f"{name}-narrow", NARROW)
     return Html(f'<div class="wide">{wide}</div><div class="narrow" hidden>{narrow}</div>')
 
 
-def swatch(colour: int) -> Html:
-    """A small square of the colour."""
-    return Html(
-        f'<svg class="colour-{colour}" width="9" height="9" fill="{COLOURS[colour]}" '
-        'aria-hidden="true"><rect class="rect" width="100%" height="100%"/></svg>'
-    )
-
-
-def _svg(bars: Bars, name: str, width: int) -> str:
-    pygal = load_pygal()
-    rows = bars.kind == "rows"
-    labels = [NOT_XML.sub("\N{REPLACEMENT CHARACTER}", each) for each in bars.labels]
-    labels = [_fitting(each, width // 20) if rows else each for each in labels]
-    style = pygal.style.Style(label_font_size=FONT, major_label_font_size=FONT)
-    longest = max(map(len, labels), default=0) * FONT * 0.6
-    ticks = _ticks(bars, width // 110 if rows else 4 if width == NARROW else 6)
-    graph = {"columns": pygal.Bar, "stacked": pygal.StackedBar, "rows": pygal.HorizontalBar}
-    drawn = graph[bars.kind](
-        style=style,
-        width=width,
-        height=ROW * len(labels) * _bars_in_row(bars) + 44 if rows else HEIGHT,
-        margin=LEFT,
-        margin_left=LEFT + (_extra_room(labels) if rows else 0),
-        # The last label is centred below its column.
-        margin_right=RIGHT if rows else max(RIGHT, round(longest / 2)),
-        spacing=6,
-        show_legend=False,
-        x_labels=_unique(labels[::-1] if rows else labels),
-        y_labels=ticks,
-        truncate_label=-1,
-        value_formatter=bars.words,
-        no_prefix=True,
-        js=[],
-    )
-    if not rows:
-        every = ceil(len(labels) * (longest + 14) / (width - 50))
-        drawn.x_labels_major_every = every
-        drawn.show_minor_x_labels = every == 1
-    for each in bars.series:
-        # A horizontal chart is drawn from its foot upwards.
-        drawn.add(each.name, list(each.values)[::-1] if rows else list(each.values))
-    root = ElementTree.fromstring(drawn.render(is_unicode=False))
-    names, colours = [each.name for each in bars.series], [each.colour for each in bars.series]
-    _clean(root, names, colours)
-    return _markup(root, bars, name, width)
-
-
-def _bars_in_row(bars: Bars) -> float:
-    return 1 if len(bars.series) == 1 else 0.7 * len(bars.series)
-
-
-def _ticks(bars: Bars, most: int) -> list[float]:
-    """Round values from 0 to at least the largest one."""
-    largest = bars.largest
-    steps = list(bars.steps) or [unit * 10**power for power in range(16) for unit in (1, 2, 5)]
-    step = next((each for each in steps if largest / each <= most), steps[-1])
-    if largest / step > most:
-        step *= ceil(largest / step / most)
-    return [step * place for place in range(max(1, ceil(largest / step)) + 1)]
-
-
-def _columns(text: str) -> int:
-    """How wide text is, in characters of the width that pygal leaves room for."""
-    wide = (
-        unicodedata.east_asian_width(each) in "WF" or each.isupper() or each in "mw"
-        for each in text
-    )
-    return len(text) + sum(wide)
-
-
-def _fitting(label: str, columns: int) -> str:
-    length = len(label)
-    while _columns(label[:length]) > columns:
-        length -= 1
-    return shortened(label, length)
-
-
-def _extra_room(labels: Sequence[str]) -> float:
-    """What wide characters need beyond the room that pygal leaves for characters."""
-    columns = max(map(_columns, labels), default=0)
-    return (columns - max(map(len, labels), default=0)) * FONT * 0.6
-
-
-def _unique(labels: Sequence[str]) -> list[str]:
-    # pygal looks labels up by their text; zero-width spaces tell equal ones apart.
-    seen: dict[str, int] = {}
-    found = []
-    for label in labels:
-        seen[label] = seen.get(label, -1) + 1
-        found.append(label + "\u200b" * seen[label])
-    return found
-
-
-def _clean(root: Element, names: Sequence[str], colours: Sequence[int]) -> None:
-    """Leaves shapes and texts; each bar gets its name and value as a title, for the pointer."""
-    for node in root.iter():
-        node.tag = node.tag.rpartition("}")[2]
-        for name, value in node.attrib.items():
-            text = _classes(value, colours) if name == "class" else DECIMALS.sub(r"\1", value)
-            node.set(name, text)
-    for node in list(root.iter()):
-        for child in list(node):
-            kind = child.get("class", "")
-            if (child.tag in ("defs", "title", "desc") and kind != "value") or "overlay" in kind:
-                if child.get("class") != "x_label":
-                    node.remove(child)
-            elif "background" in kind:
-                node.remove(child)
-    for series in root.iter("g"):
-        kind = series.get("class", "")
-        if kind.startswith("axis"):
-            across = kind.startswith("axis x")
-            series.set("text-anchor", "middle" if across else "end")
-            for line in series.iter("path"):
-                line.set("stroke", "none" if across else LINE)
-                line.set("fill", "none")
-        found = re.search(r"serie-(\d+)", kind)
-        if found is None:
-            continue
-        series.set("fill", COLOURS[colours[int(found[1])]])
-        for bars in series:
-            for bar in list(bars):
-                _name_bar(bars, bar, names[int(found[1])])
-
-
-def _classes(given: str, colours: Sequence[int]) -> str:
-    return re.sub(r"color-(\d+)", lambda found: f"colour-{colours[int(found[1])]}", given)
-
-
-def _name_bar(bars: Element, bar: Element, series: str) -> None:
-    texts = {each.get("class"): each.text or "" for each in bar if each.tag == "desc"}
-    for each in list(bar):
-        if each.tag == "desc":
-            bar.remove(each)
-    shape = bar.find("rect")
-    if shape is None or not (float(shape.get("height", 0)) and float(shape.get("width", 0))):
-        bars.remove(bar)
-        return
-    title = ElementTree.Element("title")
-    label = texts.get("x_label", "").replace("\u200b", "")
-    title.text = f"{label}, {series}: {texts.get('value', '')}"
-    bar.insert(0, title)
-
-
-def _markup(root: Element, bars: Bars, name: str, width: int) -> str:
-    height = root.get("viewBox", f"0 0 {width} {HEIGHT}").split()[-1]
-    inner = "".join(ElementTree.tostring(each, encoding="unicode") for each in root)
+def _svg(columns: Columns, name: str, width: int) -> str:
+    scale = _scale(columns, 4 if width == NARROW else 6)
+    left = 14 + CHARACTER * max(len(columns.words(each)) for each in scale)
+    longest = CHARACTER * max(map(len, columns.labels))
+    # The last label is centred below its column.
+    room = width - left - max(18, longest / 2)
+    slot = room / len(columns.labels)
+    unit = (FOOT - TOP) / scale[-1]
+    parts = []
+    for tick in scale:
+        y = FOOT - tick * unit
+        parts.append(
+            f'<path class="line" stroke="{LINE}" d="M{left} {y:.1f}h{room:.1f}"/>'
+            f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{columns.words(tick)}</text>'
+        )
+    for place in range(0, len(columns.labels), ceil((longest + 14) / slot)):
+        x = left + slot * (place + 0.5)
+        label = escape(columns.labels[place])
+        parts.append(f'<text x="{x:.1f}" y="{FOOT + 18}" text-anchor="middle">{label}</text>')
+    side_by_side = 1 if columns.stacked else len(columns.series)
+    thickness = 0.84 * slot / side_by_side
+    feet = [float(FOOT)] * len(columns.labels)
+    for number, series in enumerate(columns.series):
+        drawn = []
+        for place, (label, value) in enumerate(zip(columns.labels, series.values, strict=True)):
+            if not value:
+                continue
+            top = feet[place] - value * unit
+            x = left + slot * (place + 0.08) + thickness * (number % side_by_side)
+            drawn.append(
+                f'<rect x="{x:.1f}" y="{top:.1f}" width="{thickness:.1f}" '
+                f'height="{feet[place] - top:.1f}">'
+                f"<title>{escape(f'{label}, {series.name}: {columns.words(value)}')}</title></rect>"
+            )
+            if columns.stacked:
+                feet[place] = top
+        colour = f'class="colour-{series.colour}" fill="{COLOURS[series.colour]}"'
+        parts.append(f"<g {colour}>{''.join(drawn)}</g>")
     return (
-        f'<svg class="chart" width="{width}" viewBox="0 0 {width} {height}" role="img" '
+        f'<svg class="chart" width="{width}" viewBox="0 0 {width} {HEIGHT}" role="img" '
         f'font-family="sans-serif" font-size="{FONT}" '
         f'aria-labelledby="{name}-title {name}-text">'
-        f'<title id="{name}-title">{escape(bars.title)}</title>'
-        f'<desc id="{name}-text">{escape(bars.description)}</desc>{inner}</svg>'
+        f'<title id="{name}-title">{escape(columns.title)}</title>'
+        f'<desc id="{name}-text">{escape(columns.description)}</desc>{"".join(parts)}</svg>'
     )
+
+
+def _scale(columns: Columns, most: int) -> list[float]:
+    """Round values from 0 to at least the largest one: at most ``most`` above 0."""
+    values = [[value or 0 for value in each.values] for each in columns.series]
+    together = [sum(each) if columns.stacked else max(each) for each in zip(*values, strict=True)]
+    largest = max(together, default=0)
+    steps = columns.steps
+    step = next((each for each in steps if largest / each <= most), steps[-1])
+    step *= max(1, ceil(largest / step / most))
+    return [step * place for place in range(max(1, ceil(largest / step)) + 1)]

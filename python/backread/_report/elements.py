@@ -1,4 +1,4 @@
-"""What the sections are made of: tables, charts with their legend, and text from strangers."""
+"""What the sections are made of: tables, some with bars, charts, and text from strangers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from html import escape
 from backread._display.addresses import hide_addresses
 from backread._display.html import Html, shortened
 from backread._display.words import is_invisible, line
-from backread._report.charts import Bars, chart, swatch
+from backread._report.charts import Columns, bar, chart, legend
+from backread._report.words import percent
 from backread.mirror.figures import Figures
 
-__all__ = ["MOST_UNITS", "Cell", "cut", "figure", "operator_names", "table", "words_only"]
+__all__ = ["MOST_UNITS", "Cell", "cut", "figure", "operator_names", "section", "shares", "table"]
 
 LONGEST_NAME = 60
 MOST_UNITS = 200
@@ -21,59 +22,68 @@ MOST_UNITS = 200
 Cell = str | int | Html
 
 
-def figure(heading: str, note: str, bars: Bars, name: str, details: Html, size: str) -> Html:
+def section(heading: str, note: str, content: str, size: str = "half") -> Html:
+    """A card of the page, across half of it or the ``full`` width; the content is markup."""
+    about = f'<p class="note">{escape(note)}</p>' if note else ""
+    return Html(f'<section class="{size}"><h2>{escape(heading)}</h2>{about}{content}</section>')
+
+
+def figure(heading: str, note: str, columns: Columns, name: str, details: Html, size: str) -> Html:
+    """A section with a chart, and its figures as a table on demand."""
     # There is nothing to draw if no message has a time.
-    drawn = chart(bars, name) if bars.labels else ""
-    legend = ""
-    if len(bars.series) > 1:
-        entries = "".join(
-            f"<li>{swatch(each.colour)} {escape(each.name)}</li>" for each in bars.series
-        )
-        legend = f'<ul class="legend">{entries}</ul>'
-    return Html(
-        f'<section class="{size}"><figure><figcaption><h2>{escape(heading)}</h2>'
-        f'<p class="note">{escape(note)}</p></figcaption>{legend}{drawn}</figure>'
-        f"<details><summary>The figures as a table</summary>{details}</details></section>"
-    )
+    drawn = chart(columns, name) if columns.labels else ""
+    names = legend([(each.name, each.colour) for each in columns.series])
+    table = f"<details><summary>The figures as a table</summary>{details}</details>"
+    return section(heading, note, f"{names}{drawn}{table}", size)
 
 
-def words_only(heading: str, note: str, words: str, size: str) -> Html:
-    return Html(
-        f'<section class="{size}"><h2>{escape(heading)}</h2><p class="note">{escape(note)}</p>'
-        f"<p>{escape(words)}</p></section>"
-    )
+def shares(
+    caption: str,
+    columns: tuple[str, str, str],
+    counts: Sequence[tuple[str, int, int]],
+    colour: int,
+    more: Sequence[Sequence[Cell]] = (),
+) -> Html:
+    """A table of names with a count, its share of a whole, and a bar; ``more`` rows have none."""
+    largest = max((count for _, count, _ in counts), default=0)
+    rows = [(name, count, percent(count, whole)) for name, count, whole in counts]
+    bars = [bar(count, largest, colour) for _, count, _ in counts]
+    return table(caption, columns, [*rows, *more], bars)
 
 
-def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Html:
-    """A table that scrolls; numbers and what stands below their heads are right-aligned."""
+def table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    bars: Sequence[str] = (),
+) -> Html:
+    """A table that scrolls; numbers and what stands below their heads are right-aligned.
+
+    ``bars`` are those of the first rows, and are drawn below the names.
+    """
     numbers = [bool(rows) and _is_number(value) for value in (rows[0] if rows else columns)]
     head = "".join(
         f'<th scope="col"{_kind(number)}>{escape(name)}</th>'
         for name, number in zip(columns, numbers, strict=True)
     )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            _cell(value, number, place == 0)
-            for place, (value, number) in enumerate(zip(row, numbers, strict=True))
+    body = ""
+    for place, (first, *others) in enumerate(rows):
+        cells = "".join(
+            f"<td{_kind(number)}>{_text(value)}</td>"
+            for value, number in zip(others, numbers[1:], strict=True)
         )
-        + "</tr>"
-        for row in rows
-    )
+        drawn = "".join(bars[place : place + 1])
+        body += f'<tr><th scope="row"><bdi>{_text(first)}</bdi>{drawn}</th>{cells}</tr>'
     return Html(
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(value: Cell, number: bool, first: bool) -> str:
+def _text(value: Cell) -> str:
     if isinstance(value, int):
-        text: str = f"{value:,}"
-    else:
-        text = value if isinstance(value, Html) else escape(value)
-    if first:
-        return f'<th scope="row"><bdi>{text}</bdi></th>'
-    return f"<td{_kind(number)}>{text}</td>"
+        return f"{value:,}"
+    return value if isinstance(value, Html) else escape(value)
 
 
 def _kind(number: bool) -> str:

@@ -7,9 +7,8 @@ import hashlib
 from html import escape
 
 from backread import __version__
-from backread._display.html import Html, shortened
+from backread._display.html import shortened
 from backread._display.words import line
-from backread._report.charts import load_pygal
 from backread._report.sections import header, sections
 from backread._report.style import STYLE
 from backread._report.words import local, title
@@ -30,11 +29,7 @@ def report_html(figures: Figures, name: str | None = None) -> str:
     Args:
         figures: What to show.
         name: The name of the mirror for the title, such as that of its folder.
-
-    Raises:
-        ImportError: pygal is not installed.
     """
-    load_pygal()
     heading = title(figures, shortened(line(name or ""), LONGEST_NAME))
     # The hash allows this style sheet alone (Content Security Policy Level 3, section 2.3.1).
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -52,7 +47,7 @@ def report_html(figures: Figures, name: str | None = None) -> str:
         # Without it, a browser asks a web server for /favicon.ico.
         '<link rel="icon" href="data:,">\n'
         f"<title>{escape(heading)}</title>\n<style>{STYLE}</style></head>\n"
-        f"<body>\n{header(figures, heading)}\n<main>{_all(sections(figures))}</main>\n"
+        f"<body>\n{header(figures, heading)}\n<main>{sections(figures)}</main>\n"
         f"<footer><p>Computed {computed} UTC by backread {escape(__version__)}. "
         "Deleted users and messages are in no figure.</p></footer>\n</body></html>\n"
     )
@@ -61,7 +56,3 @@ def report_html(figures: Figures, name: str | None = None) -> str:
 def is_report(beginning: bytes) -> bool:
     """Whether a file that begins like this is a report, which a newer one may replace."""
     return beginning.startswith(MARKER)
-
-
-def _all(parts: list[Html]) -> str:
-    return "\n".join(parts)

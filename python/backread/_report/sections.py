@@ -17,7 +17,7 @@ from backread._report.conversations import (
     trend,
     workload,
 )
-from backread._report.elements import cut, table
+from backread._report.elements import cut, section, table
 from backread._report.times import heat, hours, volume, weekdays
 from backread._report.words import (
     CERTIFICATES,
@@ -80,10 +80,10 @@ def header(figures: Figures, heading: str) -> Html:
     )
 
 
-def sections(figures: Figures) -> list[Html]:
+def sections(figures: Figures) -> Html:
     """Everything below the header."""
     if not figures["totals"]["messages"]:
-        return [_no_data(figures)]
+        return section("No data", "", f"<p>{escape(no_data(figures))}</p>", "full")
     shown = (
         volume,
         weekdays,
@@ -99,13 +99,8 @@ def sections(figures: Figures) -> list[Html]:
         attachments,
         longest,
     )
-    cards = "\n".join(section(figures) for section in shown)
-    return [_tiles(figures), Html(f'<div class="cards">{cards}</div>')]
-
-
-def _no_data(figures: Figures) -> Html:
-    why = no_data(figures)
-    return Html(f'<section class="full"><h2>No data</h2><p>{escape(why)}</p></section>')
+    cards = "\n".join(each(figures) for each in shown)
+    return Html(f'{_tiles(figures)}\n<div class="cards">{cards}</div>')
 
 
 def _tiles(figures: Figures) -> Html:

@@ -10,7 +10,7 @@ STYLE = """
 :root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--text:#1c2127;--quiet:#59636e;
 --line:#d8dde3;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#767d86;--heat:0,114,178;
 --good:#0b6b4a;--good-back:#e3f4ec;--warn:#8a4b00;--warn-back:#fdf0dc}
-@media (prefers-color-scheme:dark){:root{--page:#14171b;--card:#1d2126;--text:#e8ebee;
+@media screen and (prefers-color-scheme:dark){:root{--page:#14171b;--card:#1d2126;--text:#e8ebee;
 --quiet:#a5adb6;--line:#373d45;--c0:#56b4e9;--c1:#e69f00;--c2:#2cc295;--c3:#9aa3ad;
 --heat:86,180,233;--good:#7fdcb6;--good-back:#16352a;--warn:#f3c27a;--warn-back:#3a2c14}}
 *{box-sizing:border-box}
@@ -21,7 +21,6 @@ main,header,footer{margin:0 auto;max-width:1180px;padding:0 20px}
 header{padding-top:28px}
 h1{font-size:1.7rem;line-height:1.25;margin:0 0 .2em}
 h2{font-size:1.12rem;line-height:1.3;margin:0 0 .2em}
-h3{font-size:1rem;margin:1em 0 .2em}
 p{margin:.3em 0}
 .quiet{color:var(--quiet)}
 .note{color:var(--quiet);font-size:.9rem;margin:0 0 .7em}
@@ -42,34 +41,27 @@ flex-direction:column;padding:12px 14px}
 section{background:var(--card);border:1px solid var(--line);border-radius:8px;min-width:0;
 padding:16px 18px}
 section.full{grid-column:1/-1}
-figure{margin:0}
 .legend{display:flex;flex-wrap:wrap;font-size:.88rem;gap:2px 18px;list-style:none;margin:0 0 4px;
 padding:0}
 .legend svg{border-radius:2px;height:.75em;margin-right:.2em;width:.75em}
 .chart{display:block;height:auto;width:100%}
-.chart text{fill:var(--quiet);font:12px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",
+.chart text{fill:var(--quiet);font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",
 sans-serif}
-.chart .axis.x text{text-anchor:middle}
-.chart .axis.y text{text-anchor:end}
-.chart .horizontal .axis.y text{fill:var(--text)}
-.chart .line{fill:none;stroke:var(--line);stroke-width:1}
-.chart .vertical .axis.x .line,.chart .horizontal .axis.x .line{stroke:none}
-.chart .stackedbar-graph .rect{stroke:var(--card);stroke-width:.5}
-.colour-0 .rect{fill:var(--c0)}.colour-1 .rect{fill:var(--c1)}
-.colour-2 .rect{fill:var(--c2)}.colour-3 .rect{fill:var(--c3)}
-.chart .bar:hover .rect{opacity:.75}
+.chart .line{stroke:var(--line)}
+.colour-0{fill:var(--c0)}.colour-1{fill:var(--c1)}.colour-2{fill:var(--c2)}.colour-3{fill:var(--c3)}
+.chart rect:hover{opacity:.75}
+.bar{display:block;margin:2px 0}
 details{margin-top:8px}
 summary{color:var(--quiet);cursor:pointer;font-size:.9rem;width:max-content;max-width:100%}
 summary:focus-visible,.scroll:focus-visible{outline:2px solid var(--c0);outline-offset:2px}
-.scroll{max-height:28rem;overflow:auto}
+.scroll{overflow:auto}
+.long .scroll,details .scroll{max-height:28rem}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;width:100%}
-caption{color:var(--quiet);font-size:.85rem;padding:4px 0;text-align:left}
 th,td{border-bottom:1px solid var(--line);padding:4px 10px 4px 0;text-align:left;
 vertical-align:top}
 thead th{font-weight:600;vertical-align:bottom}
 tbody th{font-weight:400;min-width:7em}
 .number{text-align:right;white-space:nowrap}
-.time{white-space:nowrap}
 tr:last-child>*{border-bottom:0}
 .heat th,.heat td{border:0;font-size:.78rem;padding:0;white-space:nowrap}
 .heat table{border-collapse:separate;border-spacing:2px;min-width:860px;table-layout:fixed}
@@ -82,16 +74,14 @@ tr:last-child>*{border-bottom:0}
 .heat .h3{background:rgba(var(--heat),.36)}.heat .h4{background:rgba(var(--heat),.52)}
 .heat .h5{background:rgba(var(--heat),.72)}.heat .h6{background:rgb(var(--heat))}
 .heat .h5{color:#08121a}.heat .h6{color:#fff}
-@media (prefers-color-scheme:dark){.heat .h6{color:#08121a}}
+@media screen and (prefers-color-scheme:dark){.heat .h6{color:#08121a}}
 footer{color:var(--quiet);font-size:.85rem;padding-bottom:28px;padding-top:16px}
 @media (max-width:860px){.cards{grid-template-columns:minmax(0,1fr)}}
 @media (max-width:620px){main,header,footer{padding-left:12px;padding-right:12px}
 header{padding-top:16px}section{padding:12px}h1{font-size:1.35rem}
-.tiles{grid-template-columns:repeat(2,minmax(0,1fr))}}
-@media (max-width:620px){.wide{display:none}.narrow{display:block}}
-@media print{:root{color-scheme:light;--page:#fff;--card:#fff;--text:#000;--quiet:#444;
---line:#bbb;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#767d86;--heat:0,114,178;--good:#0b6b4a;
---good-back:#fff;--warn:#8a4b00;--warn-back:#fff}
+.tiles{grid-template-columns:repeat(2,minmax(0,1fr))}
+.wide{display:none}.narrow{display:block}}
+@media print{:root{color-scheme:light;--page:#fff;--good-back:#fff;--warn-back:#fff}
 @page{margin:14mm}
 html,body{font-size:11px}
 main,header,footer{max-width:none;padding-left:0;padding-right:0}
@@ -101,15 +91,14 @@ main,header,footer{max-width:none;padding-left:0;padding-right:0}
 .cards{gap:10px;grid-template-columns:repeat(2,minmax(0,1fr))}
 section{padding:10px 12px}
 th,td{padding:2px 8px 2px 0}
-.full .chart text{font-size:13px}
 section,.tiles div,.state{break-inside:avoid}
 section.long{break-inside:auto}
 tr{break-inside:avoid}
-.rect,.heat td{print-color-adjust:exact;-webkit-print-color-adjust:exact}
+rect,.heat td{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .heat table{border-spacing:1px}
 .heat th,.heat td{font-size:7.5px;height:20px}
-.heat .h6{color:#fff}
-.scroll{max-height:none;overflow:visible}
+.long .scroll,details .scroll{max-height:none}
+.scroll{overflow:visible}
 .heat table{min-width:0}.wide{display:block}.narrow{display:none}
 details:not([open]){display:none}}
 """

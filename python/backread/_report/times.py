@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from backread._display.html import Html
-from backread._report.charts import FULL_WIDTH, Bars, Series
-from backread._report.elements import MOST_UNITS, figure, table
+from backread._report.charts import FULL_WIDTH, Columns, Series
+from backread._report.elements import MOST_UNITS, figure, section, table
 from backread._report.words import WEEKDAYS, seconds, unit_label
 from backread.mirror.figures import Figures
 
@@ -57,9 +56,9 @@ def volume(figures: Figures) -> Html:
     heading = f"Messages by {unit}"
     names = [name for name, _ in WROTE.values()][:3]
     columns = (unit.title(), "Messages", *names, "New conversations", "Median first response")
-    bars = Bars(heading, f"{note}{peak}", labels, series, "stacked", width=FULL_WIDTH)
+    chart = Columns(heading, f"{note}{peak}", labels, series, stacked=True, width=FULL_WIDTH)
     details = table(f"Volume by {unit}", columns, rows)
-    return figure(heading, note, bars, "volume", details, "full")
+    return figure(heading, note, chart, "volume", details, "full")
 
 
 def weekdays(figures: Figures) -> Html:
@@ -88,7 +87,7 @@ def _two_sides(figures: Figures, what: str, names: Sequence[str], shown: int) ->
     return figure(
         f"By {what}",
         note,
-        Bars(f"Messages by {what}", f"{note} Users write most: {busiest}.", labels, series),
+        Columns(f"Messages by {what}", f"{note} Users write most: {busiest}.", labels, series),
         what.split()[0],
         table(f"Messages by {what}", (what.capitalize(), "Users", "Operators"), rows),
         "half",
@@ -107,13 +106,17 @@ def heat(figures: Figures) -> Html:
             level = -(-count * HEAT_LEVELS // most) if most else 0
             cells.append(f'<td class="h{level}">{_short(count)}</td>')
         rows.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
-    return Html(
-        '<section class="full"><h2>When users write</h2>'
-        f'<p class="note">Messages of users by weekday and hour ({escape(figures["timezone"])}); '
-        "the darker or brighter, the more. 09 is from 09:00 to 09:59, and k means thousand.</p>"
+    note = (
+        f"Messages of users by weekday and hour ({figures['timezone']}); the darker or brighter, "
+        "the more. 09 is from 09:00 to 09:59, and k means thousand."
+    )
+    return section(
+        "When users write",
+        note,
         '<div class="scroll heat" tabindex="0" role="region" aria-label="Messages of users by '
         f'weekday and hour"><table><thead><tr><td></td>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>",
+        "full",
     )
 
 

@@ -131,9 +131,7 @@ def report(
 def _check(output: Path, mirror: Path) -> None:
     """Refuses a place for the report before anything is computed."""
     from backread._report import is_report
-    from backread._report.charts import load_pygal
 
-    load_pygal()
     parent = output.absolute().parent
     if output.is_dir():
         raise UnusableArgumentError(
