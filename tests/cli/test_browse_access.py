@@ -119,17 +119,6 @@ def test_another_user_of_the_machine_cannot_open_it(running, stranger, host):
         assert own.recv(12) == b"HTTP/1.0 303"
 
 
-def test_head_leaves_the_address_that_opens_once(running, stranger):
-    once = running.one_time_url().removeprefix(f"http://{stranger.host}")
-    for target in (once, stranger.entrance):
-        reply = stranger.get(target, method="HEAD")
-        assert reply.status == 303
-        assert "Set-Cookie" not in reply.headers
-    assert stranger.get("/?token=x", method="HEAD").status == 403
-    assert stranger.get(once).status == 303
-    assert stranger.get(once, method="HEAD").status == 403
-
-
 @pytest.mark.parametrize(
     "host", ["evil.example.com", "evil.example.com:{port}", "127.0.0.1", "0.0.0.0:{port}", ""]
 )
@@ -210,17 +199,11 @@ def test_what_another_page_asks_for_is_refused(visitor, headers):
     assert visitor.get(f"{visitor.path}api/people", **headers).status == 403
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "X"])
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "X"])
 def test_it_can_only_be_read(visitor, method):
     reply = visitor.get(f"{visitor.path}api/people", method=method)
     assert reply.status == 405
-    assert reply.headers["Allow"] == "GET, HEAD"
-
-
-def test_head_has_no_body(visitor):
-    reply = visitor.get(visitor.path, method="HEAD")
-    assert (reply.status, reply.body) == (200, b"")
-    assert int(reply.headers["Content-Length"]) > 0
+    assert reply.headers["Allow"] == "GET"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +282,7 @@ def test_connections_that_say_nothing_keep_nobody_out(running, visitor):
 
 
 def test_a_connection_that_says_nothing_is_closed(own, monkeypatch):
-    monkeypatch.setattr(server, "SECONDS_TO_ASK", 0.1)
+    monkeypatch.setattr(server._Handler, "timeout", 0.1)
     with (
         BrowseServer(own) as running,
         socket.create_connection(("127.0.0.1", running.server_port), PATIENCE) as slow,

@@ -9,6 +9,7 @@ from typing import Any, cast
 from backread._browse.freshness import Freshness, read_freshness
 from backread._browse.lists import PageBubbles, heading, hits_html, people_html
 from backread._client.arguments import LARGEST
+from backread._display.words import amount
 from backread.errors import MirrorError
 from backread.mirror.published.conversation import read_window
 from backread.mirror.published.interruptible_reader import InterruptibleReader
@@ -17,9 +18,8 @@ from backread.mirror.published.search import search_messages, search_words
 
 __all__ = ["Api", "Query"]
 
-PEOPLE = 50
+ITEMS = 50
 MOST_PEOPLE = 5_000
-HITS = 50
 MESSAGES = 100
 MOST_HITS = 1_000
 MOST_OPERATORS = 500
@@ -55,17 +55,15 @@ class Api:
     def state(self, query: Query) -> Answer:
         """Which snapshot is the newest, its age and certificate."""
         manifest = self._reader.snapshot().manifest
-        kept = self._freshness
-        if kept is None or kept[0] != manifest:
-            kept = manifest, read_freshness(self._reader)
-            self._freshness = kept
-        fresh = kept[1]
+        if self._freshness is None or self._freshness[0] != manifest:
+            self._freshness = manifest, read_freshness(self._reader)
+        fresh = self._freshness[1]
         return {
             "snapshot": manifest.sequence,
             "age": fresh.age(),
             "kind": fresh.kind,
             "proof": fresh.proof,
-            "details": list(fresh.details),
+            "details": fresh.details,
         }
 
     def people(self, query: Query) -> Answer:
@@ -80,14 +78,19 @@ class Api:
             files=bool(query.get("files")),
             order=cast("PersonOrder", query.get("order") or "newest"),
         )
-        offset = _number(query, "offset") or 0
-        count = min(_number(query, "count") or PEOPLE, MOST_PEOPLE)
+        offset, count = _part(query, MOST_PEOPLE)
         page = self._people.find(asked, offset=offset, limit=count)
         after = offset + len(page.people)
+        said = f"{page.total:,} {'person' if page.total == 1 else 'people'}"
+        if not page.total:
+            said = "Nobody matches. Esc clears the search; look at the filters, too."
+            if asked == PeopleQuery(order=asked.order):
+                said = "This mirror has no users yet."
         return {
             "html": people_html(page.people),
             "total": page.total,
             "next": after if after < page.total else None,
+            "said": said,
         }
 
     def operators(self, query: Query) -> Answer:
@@ -130,11 +133,11 @@ class Api:
         return {"html": self._bubbles(query, user_id).whole(window.conversation.messages[0])}
 
     def search(self, query: Query) -> Answer:
-        """The newest messages with all ``words``: ``since, until, user``, ``count`` of them."""
+        """The newest messages with all ``words``: ``since, until, user``, ``offset``, ``count``."""
         words = query.get("words", "")
         if not words.strip():
-            raise ValueError("Type a word to search for.")
-        count = min(_number(query, "count") or HITS, MOST_HITS)
+            raise ValueError("Type words to search for, and press Enter.")
+        offset, count = _part(query, MOST_HITS)
         # Each reads all bodies on all cores, so that two at a time only delay each other.
         with self._searching:
             if query.is_given_up():
@@ -147,14 +150,20 @@ class Api:
                 until=query.get("until") or None,
                 user=_number(query, "user"),
                 limit=count + 1,
+                offset=offset,
             ).hits
         names = self._people.names(list({hit.user_id for hit in hits}))
-        more = len(hits) > count
+        after = offset + min(len(hits), count)
+        said = f"{amount(after, 'message')} found"
+        if len(hits) > count:
+            said = f"The newest {after:,} messages found"
+        elif not after:
+            said = f"No message has all of these words: {words.strip()}"
         return {
             "html": hits_html(hits[:count], names),
-            "count": min(len(hits), count),
-            "next": min(count + HITS, MOST_HITS) if more and count < MOST_HITS else None,
-            "more": more,
+            "count": after,
+            "next": after if len(hits) > count and after < MOST_HITS else None,
+            "said": said,
         }
 
     def _bubbles(self, query: Query, user_id: int) -> PageBubbles:
@@ -171,6 +180,12 @@ class Api:
                     return call(query)
 
         return answer
+
+
+def _part(query: Query, most: int) -> tuple[int, int]:
+    """The ``offset`` and the ``count`` of the items that the page asks for."""
+    offset = _number(query, "offset") or 0
+    return offset, min(_number(query, "count") or ITEMS, most)
 
 
 def _needed(query: Query, name: str) -> int:

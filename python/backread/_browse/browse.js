@@ -7,12 +7,13 @@ const MOST_BLOCKS = 10;
 const NEAR = 800; // pixels from an end at which more messages are loaded
 const FILTERS = ["since", "until", "unread", "last", "operator", "order", "files", "here"];
 const ENDED = "backread browse has ended. Start it again, and open the address that it prints.";
+const FAILED = "backread browse answered with an error. Try a shorter search, or reload the page.";
 const LOCKED = "This tab may not read the page any more. Open the address that backread browse printed.";
 
 const byId = (id) => document.getElementById(id);
 const scroller = byId("messages");
+const items = byId("items");
 const number = (value) => value.toLocaleString("en");
-const amount = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
 const trusted = window.trustedTypes?.createPolicy("backread", { createHTML: (html) => html });
 
@@ -22,32 +23,26 @@ function fragment(html) {
   return template.content;
 }
 
+const paragraph = (textContent, className = "") => Object.assign(document.createElement("p"), { textContent, className });
+
 const shown = { user: null, message: null, list: null }; // what the page shows
-let next = null; // the offset, or the count of hits, that "Show more" asks for
-let talk = null; // the open conversation: its blocks, and whether there is more at either end
+let next = null; // the offset that "Show more" asks for
+let talk = null; // the open conversation; its blocks of messages are the children of the scroller
 let snapshot = null;
 
 // --- asking the server -------------------------------------------------------------------------
 
-class Refused extends Error {}
-
 const sentence = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
+
+// What to do with an error of `fetch`: a request that was given up is nothing to tell.
+const explained = (text) => (error) => { throw error.name === "AbortError" ? error : new Error(text); };
 
 async function ask(name, parameters = {}, signal = undefined) {
   const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== "");
-  let response;
-  try {
-    response = await fetch(`api/${name}?${new URLSearchParams(given)}`, { signal });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Refused(ENDED);
-  }
-  if (response.status === 403) throw new Refused(LOCKED);
-  const answer = await response.json().catch((error) => {
-    if (error.name === "AbortError") throw error;
-    throw new Refused(`backread browse answered with an error (status ${response.status}). Try a shorter search, or reload the page.`);
-  });
-  if (!response.ok) throw new Refused(sentence(answer.error));
+  const response = await fetch(`api/${name}?${new URLSearchParams(given)}`, { signal }).catch(explained(ENDED));
+  if (response.status === 403) throw new Error(LOCKED);
+  const answer = await response.json().catch(explained(`${FAILED} (status ${response.status})`));
+  if (!response.ok) throw new Error(sentence(answer.error));
   return answer;
 }
 
@@ -103,26 +98,36 @@ function apply() {
 
 // --- people and messages -----------------------------------------------------------------------
 
+let operators = [];
+
 function fillControls(list) {
-  if (byId("words").value !== list.words && document.activeElement !== byId("words")) byId("words").value = list.words;
+  if (document.activeElement !== byId("words")) byId("words").value = list.words;
   byId("list").dataset.tabShown = list.tab;
   for (const button of document.querySelectorAll("[data-tab]")) {
     button.setAttribute("aria-pressed", button.dataset.tab === list.tab);
   }
-  const controls = byId("filters").elements;
+  fillOperators(list.operator);
   for (const name of FILTERS) {
-    const control = controls[name];
+    const control = byId("filters").elements[name];
     if (control.type === "checkbox") control.checked = list[name] !== "";
-    else {
-      if (name === "operator" && list[name] && ![...control.options].some((each) => each.value === list[name])) {
-        control.add(new Option(`operator ${list[name]}`, list[name]));
-      }
-      control.value = list[name];
-    }
+    else control.value = list[name];
   }
   const active = FILTERS.filter((name) => list[name] && applies(name, list.tab)).length;
   byId("filters-button").textContent = active ? `Filter and sort (${active})` : "Filter and sort";
   byId("filters-button").classList.toggle("active", active > 0);
+}
+
+function fillOperators(chosen) {
+  const isKnown = !chosen || operators.some(({ id }) => id === chosen);
+  const listed = isKnown ? operators : [...operators, { id: chosen, name: `operator ${chosen}` }];
+  const select = byId("filters").elements.operator;
+  select.replaceChildren(new Option("any", ""), ...listed.map(({ id, name }) => new Option(name, id)));
+  select.value = chosen;
+}
+
+async function loadOperators() {
+  ({ operators } = await ask("operators"));
+  fillOperators(readAddress().list.operator);
 }
 
 const applies = (name, tab) => ["since", "until"].includes(name) || (name === "here") === (tab === "messages");
@@ -149,61 +154,38 @@ async function loadList({ keep = false, more = false } = {}) {
   listRequest?.abort();
   const request = new AbortController();
   listRequest = request;
-  const list = readAddress().list;
-  const items = byId("items");
-  if (list.tab === "messages" && !list.words.trim()) {
-    items.replaceChildren();
-    byId("more").hidden = true;
-    say("list-status", "Type words to search for, and press Enter.");
-    return;
-  }
+  const { list } = readAddress();
   items.setAttribute("aria-busy", "true");
   if (!keep && !more) say("list-status", list.tab === "messages" ? "Searching …" : "Loading …");
+  const part = more ? { offset: next } : keep ? { count: Math.max(50, items.children.length) } : {};
   try {
-    const answer = await (list.tab === "people" ? people : hits)(list, { keep, more }, request.signal);
-    const at = byId("items-scroll").scrollTop;
+    const name = list.tab === "messages" ? "search" : "people";
+    const answer = await ask(name, { ...listParameters(list), ...part }, request.signal);
     const focused = document.activeElement?.closest?.(".item")?.getAttribute("href");
-    if (more && list.tab === "people") items.append(fragment(answer.html));
-    else items.replaceChildren(fragment(answer.html));
-    byId("items-scroll").scrollTop = keep || more ? at : 0;
+    const at = keep || more ? byId("items-scroll").scrollTop : 0;
+    if (!more) items.replaceChildren();
+    items.append(fragment(answer.html));
+    byId("items-scroll").scrollTop = at;
     if (focused) items.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     next = answer.next;
-    byId("more").hidden = next === null;
-    say("list-status", answer.status);
+    say("list-status", answer.said);
     markCurrent();
   } catch (error) {
     if (error.name === "AbortError") return;
     if (!keep) items.replaceChildren();
-    byId("more").hidden = true;
+    next = null;
     say("list-status", error.message);
   } finally {
     if (listRequest === request) {
       listRequest = null;
+      byId("more").hidden = next === null;
       items.removeAttribute("aria-busy");
     }
   }
 }
 
-async function people(list, { keep, more }, signal) {
-  const given = listParameters(list);
-  const page = keep ? { count: Math.max(50, byId("items").children.length) } : { offset: more ? next : "" };
-  const answer = await ask("people", { ...given, ...page }, signal);
-  const filtered = Object.entries(given).some(([name, value]) => value && name !== "order");
-  let status = amount(answer.total, "person", "people");
-  if (!answer.total) status = filtered ? "Nobody matches. Esc clears the search; look at the filters, too." : "This mirror has no users yet.";
-  return { ...answer, status };
-}
-
-async function hits(list, { keep, more }, signal) {
-  const count = more ? next : keep ? Math.max(50, byId("items").children.length) : "";
-  const answer = await ask("search", { ...listParameters(list), count }, signal);
-  let status = answer.more ? `The newest ${number(answer.count)} messages found` : `${amount(answer.count, "message")} found`;
-  if (!answer.count) status = `No message has all of these words: ${list.words.trim()}`;
-  return { ...answer, status };
-}
-
 function markCurrent() {
-  for (const item of byId("items").querySelectorAll(".item")) {
+  for (const item of items.querySelectorAll(".item")) {
     const { user, message } = item.dataset;
     const same = user === shown.user && (!message || message === shown.message);
     if (same) item.setAttribute("aria-current", "true");
@@ -211,52 +193,44 @@ function markCurrent() {
   }
 }
 
-async function loadOperators() {
-  const select = byId("filters").elements.operator;
-  const { operators } = await ask("operators");
-  const chosen = select.value;
-  select.replaceChildren(new Option("any", ""), ...operators.map(({ id, name }) => new Option(name, id)));
-  if (chosen && !operators.some(({ id }) => String(id) === chosen)) select.add(new Option(`operator ${chosen}`, chosen));
-  select.value = chosen;
-}
-
 // --- a conversation ----------------------------------------------------------------------------
 
 const words = () => (readAddress().list.tab === "messages" ? readAddress().list.words : "");
 
-function block(answer) {
+function block({ html, first, last, start, end }) {
   const made = document.createElement("div");
-  made.append(fragment(answer.html));
-  return { element: made, first: answer.first, last: answer.last, start: answer.start, end: answer.end };
+  made.append(fragment(html));
+  Object.assign(made.dataset, { first, last, start, end });
+  return made;
+}
+
+function showConversation(isOpen) {
+  byId("conversation-top").hidden = scroller.hidden = !isOpen;
+  byId("nothing").hidden = isOpen;
 }
 
 // Opens what the address says; `anchor` is the message that is to stay at its place.
 async function openConversation({ anchor = null, at = "last" } = {}) {
   const { user, message } = shown;
-  const opened = { user, blocks: [], earlier: false, later: false, loading: true, total: 0 };
+  const opened = { user, total: 0, loading: true, ended: false };
   talk = opened;
   if (!user) {
-    byId("conversation-top").hidden = scroller.hidden = true;
-    byId("nothing").hidden = false;
+    showConversation(false);
     document.title = "backread browse";
     return;
   }
   scroller.setAttribute("aria-busy", "true");
   try {
-    const around = anchor?.id ?? message;
-    const answer = await ask("window", { user, around, at, words: words() });
+    const answer = await ask("window", { user, around: anchor?.id ?? message, at, words: words() });
     if (talk !== opened) return;
-    const details = byId("heading").querySelector("details")?.open && anchor;
+    const details = anchor && byId("heading").querySelector("details")?.open;
     byId("heading").replaceChildren(fragment(answer.heading));
-    if (details) byId("heading").querySelector("details").open = true;
-    byId("conversation-top").hidden = scroller.hidden = false;
-    byId("nothing").hidden = true;
+    byId("heading").querySelector("details").open = details;
+    showConversation(true);
     document.title = `${byId("conversation-name").textContent} · backread`;
-    opened.blocks = [block(answer)];
     opened.total = answer.total;
-    place();
     byId("ends").hidden = answer.total === 0;
-    if (!answer.total) scroller.append(Object.assign(document.createElement("p"), { className: "empty", textContent: "This user has no messages." }));
+    scroller.replaceChildren(answer.total ? block(answer) : paragraph("This user has no messages.", "empty"));
     const linked = message && byId(`message-${message}`);
     linked?.classList.add("linked");
     const kept = anchor && byId(`message-${anchor.id}`);
@@ -265,65 +239,59 @@ async function openConversation({ anchor = null, at = "last" } = {}) {
       linked.scrollIntoView({ block: "center" });
       linked.focus({ preventScroll: true });
     } else scroller.scrollTop = at === "first" ? 0 : scroller.scrollHeight;
-    showPlace();
   } catch (error) {
     if (talk !== opened) return;
     // A message that has gone is no reason to leave the conversation.
     if (anchor) return openConversation();
     byId("heading").replaceChildren();
     byId("ends").hidden = false;
-    byId("conversation-top").hidden = scroller.hidden = false;
-    byId("nothing").hidden = true;
-    scroller.replaceChildren(Object.assign(document.createElement("p"), { className: "empty", textContent: error.message }));
-    say("place", "");
+    showConversation(true);
+    scroller.replaceChildren(paragraph(error.message, "empty"));
   } finally {
     scroller.removeAttribute("aria-busy");
     opened.loading = false;
   }
+  showPlace();
   loadNear();
 }
 
-// Puts the blocks into the page, with each day's heading once.
-function place() {
-  const { blocks, total } = talk;
-  scroller.replaceChildren(...blocks.map((each) => each.element));
-  let before = null;
-  for (const { element } of blocks) {
-    const days = element.querySelectorAll(".br-day");
-    if (days.length) days[0].hidden = days[0].textContent === before;
-    before = [...days].at(-1)?.textContent ?? before;
-  }
-  talk.earlier = blocks[0].start > 0;
-  talk.later = blocks.at(-1).end < total;
-}
-
 async function loadNear() {
-  if (!talk?.user || talk.loading || !talk.blocks.length) return;
-  const above = talk.earlier && scroller.scrollTop < NEAR;
-  const below = talk.later && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR;
-  if (!above && !below) return;
+  const first = scroller.firstElementChild?.dataset;
+  const last = scroller.lastElementChild?.dataset;
+  if (!talk?.user || talk.loading || talk.ended || !first?.start) return;
+  const below = Number(last.end) < talk.total && belowTheView() < NEAR;
+  if (!below && !(Number(first.start) && scroller.scrollTop < NEAR)) return;
   const opened = talk;
   opened.loading = true;
   try {
-    const end = below ? { after: opened.blocks.at(-1).last } : { before: opened.blocks[0].first };
+    const end = below ? { after: last.last } : { before: first.first };
     const answer = await ask("window", { user: opened.user, ...end, words: words() });
     if (talk !== opened) return;
     const anchor = firstVisible();
     const top = anchor?.getBoundingClientRect().top;
-    if (answer.first !== null) opened.blocks[below ? "push" : "unshift"](block(answer));
     opened.total = answer.total;
-    if (opened.blocks.length > MOST_BLOCKS) opened.blocks[below ? "shift" : "pop"]();
-    place();
+    // Without messages, the list has changed: the next snapshot shows all anew.
+    if (answer.html) scroller[below ? "append" : "prepend"](block(answer));
+    else opened.ended = true;
+    if (scroller.childElementCount > MOST_BLOCKS) scroller[below ? "firstElementChild" : "lastElementChild"].remove();
+    showEachDayOnce();
     if (anchor) scroller.scrollTop += anchor.getBoundingClientRect().top - top;
     showPlace();
   } catch (error) {
     // A message at the end may have gone with a new snapshot, with which all is read again.
-    opened.earlier = opened.later = false;
+    opened.ended = true;
     say("trouble", error.message);
   } finally {
     opened.loading = false;
   }
   if (talk === opened) loadNear();
+}
+
+const belowTheView = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+
+function showEachDayOnce() {
+  const days = [...scroller.querySelectorAll(".br-day")];
+  days.forEach((day, at) => { day.hidden = day.textContent === days[at - 1]?.textContent; });
 }
 
 function firstVisible() {
@@ -333,15 +301,12 @@ function firstVisible() {
 }
 
 function showPlace() {
-  if (!talk?.blocks?.length || !talk.total) return say("place", "");
+  const start = scroller.firstElementChild?.dataset.start;
+  if (!start) return say("place", "");
   const bottom = scroller.getBoundingClientRect().bottom;
-  let last = talk.blocks[0].start + 1;
-  for (const { element, start } of talk.blocks) {
-    const messages = [...element.querySelectorAll(".br-message")];
-    const seen = messages.findLastIndex((each) => each.getBoundingClientRect().top < bottom - 4);
-    if (seen >= 0) last = start + seen + 1;
-  }
-  say("place", `${number(last)} of ${number(talk.total)}`);
+  const messages = [...scroller.querySelectorAll(".br-message")];
+  const seen = messages.findLastIndex((each) => each.getBoundingClientRect().top < bottom - 4);
+  say("place", `${number(Number(start) + Math.max(seen, 0) + 1)} of ${number(talk.total)}`);
 }
 
 let scrolled = false;
@@ -367,11 +332,11 @@ function toEnd(at) {
 
 // What a new snapshot changes, without moving what is being read.
 function refreshConversation() {
-  if (!shown.user || talk?.loading) return;
-  const atEnd = !talk.later && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40;
-  const first = atEnd ? null : firstVisible();
-  const anchor = first && { id: first.id.replace("message-", ""), top: first.getBoundingClientRect().top };
-  if (anchor) openConversation({ anchor });
+  if (!shown.user || talk.loading) return;
+  const end = scroller.lastElementChild?.dataset.end;
+  const isAtEnd = Number(end) >= talk.total && belowTheView() < 40;
+  const first = isAtEnd ? null : firstVisible();
+  if (first) openConversation({ anchor: { id: first.id.replace("message-", ""), top: first.getBoundingClientRect().top } });
   else if (!shown.message) openConversation();
 }
 
@@ -394,9 +359,8 @@ async function poll() {
     say("age", state.age);
     say("proof", state.proof);
     byId("proof").className = `proof ${state.kind}`;
-    byId("details").replaceChildren(...state.details.map((text) => Object.assign(document.createElement("p"), { textContent: text })));
-    const isNew = snapshot !== null && state.snapshot !== snapshot;
-    if (isNew) {
+    byId("details").replaceChildren(...state.details.map((text) => paragraph(text)));
+    if (snapshot !== null && state.snapshot !== snapshot) {
       refreshConversation();
       loadList({ keep: true });
       if (!byId("filters").hidden) loadOperators().catch(() => {});
@@ -444,13 +408,11 @@ byId("filters-button").addEventListener("click", () => {
   if (!filters.hidden) loadOperators().catch((error) => say("list-status", error.message));
 });
 
-byId("filters").addEventListener("change", () => {
-  const given = new FormData(byId("filters"));
-  changeList(Object.fromEntries(FILTERS.map((name) => [name, given.get(name) ?? ""])));
-});
+const changeFilters = (given) => changeList(Object.fromEntries(FILTERS.map((name) => [name, given.get(name) ?? ""])));
+byId("filters").addEventListener("change", () => changeFilters(new FormData(byId("filters"))));
 byId("filters").addEventListener("reset", (event) => {
   event.preventDefault();
-  changeList(Object.fromEntries(FILTERS.map((name) => [name, ""])));
+  changeFilters(new FormData());
 });
 byId("filters").addEventListener("submit", (event) => event.preventDefault());
 
@@ -465,7 +427,6 @@ document.addEventListener("click", (event) => {
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
     event.preventDefault();
     const [, user = null, message = null] = link.getAttribute("href").match(/^#\/user\/(\d+)(?:\/message\/(\d+))?/) ?? [];
-    const items = byId("items");
     const current = items.querySelector("[aria-current]") ?? items.querySelector(".item");
     go({ user, message });
     if (link.id === "back") current?.focus();
@@ -482,10 +443,10 @@ byId("help-button").addEventListener("click", () => byId("help").showModal());
 // --- keys --------------------------------------------------------------------------------------
 
 function move(step, { open = false } = {}) {
-  const items = [...byId("items").querySelectorAll(".item")];
-  let at = items.indexOf(document.activeElement?.closest?.(".item"));
-  if (at < 0 || open) at = Math.max(at, items.findIndex((each) => each.getAttribute("aria-current")));
-  const item = items[at < 0 ? 0 : Math.min(Math.max(at + step, 0), items.length - 1)];
+  const all = [...items.querySelectorAll(".item")];
+  let at = all.indexOf(document.activeElement?.closest?.(".item"));
+  if (at < 0 || open) at = Math.max(at, all.findIndex((each) => each.getAttribute("aria-current")));
+  const item = all[at < 0 ? 0 : Math.min(Math.max(at + step, 0), all.length - 1)];
   if (!item) return;
   item.focus();
   item.scrollIntoView({ block: "nearest" });
@@ -498,7 +459,7 @@ function escape() {
     byId("words").value = "";
     changeList({ words: "", tab: "people" });
   } else if (shown.user && document.activeElement !== byId("words")) {
-    const current = byId("items").querySelector("[aria-current]");
+    const current = items.querySelector("[aria-current]");
     go({ user: null, message: null });
     current?.focus();
   } else document.activeElement?.blur();
@@ -506,7 +467,7 @@ function escape() {
 
 const KEYS = {
   "/": () => {
-    if (getComputedStyle(byId("search")).display === "none" || !byId("search").offsetParent) go({ user: null, message: null });
+    if (!byId("search").offsetParent) go({ user: null, message: null });
     byId("words").focus();
     byId("words").select();
   },

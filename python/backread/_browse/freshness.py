@@ -15,7 +15,7 @@ from backread.models import MEANINGS
 
 __all__ = ["Freshness", "read_freshness"]
 
-WEAKEST_FIRST = ("uncertified", "linked", "counted", "snapshot")
+STRONGEST_FIRST = ("snapshot", "counted", "linked", "uncertified", "never read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Freshness:
     run: LastRun | None
     kind: Literal["proved", "unproved"]
     proof: str
-    details: tuple[str, ...]
+    details: list[str]
 
     def age(self) -> str:
         """``Synced 2 hours ago``."""
@@ -43,43 +43,28 @@ def read_freshness(reader: SnapshotReader) -> Freshness:
     """The age and the certificates of the newest snapshot."""
     cursor = reader.snapshot().cursor
     lists = dict(reader.rows(cursor, LISTS, []))
-    never = lists.pop("never read", 0)
-    unproved = lists.get("uncertified", 0) + never
-    total = sum(lists.values()) + never
+    total = sum(lists.values())
     run = read_last_run(reader, cursor)
-    users, reason = ("uncertified", None) if run is None else (run.certificate, run.reason)
-    details = []
+    users, reason, details = "uncertified", None, []
     if run is not None:
-        details.append(
-            f"The last sync that read something ended {moment(run.at.replace(microsecond=0))}."
-        )
-    if run is not None and run.state == "partial":
-        left = f" with {amount(run.lists_left, 'message list')} left" if run.lists_left else ""
-        details.append(f"Its budget ended it{left}; the next sync continues.")
+        users, reason = run.certificate, run.reason
+        ended = moment(run.at.replace(microsecond=0))
+        details.append(f"The last sync that read something ended {ended}.")
+        if run.state == "partial":
+            left = f" with {amount(run.lists_left, 'message list')} left" if run.lists_left else ""
+            details.append(f"Its budget ended it{left}; the next sync continues.")
     details.append(f"The list of users: {users}{f' ({reason})' if reason else ''}.")
     if total:
-        by_strength = {name: lists[name] for name in reversed(WEAKEST_FIRST) if name in lists}
-        by_strength |= {name: each for name, each in lists.items() if name not in WEAKEST_FIRST}
-        counted = counts(by_strength)
-        details.append(
-            f"{amount(total, 'list')} of messages: {counted}"
-            + (f"{', ' if counted else ''}{never:,} never read" if never else "")
-            + "."
-        )
-    details += [
-        f"{name.capitalize()}: {MEANINGS[name]}."
-        for name in reversed(WEAKEST_FIRST)
-        if name in MEANINGS and name in (users, *lists)
-    ]
+        by_strength = counts({name: lists[name] for name in STRONGEST_FIRST if name in lists})
+        details.append(f"{amount(total, 'list')} of messages: {by_strength}.")
+    held = [name for name in STRONGEST_FIRST if name in (users, *lists)]
+    details += [f"{name.capitalize()}: {MEANINGS[name]}." for name in held if name in MEANINGS]
     details += status_sentences(reader)
-    if unproved:
+    if unproved := lists.get("uncertified", 0) + lists.get("never read", 0):
         proof = f"{unproved:,} of {amount(total, 'message list')} not proved"
     elif users == "uncertified":
         proof = "list of users not proved"
     else:
-        held = {users, *lists}
-        weakest = next((each for each in WEAKEST_FIRST if each in held), users)
-        return Freshness(
-            run, "proved", f"every list proved complete ({weakest} or better)", tuple(details)
-        )
-    return Freshness(run, "unproved", proof, tuple(details))
+        proof = f"every list proved complete ({held[-1]} or better)"
+        return Freshness(run, "proved", proof, details)
+    return Freshness(run, "unproved", proof, details)

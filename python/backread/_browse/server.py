@@ -53,8 +53,8 @@ class BrowseServer(ThreadingHTTPServer):
         self._reader = InterruptibleReader(folder)
         self._reader.snapshot()
         self._guard = threading.RLock()
-        self._asking: dict[Any, float] = {}
-        """The connections whose request has not been accepted yet, and since when."""
+        self._asking: list[Any] = []
+        """The connections whose request has not come yet, the oldest first."""
         self._answering: set[Any] = set()
         super().__init__((LOOPBACK, port), _Handler)
         try:
@@ -108,30 +108,26 @@ class BrowseServer(ThreadingHTTPServer):
             full = len(self._asking) + len(self._answering) >= MOST_CONNECTIONS
             if full and self._asking:
                 # The slowest one makes room.
-                _hang_up(min(self._asking, key=lambda each: self._asking[each]))
+                _hang_up(self._asking[0])
             elif full:
                 self.shutdown_request(request)
                 return
-            self._asking[request] = monotonic()
+            self._asking.append(request)
         super().process_request(request, client_address)
 
     def accept(self, request: Any) -> None:
         """Notes that a request is complete and may be answered."""
         with self._guard:
-            if self._asking.pop(request, None) is not None:
+            if request in self._asking:
+                self._asking.remove(request)
                 self._answering.add(request)
 
     def shutdown_request(self, request: Any) -> None:
         super().shutdown_request(request)
         with self._guard:
-            self._asking.pop(request, None)
             self._answering.discard(request)
-
-    def service_actions(self) -> None:
-        late = monotonic() - SECONDS_TO_ASK
-        with self._guard:
-            for request in [each for each, since in self._asking.items() if since < late]:
-                _hang_up(request)
+            if request in self._asking:
+                self._asking.remove(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: the client has gone, and other errors are answered."""
@@ -153,11 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._browse.accept(self.request)
         # The names of headers are the same in any case (RFC 9110 section 5.1).
         headers = {name.title(): value for name, value in self.headers.items()}
-        client, is_head = Client(self.connection), self.command == "HEAD"
-        self._send(self._browse.site.respond(self.path, headers, client, is_head=is_head))
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
+        self._send(self._browse.site.respond(self.path, headers, Client(self.connection)))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuses what http.server refuses: other methods, and what is not HTTP."""
@@ -175,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(reply.body)))
         self.send_header("Connection", "close")
         self.end_headers()
-        if self.command != "HEAD":
+        if self.command != "HEAD":  # whose refusal has no body
             self.wfile.write(reply.body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002

@@ -80,11 +80,9 @@ class Site:
         self._session = secrets.token_urlsafe(32)
         self._tickets: dict[str, float] = {}
         self._port = port
-        names = ("127.0.0.1", "localhost")
-        self._hosts = {f"{name}:{port}" for name in names}
-        if port == HTTP:
-            # Browsers leave it out.
-            self._hosts.update(names)
+        # Browsers leave out the port of HTTP.
+        ports = [f":{port}", *([""] if port == HTTP else [])]
+        self._hosts = {f"{name}{end}" for name in ("127.0.0.1", "localhost") for end in ports}
         self._on_error = on_error
         # Browsers send a cookie to every port of a host. A path of its own keeps it from servers
         # of other people on this machine; the same for a mirror, so that links can be kept.
@@ -114,10 +112,8 @@ class Site:
         self._tickets[made] = monotonic() + SECONDS_OF_A_TICKET
         return made
 
-    def respond(
-        self, target: str, headers: Mapping[str, str], client: Client, *, is_head: bool = False
-    ) -> Reply:
-        """The reply to a GET or HEAD request; headers are named as in ``Sec-Fetch-Site``."""
+    def respond(self, target: str, headers: Mapping[str, str], client: Client) -> Reply:
+        """The reply to a GET request; headers are named as in ``Sec-Fetch-Site``."""
         # A name of another host that leads here is how pages elsewhere read local ones
         # (DNS rebinding).
         if headers.get("Host") not in self._hosts:
@@ -127,7 +123,7 @@ class Site:
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         if parts.path == "/" and "token" in query:
-            return self._enter(query["token"], client, is_head)
+            return self._enter(query["token"].encode(), client)
         if not self._is_own_page(headers) or not self._has_session(headers):
             return self.refusal(403)
         if not parts.path.startswith(self._path):
@@ -145,26 +141,19 @@ class Site:
             f'content="light dark"><title>backread browse</title><p>{text}</p></html>\n'
         )
         headers = HEADERS | {"Content-Type": TYPES["index.html"]}
-        return Reply(
-            status, page.encode(), headers | ({"Allow": "GET, HEAD"} if status == 405 else {})
-        )
+        if status == 405:
+            headers["Allow"] = "GET"
+        return Reply(status, page.encode(), headers)
 
-    def _enter(self, token: str, client: Client, is_head: bool) -> Reply:
-        given = token.encode()
-        is_ticket = False
-        for each, until in list(self._tickets.items()):
-            if compare_digest(each.encode(), given):
-                if client.is_other_user():
-                    # Who watches the list of processes may be faster than the browser.
-                    return self.refusal(403)
-                # A ticket opens once. HEAD opens nothing, so it leaves the ticket.
-                is_ticket = monotonic() < until and (
-                    is_head or self._tickets.pop(each, None) is not None
-                )
+    def _enter(self, given: bytes, client: Client) -> Reply:
+        found = [each for each in list(self._tickets) if compare_digest(each.encode(), given)]
+        if found and client.is_other_user():
+            # Who watches the list of processes may be faster than the browser.
+            return self.refusal(403)
+        # A ticket opens once.
+        is_ticket = found and monotonic() < self._tickets.pop(found[0], 0.0)
         if not is_ticket and not compare_digest(self.token.encode(), given):
             return self.refusal(403)
-        if is_head:
-            return Reply(303, b"", HEADERS | {"Location": self._path})
         cookie = f"{self._cookie}={self._session}; Path={self._path}; HttpOnly; SameSite=Strict"
         return Reply(303, b"", HEADERS | {"Location": self._path, "Set-Cookie": cookie})
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from backread._display.html import Html, safe
 from backread._report.charts import FULL_WIDTH, Columns, Series, bar, legend
 from backread._report.elements import (
@@ -37,6 +40,16 @@ DURATION_STEPS = (
 )  # fmt: skip
 
 TIMES = ("Median", "90% within")
+
+STATES = {
+    "User wrote last": "user_wrote_last",
+    "Operator wrote last": "operator_wrote_last",
+    "Invitation was last": "invitation_last",
+    "Other sender wrote last": "other_last",
+    "With messages no operator has read": "unread_by_operator_conversations",
+    "With messages the user has not read": "unread_by_user_conversations",
+}
+"""The rows on how conversations are now, and the figures in them."""
 
 
 def responses(figures: Figures) -> Html:
@@ -110,23 +123,11 @@ def states(figures: Figures) -> Html:
     counts = [
         ("Answered", figures["responses"]["answered"], asked),
         ("Not answered", figures["responses"]["unanswered"], asked),
-        ("User wrote last", found["user_wrote_last"], conversations),
-        ("Operator wrote last", found["operator_wrote_last"], conversations),
-        ("Invitation was last", found["invitation_last"], conversations),
-        ("Other sender wrote last", found["other_last"], conversations),
-        (
-            "With messages no operator has read",
-            found["unread_by_operator_conversations"],
-            conversations,
-        ),
-        (
-            "With messages the user has not read",
-            found["unread_by_user_conversations"],
-            conversations,
-        ),
     ]
-    # Nobody misses a kind of sender that never was last.
-    counts = [each for each in counts if each[1] or not each[0].endswith("last")]
+    for name, key in STATES.items():
+        # Nobody misses a kind of sender that never was last.
+        if found[key] or not name.endswith("last"):
+            counts.append((name, found[key], conversations))
     heading = "Where conversations stand"
     note = (
         "Answered counts conversations in which a user wrote; who wrote last and unread count all "
@@ -154,17 +155,14 @@ def response_times(figures: Figures) -> Html:
         bar(each["p50_seconds"], slowest, 0) + bar(each["p90_seconds"], slowest, 1)
         for each in chosen
     ]
-    rows = [
-        (
-            safe(names[each["id"]]),
-            each["first_responses"],
-            seconds(each["p50_seconds"]),
-            seconds(each["p90_seconds"]),
-        )
-        for each in chosen
-    ]
+    rows = [(safe(names[each["id"]]), each["first_responses"], *_times(each)) for each in chosen]
     drawn = table(heading, ("Operator", "First responses", *TIMES), rows, bars)
     return section(heading, note, legend([*zip(TIMES, (0, 1), strict=True)]) + drawn)
+
+
+def _times(figures: Mapping[str, Any]) -> tuple[str, str]:
+    """The response times of an operator, or of all, under the heads `TIMES`."""
+    return seconds(figures["p50_seconds"]), seconds(figures["p90_seconds"])
 
 
 def workload(figures: Figures) -> Html:
@@ -190,8 +188,7 @@ def operators(figures: Figures) -> Html:
             percent(each["messages"], figures["totals"]["operator_messages"]),
             each["conversations"],
             each["first_responses"],
-            seconds(each["p50_seconds"]),
-            seconds(each["p90_seconds"]),
+            *_times(each),
         )
         for each in operators
     ]
