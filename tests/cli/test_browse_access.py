@@ -43,7 +43,7 @@ def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address(stranger):
 
 def test_nothing_is_shown_without_the_cookie(visitor):
     cookie, visitor.cookie = visitor.cookie, None
-    for target in ("", "browse.js", "api/state", "api/people", "api/window?user=1"):
+    for target in ("", "browse.js", "api/people", "api/window?user=1"):
         reply = visitor.get(visitor.path + target)
         assert reply.status == 403, target
         assert "Open the address that backread browse printed" in reply.text
@@ -52,9 +52,9 @@ def test_nothing_is_shown_without_the_cookie(visitor):
         assert visitor.get(f"{visitor.path}api/state", Cookie=wrong).status == 403
 
 
-@pytest.mark.parametrize("token", ["", "x", "é", "%ff", "a" * 43])
+@pytest.mark.parametrize("token", ["", "%C3%A9", "%ff", "a" * 43])
 def test_a_wrong_token_opens_nothing(stranger, token):
-    reply = stranger.get(f"/?token={token}" if token != "é" else "/?token=%C3%A9")
+    reply = stranger.get(f"/?token={token}")
     assert reply.status == 403
     assert "Set-Cookie" not in reply.headers
 
@@ -106,17 +106,13 @@ def test_another_user_of_the_machine_cannot_open_it(running, stranger, host):
     once = running.one_time_url().removeprefix(f"http://{stranger.host}")
     request = f"GET {once} HTTP/1.0\r\nHost: {stranger.host}\r\n\r\n"
     script = f"exec 3<>/dev/tcp/{host}/{stranger.port}; printf '{request}' >&3; head -c 12 <&3"
-    try:
-        own = socket.create_connection((host, stranger.port), PATIENCE)
-    except OSError as error:
-        pytest.skip(f"needs IPv6: {error}")
-    with own:
-        done = subprocess.run(
-            ["bash", "-c", script], user=65_534, capture_output=True, timeout=PATIENCE, check=False
-        )
-        assert done.stdout == b"HTTP/1.0 403"
-        own.sendall(request.encode())
-        assert own.recv(12) == b"HTTP/1.0 303"
+    done = subprocess.run(
+        ["bash", "-c", script], user=65_534, capture_output=True, timeout=PATIENCE, check=False
+    )
+    if b"Cannot assign" in done.stderr or b"unreachable" in done.stderr:
+        pytest.skip("needs IPv6")
+    assert done.stdout == b"HTTP/1.0 403"
+    assert stranger.get(once).status == 303
 
 
 @pytest.mark.parametrize(
@@ -124,6 +120,8 @@ def test_another_user_of_the_machine_cannot_open_it(running, stranger, host):
 )
 def test_other_names_of_this_machine_are_refused(visitor, host):
     """So that no page elsewhere reads this one by DNS rebinding."""
+    local = f"localhost:{visitor.port}"
+    assert visitor.get(f"{visitor.path}api/state", Host=local).status == 200
     for target in (visitor.path, visitor.entrance, f"{visitor.path}api/people"):
         reply = visitor.get(target, Host=host.format(port=visitor.port))
         assert reply.status == 421
@@ -141,15 +139,6 @@ def test_browsers_leave_out_the_port_80(own):
     for host, status in (("127.0.0.1", 303), ("localhost:80", 303), ("evil.example.com", 421)):
         assert page.respond(target, {"Host": host}, Anyone()).status == status
     reader.close()
-
-
-def test_the_name_of_a_header_may_be_in_any_case(visitor):
-    with socket.create_connection(("127.0.0.1", visitor.port)) as sent:
-        sent.sendall(
-            f"GET {visitor.path} HTTP/1.0\r\nhost: {visitor.host}\r\n"
-            f"cookie: {visitor.cookie}\r\n\r\n".encode()
-        )
-        assert sent.recv(12) == b"HTTP/1.0 200"
 
 
 def test_searches_that_were_given_up_delay_no_other(running, visitor, monkeypatch):
@@ -177,10 +166,6 @@ def test_searches_that_were_given_up_delay_no_other(running, visitor, monkeypatc
     assert visitor.ask("search", words="invoice")["count"] == 1
     wait_for(lambda: not running._answering)
     assert searched == ["invoice", "invoice"]
-
-
-def test_localhost_is_a_name_of_the_page(visitor):
-    assert visitor.get(f"{visitor.path}api/state", Host=f"localhost:{visitor.port}").status == 200
 
 
 @pytest.mark.parametrize(
@@ -248,20 +233,17 @@ def test_every_reply_confines_the_page(visitor):
         assert "Python" not in reply.headers["Server"]
 
 
-def test_the_page_loads_nothing_from_elsewhere(visitor):
+def test_the_page_loads_nothing_from_elsewhere(running, visitor):
     for name in ("", "browse.js", "browse.css", "bubbles.css"):
         text = visitor.get(visitor.path + name).text
         assert re.findall(r"(?:https?:)?//[\w.]+\.\w+", text) == []
     page = visitor.get(visitor.path).text
+    assert running.server_address[0] == "127.0.0.1"
     loaded = re.findall(r'(?:src|href)="([^"#]+)"', page)
     assert sorted(loaded) == ["browse.css", "browse.js", "bubbles.css", "icon.svg"]
     assert not re.search(r"<style|style=|<script>| on\w+=", page)
     for name in loaded:
         assert visitor.get(visitor.path + name).status == 200
-
-
-def test_it_listens_on_loopback_only(running):
-    assert running.server_address[0] == "127.0.0.1"
 
 
 # --- Slow, many and broken connections ------------------------------------------------------------
@@ -308,16 +290,5 @@ def test_what_is_no_request_for_it_harms_nothing(running, visitor, sent, capfd):
                 assert b"Ada" not in reply
         except ConnectionResetError:
             pass
-    assert visitor.ask("state")["status"] == 200
-    assert capfd.readouterr().err == ""
-
-
-def test_a_reader_who_leaves_in_the_middle_harms_nothing(running, visitor, capfd):
-    for _ in range(5):
-        with socket.create_connection(("127.0.0.1", running.server_port)) as raw:
-            raw.sendall(
-                f"GET {visitor.path}api/people HTTP/1.1\r\nHost: {visitor.host}\r\n"
-                f"Cookie: {visitor.cookie}\r\n\r\n".encode()
-            )
     assert visitor.ask("state")["status"] == 200
     assert capfd.readouterr().err == ""

@@ -47,12 +47,6 @@ class Terminal(io.StringIO):
         return [re.split(r"\r", line)[-1].rstrip() for line in self.getvalue().split("\n")][:-1]
 
 
-class PlainTerminal(Terminal):
-    """One that knows no more than ASCII."""
-
-    encoding = "ascii"
-
-
 def put_in_place(stderr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """pytest puts its own stderr back between a fixture and the test, so not in sys itself."""
     seen = SimpleNamespace(stderr=stderr, modules=sys.modules)
@@ -112,19 +106,12 @@ def test_a_line_of_the_command_goes_above_the_line_of_progress(terminal, monkeyp
     say("the next attempt is in 1 h")
     line = f"users  a line that is longer than what is said · {'x' * 30}"
     assert terminal.getvalue().endswith(f"\n{line}")
-    output.show(State("users", ("3 rows",)))
-    say("it answers")
     output.end(State("users", ("9 rows",)))
     say("the end")
-    assert terminal.lines == [
-        "backread: the next attempt is in 1 h",
-        "backread: it answers",
-        "users  9 rows",
-        "backread: the end",
-    ]
     # Nothing of a longer line is left beside a shorter one.
-    for line in re.split("[\r\n]", terminal.getvalue()):
-        assert line.count("x") in (0, 1, 30)
+    assert terminal.lines == [
+        "backread: the next attempt is in 1 h", "users  9 rows", "backread: the end",
+    ]  # fmt: skip
 
 
 def test_a_listing_is_read_as_without_it(face, backread_mock, terminal):
@@ -144,15 +131,6 @@ def test_a_listing_is_read_as_without_it(face, backread_mock, terminal):
     assert len(terminal.lines) == 2
 
 
-def test_frames_are_shown_too(face, backread_mock, terminal):
-    pytest.importorskip("polars")
-    client = face.client(backread_mock)
-    frame = face.call(progress(client.messages.all()).to_polars)
-    assert frame.height == backread_mock.world.total_messages
-    [line] = terminal.lines
-    assert line.startswith(f"messages of every user  {frame.height:,} rows · 200 lists · ")
-
-
 def test_it_is_seen_while_another_package_reads(scripted, terminal):
     polars = pytest.importorskip("polars")
     service = paged(users(150))
@@ -170,11 +148,6 @@ def test_it_is_seen_while_another_package_reads(scripted, terminal):
     assert shown[0].startswith("users ████████████████░░░░░░░░ 66%  99/150 rows · 1 request · ")
 
 
-def read_by_pyarrow(listing: Any) -> int:
-    count: int = pytest.importorskip("pyarrow").table(listing).num_rows
-    return count
-
-
 def read_by_polars(listing: Any) -> int:
     count: int = pytest.importorskip("polars").DataFrame(listing).height
     return count
@@ -186,7 +159,7 @@ def read_by_duckdb(listing: Any, end: str = "") -> int:
         return len(connection.sql(f"SELECT id FROM listing {end}").fetchall())
 
 
-@pytest.mark.parametrize("read", [read_by_pyarrow, read_by_polars, read_by_duckdb])
+@pytest.mark.parametrize("read", [read_by_polars, read_by_duckdb])
 def test_progress_ends_before_an_arrow_reader_has_all_rows(
     each_face, backread_mock, terminal, read
 ):
@@ -289,11 +262,11 @@ def test_a_narrow_terminal_and_one_of_ascii(backread_mock, terminal, monkeypatch
     monkeypatch.setenv("COLUMNS", "30")
     progress(backread_mock.client().messages.all()).to_list()
     assert all(len(each) < 30 for each in re.split(r"[\r\n]", terminal.getvalue()))
-    plain = PlainTerminal()
-    put_in_place(plain, monkeypatch)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(terminal, "encoding", "ascii", raising=False)
+    start = len(terminal.getvalue())
     progress(backread_mock.client().users.list()).to_list()
-    assert plain.getvalue().isascii()
+    assert terminal.getvalue()[start:].isascii()
 
 
 def test_the_report_is_left_on_the_listing_itself(face, backread_mock, terminal):
@@ -315,10 +288,9 @@ def test_it_pickles(backread_server, monkeypatch):
         assert len(listing.to_list()) == backread_server.world.total_users
 
 
-@pytest.mark.parametrize("wrong", [None, [1, 2], object()])
-def test_other_things_are_refused(wrong):
-    with pytest.raises(TypeError, match="takes a Listing or an AsyncListing, not "):
-        progress(wrong)
+def test_other_things_are_refused():
+    with pytest.raises(TypeError, match="takes a Listing or an AsyncListing, not list"):
+        progress([1, 2])  # type: ignore[call-overload]
 
 
 LEFT = """

@@ -58,40 +58,36 @@ def drawings(text: str, address: str | None) -> list[Any]:
 @given(texts, st.none() | addresses)
 def test_what_strangers_write_is_no_markup(text, address):
     for thing in drawings(text, address):
-        drawn = check(thing._repr_html_())
-        assert drawn.links <= {address}
+        html = thing._repr_html_()
+        assert check(html).links <= {address}
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", html)
+
+
+def test_nothing_is_fetched():
+    for thing in drawings("Ada", "https://files.example.com/x.png"):
+        assert not re.search(r"\bsrc\b|url\(|@import|<link|<img", thing._repr_html_())
 
 
 def test_no_notebook_typesets_formulas_that_strangers_write(tmp_path, backread_mock):
     """MathJax leaves out elements of these classes; version 2 of it, those of the second."""
     formula = "$\\href{javascript:window.hit=1}{x}$"
     hit = SearchHit(42, 1, NOW, "user", formula, formula, formula, ())
+    bar = notebook_line(State(formula, (formula,), 0.5), live=True)
     with backread_mock.client() as client:
-        shown = [
-            *drawings(formula, None),
-            SearchResults(formula, (hit,)),
-            client.users.list(),
-            Mirror(tmp_path / "chats"),
-        ]
-        drawn = [each._repr_html_() for each in shown]
-    for html in (*drawn, notebook_line(State(formula, (formula,), 0.5), live=True)):
+        shown = [*drawings(formula, None), SearchResults(formula, (hit,)), client.users.list()]
+    drawn = [each._repr_html_() for each in [*shown, Mirror(tmp_path / "chats")]]
+    for html in (*drawn, bar):
         [classes] = re.findall(r'^<div class="([^"]*)"', html)
         assert {"mathjax_ignore", "tex2jax_ignore"} <= set(classes.split())
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", [each for each in HOSTILE if len(each) < 100])
 def test_what_strangers_write_is_seen(text):
+    words = set(re.findall(r"\w+", re.sub(r"\x9b|[\x00-\x1f]", " ", text)))
     for thing in drawings(text, None):
-        if isinstance(thing, WalkReport | SyncReport | Conversation | Message) and len(text) < 100:
-            words = re.findall(r"\w+", re.sub(r"\x9b|[\x00-\x1f]", " ", text))
-            assert [word for word in words if word not in check(thing._repr_html_()).text] == []
-
-
-@settings(deadline=None)
-@given(texts)
-def test_no_drawing_holds_control_characters(text):
-    for thing in drawings(text, None):
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", thing._repr_html_())
+        if isinstance(thing, WalkReport | SyncReport | Conversation | Message):
+            drawn = check(thing._repr_html_()).text
+            assert [word for word in words if word not in drawn] == []
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -101,20 +97,10 @@ def test_addresses_are_links_where_they_are_plain(address):
     drawn = check(conversation._repr_html_())
     assert drawn.links == ({address} if address in plain else set())
     assert "\u202e" not in drawn.text or address not in plain
-    message = check(conversation[0]._repr_html_())
-    assert message.links == drawn.links
-
-
-def test_a_link_says_its_host_and_tells_it_nothing():
-    drawn = check(Conversation(stranger("Ada"), (written(1, "a", ADDRESSES[0]),))._repr_html_())
-    assert "a b.pdf (files.example.com)" in drawn.text
-    assert drawn.attributes["rel"] == {"noopener noreferrer nofollow"}
-
-
-def test_nothing_is_fetched():
-    for thing in drawings("Ada", "https://files.example.com/x.png"):
-        html = thing._repr_html_()
-        assert not re.search(r"\bsrc\b|url\(|@import|<link|<img", html)
+    assert check(conversation[0]._repr_html_()).links == drawn.links
+    if address == ADDRESSES[0]:
+        assert "a b.pdf (files.example.com)" in drawn.text
+        assert drawn.attributes["rel"] == {"noopener noreferrer nofollow"}
 
 
 # --- conversations --------------------------------------------------------------------------------
@@ -141,15 +127,12 @@ def test_a_conversation_is_drawn_as_a_chat():
     assert "no time" in text
 
 
-def test_a_name_stands_once_over_messages_in_a_row():
-    talk = Conversation(stranger("Ada"), tuple(written(n, "x") for n in (0, 8, 12, 1, 16)))
-    assert talk._repr_html_().count('class="br-who"') == 3
-
-
-def test_times_are_in_utc():
+def test_a_name_stands_once_over_messages_in_a_row_and_times_are_in_utc():
     east = datetime.fromisoformat("2024-03-02T01:30:00+05:00")
-    html = Conversation(stranger("Ada"), (written(0, "x", created_at=east),))._repr_html_()
-    assert 'datetime="2024-03-01T20:30:00Z">20:30<' in html
+    messages = [written(each, "x", created_at=east) for each in (0, 8, 12, 1, 16)]
+    html = Conversation(stranger("Ada"), tuple(messages))._repr_html_()
+    assert html.count('class="br-who"') == 3
+    assert html.count('datetime="2024-03-01T20:30:00Z">20:30<') == 5
 
 
 def test_a_long_conversation_is_cut_and_says_so():
@@ -174,72 +157,54 @@ def test_a_long_message_is_cut_and_says_so():
 def test_a_row_shows_the_begin_of_a_long_value_and_counts_the_rest(character):
     long = character * 120_000
     address = f"https://files.example.com/{long}"
-    sender = OtherSender("bot", None, {"deep": {"er": [long]}})
     extra = {"own": [long], "name": {long: 1}}
-    for thing, values in (
-        (replace(stranger(long), extra=extra), 6),
-        (replace(written(0, long, address), sender=sender, extra=extra), 5),
+    for thing in (
+        replace(stranger(long), extra=extra),
+        replace(written(0, long, address), sender=OtherSender("bot", None, extra), extra=extra),
     ):
-        html = thing._repr_html_()
-        drawn = check(html).text
-        assert drawn.count(" more characters") >= values
-        assert "… 100,000 more characters" in drawn
-        assert max(map(len, re.split(" more characters", drawn))) < 25_000
-        assert address not in html
+        drawn = check(thing._repr_html_())
+        assert drawn.text.count("… 100,000 more characters") >= 1
+        assert max(map(len, re.split(" more characters", drawn.text))) < 25_000
+        assert drawn.links == set()
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "\u200b\u2060\ufeff",
-        " \n\t ",
-        "\u3164\u115f",
-        "\u202e\u2067",
-        "\ufff0\ufff9",
-        "\U0001bca0\U0001d173",
-    ],
+    "text", ["\u200b\u2060\ufeff", " \n\t ", "\u202e\u2067", "\U0001bca0\U0001d173"]
 )
 def test_text_that_cannot_be_seen_says_so(text):
     html = Conversation(stranger(text), (written(0, text), written(1, f"{text}.")))._repr_html_()
-    drawn = check(html).text
-    assert f"{len(text)} characters, none to be seen" in drawn
-    assert drawn.count("none to be seen") == 1
+    assert check(html).text.count(f"{len(text)} characters, none to be seen") == 1
     # The name of the sender is of the same kind.
     assert "<bdi>user</bdi>" in html
 
 
 def test_control_characters_can_be_seen():
     html = Conversation(stranger("Ada"), (written(0, "\x1c\x1f\x85"),))._repr_html_()
-    assert "none to be seen" not in html
     assert "␜␟\ufffd" in html
 
 
 # --- reports --------------------------------------------------------------------------------------
 
 
-def test_a_report_says_first_what_was_proved():
-    text = check(REPORT._repr_html_()).text
-    assert text.startswith("WalkReport ✓ linked")
-    for said in ("1,200 of 1,200, 3 repeats left out", "requests14", "1 min 15 s"):
-        assert said in text
-    unproved = replace(REPORT, certificate="uncertified", reason="2 rows short")
-    assert check(unproved._repr_html_()).text.startswith("WalkReport ! uncertified")
-    assert "2 rows short" in unproved._repr_html_()
-    for changes, said in (({"ended_at": None}, "not read to its end"),
-                          ({"started_at": None}, "not read yet")):  # fmt: skip
-        assert said in replace(REPORT, **changes)._repr_html_()
-
-
-def test_a_report_of_many_lists_names_a_few_users():
-    many = replace(
-        REPORT,
-        certificate="uncertified",
-        lists_by_certificate={"snapshot": 3_000, "uncertified": 25},
-        uncertified_users=tuple(range(25)),
-    )
-    text = check(many._repr_html_()).text
-    assert "3,000 snapshot, 25 uncertified" in text
-    assert "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 15 more" in text
+@pytest.mark.parametrize(
+    ("changes", "badge", "said"),
+    [
+        ({}, "✓ linked", "1,200 of 1,200, 3 repeats left out requests14 took1 min 15 s"),
+        ({"certificate": "uncertified", "reason": "2 rows short"}, "! uncertified", "2 rows short"),
+        ({"ended_at": None}, "… not read to its end", ""),
+        ({"started_at": None}, "not read yet", ""),
+        (
+            {"lists_by_certificate": {"snapshot": 3_000, "uncertified": 25},
+             "uncertified_users": tuple(range(25))},
+            "✓ linked",
+            "3,000 snapshot, 25 uncertified 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 15 more",
+        ),
+    ],
+)  # fmt: skip
+def test_a_report_says_first_what_was_proved(changes, badge, said):
+    text = check(replace(REPORT, **changes)._repr_html_()).text
+    assert text.startswith(f"WalkReport {badge}")
+    assert [word for word in said.split() if word not in text] == []
 
 
 def test_a_sync_says_what_changed_and_what_was_not_proved():
@@ -250,11 +215,10 @@ def test_a_sync_says_what_changed_and_what_was_not_proved():
         assert said in text
 
 
-def test_fields_are_there_by_their_names():
-    for thing in (REPORT, SYNCED):
-        html = thing._repr_html_()
-        for name in thing.__dataclass_fields__:
-            assert f">{name}</th>" in html
+@pytest.mark.parametrize("report", [REPORT, SYNCED])
+def test_fields_are_there_by_their_names(report):
+    html = report._repr_html_()
+    assert [name for name in report.__dataclass_fields__ if f">{name}</th>" not in html] == []
 
 
 def test_a_listing_says_how_it_is_read_and_asks_nothing(backread_mock):
@@ -273,39 +237,32 @@ def test_a_listing_says_how_it_is_read_and_asks_nothing(backread_mock):
     assert f"rows{len(rows)} of {len(rows)}" in read
 
 
+@settings(deadline=None)
+@given(texts, st.none() | st.floats(0, 1))
+def test_a_bar_is_markup_of_ours(text, fraction):
+    state = State(text, (text,), fraction)
+    drawn = check(notebook_line(state, live=True))
+    assert ("value" in drawn.attributes) is (fraction is not None)
+    assert "progress" not in check(notebook_line(state, live=False)).tags
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (0, "0 ms"),
-        (0.0814, "81 ms"),
-        (0.9996, "1.00 s"),
-        (12.34, "12.3 s"),
-        (59.96, "1 min 00 s"),
-        (125, "2 min 05 s"),
-        (3_600, "1 h 00 min"),
-        (86_399, "23 h 59 min"),
-        (93_600, "1 d 02 h"),
+        (0.0814, "81 ms"), (0.9996, "1.00 s"), (12.34, "12.3 s"), (59.96, "1 min 00 s"),
+        (125, "2 min 05 s"), (86_399, "23 h 59 min"), (93_600, "1 d 02 h"),
     ],
-)
+)  # fmt: skip
 def test_durations_are_readable(seconds, said):
     assert duration(seconds) == said
 
 
-@settings(deadline=None)
-@given(texts, st.none() | st.floats(0, 1))
-def test_a_bar_is_markup_of_ours(text, fraction):
-    drawn = check(notebook_line(State(text, (text,), fraction), live=True))
-    assert ("value" in drawn.attributes) is (fraction is not None)
-    assert "progress" not in check(notebook_line(State(text, (text,)), live=False)).tags
-
-
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (7_200, "2 hours ago"),
-        (-200, "just now"),
+        (7_200, "2 hours ago"), (-200, "just now"),
         (-7_500, "2 h 05 min in the future, so a clock was wrong"),
     ],
-)
+)  # fmt: skip
 def test_what_is_still_to_come_is_not_taken_for_now(seconds, said):
     assert ago(seconds) == said
