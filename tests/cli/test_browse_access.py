@@ -4,19 +4,17 @@ import os
 import re
 import socket
 import subprocess
-import threading
 
 import pytest
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-from backread._browse import BrowseServer, api, client, server, site
+from backread._browse import BrowseServer, client, server, site
 from backread._browse.client import CONNECTIONS
 from backread.mirror.published.interruptible_reader import InterruptibleReader
-from backread.mirror.published.search import search_messages
 from helpers import browse_client
-from helpers.waiting import PATIENCE, wait_for
+from helpers.waiting import PATIENCE
 
 own = browse_client.own
 stranger = browse_client.stranger
@@ -129,43 +127,13 @@ def test_other_names_of_this_machine_are_refused(visitor, host):
 
 
 def test_browsers_leave_out_the_port_80(own):
-    class Anyone(client.Client):
-        def __init__(self):
-            pass
-
     reader = InterruptibleReader(own)
     page = site.Site(reader, 80, print)
     target = page.entrance(page.token).removeprefix("http://127.0.0.1:80")
-    for host, status in (("127.0.0.1", 303), ("localhost:80", 303), ("evil.example.com", 421)):
-        assert page.respond(target, {"Host": host}, Anyone()).status == status
+    with socket.socket() as sent:
+        for host, status in (("127.0.0.1", 303), ("localhost:80", 303), ("evil.example.com", 421)):
+            assert page.respond(target, {"Host": host}, sent).status == status
     reader.close()
-
-
-def test_searches_that_were_given_up_delay_no_other(running, visitor, monkeypatch):
-    searched, begun, go_on = [], threading.Event(), threading.Event()
-
-    def slow(reader, words, **options):
-        searched.append(words)
-        begun.set()
-        assert go_on.wait(PATIENCE)
-        return search_messages(reader, words, **options)
-
-    monkeypatch.setattr(api, "search_messages", slow)
-    first = threading.Thread(target=visitor.ask, args=["search"], kwargs={"words": "invoice"})
-    first.start()
-    assert begun.wait(PATIENCE)
-    for number in range(5):
-        with socket.create_connection(("127.0.0.1", visitor.port)) as sent:
-            sent.sendall(
-                f"GET {visitor.path}api/search?words=gone{number} HTTP/1.0\r\n"
-                f"Host: {visitor.host}\r\nCookie: {visitor.cookie}\r\n\r\n".encode()
-            )
-            wait_for(lambda held=number + 2: len(running._answering) == held)
-    go_on.set()
-    first.join()
-    assert visitor.ask("search", words="invoice")["count"] == 1
-    wait_for(lambda: not running._answering)
-    assert searched == ["invoice", "invoice"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import People, PeopleQuery, PersonOrder
 from backread.mirror.published.search import search_messages, search_words
 
-__all__ = ["Api", "Query"]
+__all__ = ["Api"]
 
 ITEMS = 50
 MOST_PEOPLE = 5_000
@@ -24,15 +24,8 @@ MESSAGES = 100
 MOST_HITS = 1_000
 MOST_OPERATORS = 500
 
+Query = Mapping[str, str]
 Answer = dict[str, Any]
-
-
-class Query(dict[str, str]):
-    """The parameters of a request; ``is_given_up`` says whether the browser went away."""
-
-    def __init__(self, parameters: Mapping[str, str], is_given_up: Callable[[], bool]) -> None:
-        super().__init__(parameters)
-        self.is_given_up = is_given_up
 
 
 class Api:
@@ -140,9 +133,6 @@ class Api:
         offset, count = _part(query, MOST_HITS)
         # Each reads all bodies on all cores, so that two at a time only delay each other.
         with self._searching:
-            if query.is_given_up():
-                # While it waited for others, which would delay the next one.
-                raise ValueError("The search was given up.")
             hits = search_messages(
                 self._reader,
                 words,

@@ -1,4 +1,4 @@
-"""Who sent a request: whether it still waits for the reply, and whose program it is."""
+"""Whose program sent a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import sys
 from pathlib import Path
 
-__all__ = ["Client"]
+__all__ = ["is_other_user"]
 
 CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """The connections of a Linux machine, with the user of each (proc(5)).
@@ -18,39 +18,20 @@ A socket of IPv6 that connects to ``::ffff:127.0.0.1`` is in the second.
 ROOT = 0
 
 
-class Client:
-    """The other end of a connection."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-
-    def has_gone(self) -> bool:
-        """Whether it closed the connection, as a browser does with a request that it gives up."""
-        before = self._connection.gettimeout()
-        try:
-            self._connection.settimeout(0)
-            return not self._connection.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        finally:
-            self._connection.settimeout(before)
-
-    def is_other_user(self) -> bool:
-        """Whether it runs as another user; False where the system does not say, and for root."""
-        rows = [row.split() for table in CONNECTIONS for row in _lines(table)]
-        try:
-            ours = _written(self._connection.getsockname())
-            theirs = _written(self._connection.getpeername())
-        except OSError:
-            # It has gone, so it cannot be the browser.
-            return True
-        if not _users(rows, ours, theirs):
-            # The tables lack our own end too: this system leaves them empty.
-            return False
-        users = _users(rows, theirs, ours)
-        return not users or not users <= {os.geteuid(), ROOT}
+def is_other_user(connection: socket.socket) -> bool:
+    """Whether the other end runs as another user; False where no one can know, and for root."""
+    rows = [row.split() for table in CONNECTIONS for row in _lines(table)]
+    try:
+        ours = _written(connection.getsockname())
+        theirs = _written(connection.getpeername())
+    except OSError:
+        # It has gone, so it cannot be the browser.
+        return True
+    if not _users(rows, ours, theirs):
+        # The tables lack our own end too: this system leaves them empty.
+        return False
+    users = _users(rows, theirs, ours)
+    return not users or not users <= {os.geteuid(), ROOT}
 
 
 def _lines(table: Path) -> list[str]:

@@ -13,7 +13,6 @@ from socketserver import TCPServer
 from time import monotonic, sleep
 from typing import Any
 
-from backread._browse.client import Client
 from backread._browse.site import Reply, Site
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 
@@ -149,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._browse.accept(self.request)
         # The names of headers are the same in any case (RFC 9110 section 5.1).
         headers = {name.title(): value for name, value in self.headers.items()}
-        self._send(self._browse.site.respond(self.path, headers, Client(self.connection)))
+        self._send(self._browse.site.respond(self.path, headers, self.connection))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuses what http.server refuses: other methods, and what is not HTTP."""

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from hmac import compare_digest
 from importlib.resources import files
+from socket import socket
 from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from backread._browse.api import Api, Query
-from backread._browse.client import Client
+from backread._browse.api import Api
+from backread._browse.client import is_other_user
 from backread._display.style import CHAT_RULES, TABLES_RULES
 from backread.errors import MirrorError
 from backread.mirror.published.interruptible_reader import InterruptibleReader
@@ -112,7 +113,7 @@ class Site:
         self._tickets[made] = monotonic() + SECONDS_OF_A_TICKET
         return made
 
-    def respond(self, target: str, headers: Mapping[str, str], client: Client) -> Reply:
+    def respond(self, target: str, headers: Mapping[str, str], connection: socket) -> Reply:
         """The reply to a GET request; headers are named as in ``Sec-Fetch-Site``."""
         # A name of another host that leads here is how pages elsewhere read local ones
         # (DNS rebinding).
@@ -123,14 +124,14 @@ class Site:
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         if parts.path == "/" and "token" in query:
-            return self._enter(query["token"].encode(), client)
+            return self._enter(query["token"].encode(), connection)
         if not self._is_own_page(headers) or not self._has_session(headers):
             return self.refusal(403)
         if not parts.path.startswith(self._path):
             return self.refusal(404)
         name = parts.path.removeprefix(self._path)
         if name.startswith("api/"):
-            return self._answer(name.removeprefix("api/"), Query(query, client.has_gone))
+            return self._answer(name.removeprefix("api/"), query)
         return self._files.get(name) or self.refusal(404)
 
     def refusal(self, status: int) -> Reply:
@@ -145,9 +146,9 @@ class Site:
             headers["Allow"] = "GET"
         return Reply(status, page.encode(), headers)
 
-    def _enter(self, given: bytes, client: Client) -> Reply:
+    def _enter(self, given: bytes, connection: socket) -> Reply:
         found = [each for each in list(self._tickets) if compare_digest(each.encode(), given)]
-        if found and client.is_other_user():
+        if found and is_other_user(connection):
             # Who watches the list of processes may be faster than the browser.
             return self.refusal(403)
         # A ticket opens once.
@@ -171,7 +172,7 @@ class Site:
                 return True
         return False
 
-    def _answer(self, name: str, query: Query) -> Reply:
+    def _answer(self, name: str, query: Mapping[str, str]) -> Reply:
         status = 200
         answer: dict[str, Any]
         try:

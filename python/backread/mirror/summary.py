@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backread._display.html import Html, card, certificate_badge, safe
 from backread._display.words import ago, amount, counts, line, minute, moment, size
@@ -77,39 +78,39 @@ class MirrorSummary:
 
     def to_html(self) -> str:
         """The folder, its state, the rows of its tables, and calls to try."""
-        rows: list[tuple[str, Any]] = [("folder", str(self.folder)), *self._state()]
-        if self.run is not None:
-            rows.append(("users proved", certificate_badge(self.run.certificate, self.run.reason)))
-            lists = safe(counts(self.lists) or "none")
-            if "uncertified" in self.lists:
-                lists = Html(f"{certificate_badge('uncertified')} {lists}")
-            rows.append(("message lists proved", lists))
-        rows += self._tables()
-        if calls := self._calls():
-            codes = " ".join(f"<code>{safe(each)}</code>" for each in calls)
-            rows.append(("try next", Html(codes)))
-        return card("Mirror", rows)
+        rows = [(name, html) for name, html, _ in self._rows()]
+        return card("Mirror", [("folder", str(self.folder)), *rows])
 
     def __str__(self) -> str:
         """The same as lines for a terminal."""
-        rows = self._state()
+        rows = [f"  {name}: {line(text)}" for name, _, text in self._rows()]
+        return "\n".join([f"Mirror in {line(str(self.folder))}", *rows])
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        """The name of each row, and its value for a notebook and for a terminal."""
+        state = self.problem or self._as_of()
+        name = "data as of"
+        if self.problem is not None:
+            name = "state" if self.is_empty else "cannot be read"
+        yield name, state, state
+        if self.unfinished is not None:
+            going_on = _going_on(self.unfinished)
+            yield "sync", going_on, going_on
         if (run := self.run) is not None:
             proof = run.certificate if run.reason is None else f"{run.certificate}: {run.reason}"
-            rows.append(("users proved", proof))
-            rows.append(("message lists proved", counts(self.lists) or "none"))
-        rows += self._tables()
+            yield "users proved", certificate_badge(run.certificate, run.reason), proof
+            lists = counts(self.lists) or "none"
+            shown_lists = safe(lists)
+            if "uncertified" in self.lists:
+                shown_lists = Html(f"{certificate_badge('uncertified')} {shown_lists}")
+            yield "message lists proved", shown_lists, lists
+        for table in SHOWN_TABLES:
+            if table in self.rows:
+                held = f"{amount(self.rows[table], 'row')}, {size(self.bytes[table])}"
+                yield table, held, held
         if calls := self._calls():
-            rows.append(("try next", ", ".join(calls)))
-        lines = [f"Mirror in {line(str(self.folder))}"]
-        return "\n".join([*lines, *(f"  {name}: {line(text)}" for name, text in rows)])
-
-    def _state(self) -> list[tuple[str, str]]:
-        rows = [("data as of", self._as_of())]
-        if self.problem is not None:
-            rows = [("state" if self.is_empty else "cannot be read", self.problem)]
-        if self.unfinished is not None:
-            rows.append(("sync", _going_on(self.unfinished)))
-        return rows
+            codes = Html(" ".join(f"<code>{safe(each)}</code>" for each in calls))
+            yield "try next", codes, ", ".join(calls)
 
     def _as_of(self) -> str:
         run = self.run
@@ -121,13 +122,6 @@ class MirrorSummary:
             return "no run has read anything yet"
         # Only given users were read so far.
         return "no run over all users" if self.published_at is None else _time(self.published_at)
-
-    def _tables(self) -> list[tuple[str, str]]:
-        return [
-            (name, f"{amount(self.rows[name], 'row')}, {size(self.bytes[name])}")
-            for name in SHOWN_TABLES
-            if name in self.rows
-        ]
 
     def _calls(self) -> list[str]:
         if self.is_empty:
