@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-from backread._browse import BrowseServer, client, server, site
-from backread._browse.client import CONNECTIONS
+from backread._browse import BrowseServer, server, site
+from backread._browse.site import CONNECTIONS
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 from helpers import browse_client
 from helpers.waiting import PATIENCE
@@ -78,7 +78,7 @@ def test_it_opens_for_the_browsers_user_alone(
     """Another user could see it in the list of processes, and be faster than the browser."""
     once = running.one_time_url().removeprefix(f"http://{stranger.host}")
     connections = tmp_path / "tcp"
-    monkeypatch.setattr(client, "CONNECTIONS", (connections, tmp_path / "tcp6"))
+    monkeypatch.setattr(site, "CONNECTIONS", (connections, tmp_path / "tcp6"))
     monkeypatch.setattr(os, "geteuid", lambda: 1_000 if uid == 65_534 else uid)
     with socket.socket() as sent:
         sent.bind(("127.0.0.1", 0))

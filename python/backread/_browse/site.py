@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from hmac import compare_digest
 from importlib.resources import files
-from socket import socket
+from pathlib import Path
+from socket import inet_aton, socket
 from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from backread._browse.api import Api
-from backread._browse.client import is_other_user
 from backread._display.style import CHAT_RULES, TABLES_RULES
 from backread.errors import MirrorError
 from backread.mirror.published.interruptible_reader import InterruptibleReader
@@ -23,6 +25,13 @@ from backread.mirror.published.interruptible_reader import InterruptibleReader
 __all__ = ["Reply", "Site"]
 
 HTTP = 80
+ROOT = 0
+
+CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+"""The connections of a Linux machine, with the user of each (proc(5)).
+
+A socket of IPv6 that connects to ``::ffff:127.0.0.1`` is in the second.
+"""
 
 SECONDS_OF_A_TICKET = 60
 LONGEST_TARGET = 16_000
@@ -190,3 +199,36 @@ class Site:
             status, answer = 500, {"error": f"a bug in backread: {type(error).__name__}"}
         body = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
         return Reply(status, body, HEADERS | {"Content-Type": "application/json"})
+
+
+def is_other_user(connection: socket) -> bool:
+    """Whether the other end runs as another user; False where no one can know, and for root."""
+    rows = [row.split() for table in CONNECTIONS for row in _lines(table)]
+    try:
+        ours = _written(connection.getsockname())
+        theirs = _written(connection.getpeername())
+    except OSError:
+        # It has gone, so it cannot be the browser.
+        return True
+    if not _users(rows, ours, theirs):
+        # The tables lack our own end too: this system leaves them empty.
+        return False
+    users = _users(rows, theirs, ours)
+    return not users or not users <= {os.geteuid(), ROOT}
+
+
+def _lines(table: Path) -> list[str]:
+    try:
+        return table.read_text().splitlines()[1:]
+    except OSError:
+        return []
+
+
+def _users(rows: list[list[str]], local: str, remote: str) -> set[int]:
+    return {int(row[7]) for row in rows if row[1].endswith(local) and row[2].endswith(remote)}
+
+
+def _written(address: tuple[str, int]) -> str:
+    """An address as the tables write it; those of IPv6 have more digits before it."""
+    host = int.from_bytes(inet_aton(address[0]), sys.byteorder)
+    return f"{host:08X}:{address[1]:04X}"

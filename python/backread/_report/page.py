@@ -1,4 +1,4 @@
-"""The page: its head, the sections, and how a report is recognised."""
+"""The page: its head, what it is about, the sections, and how a report is recognised."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ import hashlib
 from html import escape
 
 from backread import __version__
-from backread._display.html import shortened
-from backread._display.words import line
-from backread._report.sections import header, sections
+from backread._display.html import Html, safe, shortened
+from backread._display.words import line, odd_values
+from backread._report import conversations, times
+from backread._report.elements import cut, section, table
 from backread._report.style import STYLE
-from backread._report.words import local, title
+from backread._report.words import (
+    CERTIFICATES,
+    coverage_lines,
+    local,
+    no_data,
+    percent,
+    period,
+    seconds,
+    span,
+    title,
+)
 from backread.mirror.figures import Figures
 
 __all__ = ["is_report", "report_html"]
@@ -21,6 +32,23 @@ MARKER += b'content="backread report">'
 """How every report begins."""
 
 LONGEST_NAME = 60
+
+SECTIONS = (
+    times.volume,
+    times.weekdays,
+    times.hours,
+    times.heat,
+    conversations.responses,
+    conversations.states,
+    conversations.trend,
+    conversations.response_times,
+    conversations.workload,
+    conversations.operators,
+    conversations.invitations,
+    conversations.attachments,
+    conversations.longest,
+)
+"""In their order on the page; each has a line that says what its figures count."""
 
 
 def report_html(figures: Figures, name: str | None = None) -> str:
@@ -47,7 +75,7 @@ def report_html(figures: Figures, name: str | None = None) -> str:
         # Without it, a browser asks a web server for /favicon.ico.
         '<link rel="icon" href="data:,">\n'
         f"<title>{escape(heading)}</title>\n<style>{STYLE}</style></head>\n"
-        f"<body>\n{header(figures, heading)}\n<main>{sections(figures)}</main>\n"
+        f"<body>\n{_header(figures, heading)}\n<main>{_sections(figures)}</main>\n"
         f"<footer><p>Computed {computed} UTC by backread {escape(__version__)}. "
         "Deleted users and messages are in no figure.</p></footer>\n</body></html>\n"
     )
@@ -56,3 +84,92 @@ def report_html(figures: Figures, name: str | None = None) -> str:
 def is_report(beginning: bytes) -> bool:
     """Whether a file that begins like this is a report, which a newer one may replace."""
     return beginning.startswith(MARKER)
+
+
+def _header(figures: Figures, heading: str) -> Html:
+    """The title, what the figures are about, and how recent and complete the data is."""
+    coverage = figures["coverage"]
+    facts = [span(figures)]
+    if asked := period(figures):
+        facts.append(f"only messages {asked}")
+    if figures["opening_hours"] is None:
+        facts.append("response times around the clock")
+    else:
+        facts.append(f"response times within the opening hours {figures['opening_hours']}")
+    fresh, complete = coverage_lines(coverage)
+    lists = [
+        (name, CERTIFICATES.get(name, ""), f"{count:,}")
+        for name, count in coverage["lists_by_certificate"].items()
+    ]
+    details: str = table(
+        "Message lists, one per user, by what proves them",
+        ("Certificate", "What it says", "Lists"),
+        lists,
+    )
+    if coverage["unproved"]:
+        details += table(
+            f"The first {len(coverage['unproved'])} of {coverage['unproved_lists']:,} lists that "
+            "are not proved",
+            ("User", "Reason"),
+            [
+                (str(each["user_id"]), safe(cut(each["reason"]) or "–"))
+                for each in coverage["unproved"]
+            ],
+        )
+    details += "".join(f"<p>{escape(each)}</p>" for each in coverage["status"])
+    rejects = (
+        f"<p>{coverage['rejects']:,} records of the service did not fit and are in no figure.</p>"
+        if coverage["rejects"]
+        else ""
+    )
+    odd = odd_values(coverage["odd_values"])
+    odd = f"<p>{escape(odd)}.</p>" if odd else ""
+    return Html(
+        f"<header><h1>{escape(heading)}</h1>"
+        f'<p class="quiet">{escape("; ".join(facts))}</p>'
+        f'<div class="state {"good" if coverage["proved"] else "warn"}"><p>{safe(fresh)} '
+        f"<strong>{safe(complete)}</strong></p>{rejects}{odd}"
+        f"<details><summary>What is proved</summary>{details}</details></div></header>"
+    )
+
+
+def _sections(figures: Figures) -> Html:
+    """Everything below the header."""
+    if not figures["totals"]["messages"]:
+        return section("No data", "", f"<p>{escape(no_data(figures))}</p>", "full")
+    cards = "\n".join(each(figures) for each in SECTIONS)
+    return Html(f'{_tiles(figures)}\n<div class="cards">{cards}</div>')
+
+
+def _tiles(figures: Figures) -> Html:
+    totals, first, now = figures["totals"], figures["responses"], figures["states"]
+    tiles = (
+        ("Messages", f"{totals['messages']:,}", f"in {totals['conversations']:,} conversations"),
+        ("Median first response", seconds(first["p50_seconds"]), "half took at most this long"),
+        (
+            "90% of first responses within",
+            seconds(first["p90_seconds"]),
+            "1 in 10 took longer",
+        ),
+        (
+            "Never answered",
+            f"{first['unanswered']:,}",
+            f"{percent(first['unanswered'], first['asked'])} of {first['asked']:,} asked",
+        ),
+        (
+            "User wrote last",
+            f"{now['user_wrote_last']:,}",
+            f"{percent(now['user_wrote_last'], totals['conversations'])} of conversations",
+        ),
+        (
+            "Unread by operators",
+            f"{now['unread_by_operator_messages']:,}",
+            f"messages in {now['unread_by_operator_conversations']:,} conversations",
+        ),
+    )
+    body = "".join(
+        f'<div><dt>{escape(name)}</dt><dd class="big">{escape(value)}</dd>'
+        f'<dd class="more">{escape(more)}</dd></div>'
+        for name, value, more in tiles
+    )
+    return Html(f'<dl class="tiles">{body}</dl>')
