@@ -57,13 +57,6 @@ def test_a_wrong_token_opens_nothing(stranger, token):
     assert "Set-Cookie" not in reply.headers
 
 
-def test_the_address_that_a_program_is_started_with_opens_once(running, stranger):
-    once = running.one_time_url().removeprefix(f"http://{stranger.host}")
-    assert once != stranger.entrance
-    assert stranger.get(once).status == 303
-    assert stranger.get(once).status == 403
-
-
 NEEDS_PROC = pytest.mark.skipif(not CONNECTIONS[0].exists(), reason="needs Linux's /proc")
 
 
@@ -244,9 +237,8 @@ def test_a_connection_that_says_nothing_is_closed(own, monkeypatch):
 @pytest.mark.parametrize(
     "sent",
     [
-        b"\r\n\r\n", b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
-        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 500 + b"\r\n", b"GET /" + b"a" * 70_000,
-        b"GET http://evil.example.com/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\xff" * 5_000,
+        b"\r\n\r\n", b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"a" * 70_000,
+        b"GET http://evil.example.com/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     ],
 )  # fmt: skip
 def test_what_is_no_request_for_it_harms_nothing(running, visitor, sent, capfd):

@@ -55,9 +55,11 @@ def test_the_command_prints_the_address_and_ends_quietly(own, number):
     before = {str(path) for path in own.rglob("*")}
     with begin(own, "--no-open") as process:
         port, target = address_of(process)
-        assert entered(port, target) == 303
-        process.send_signal(number)
-        out, error = process.communicate(timeout=PATIENCE)
+        # A browser keeps connections ready that ask for nothing.
+        with socket.create_connection(("127.0.0.1", port)):
+            assert entered(port, target) == 303
+            process.send_signal(number)
+            out, error = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (0, "")
     assert error == "Ctrl-C ends it\n"
     assert {str(path) for path in own.rglob("*")} == before
@@ -134,31 +136,13 @@ def test_without_a_loopback_address_no_other_port_is_advised(own, backread, monk
 
 
 def test_a_folder_that_is_no_mirror_is_one_sentence(tmp_path):
+    before = set(threading.enumerate())
+    with pytest.raises(MirrorError, match="nothing is published"):
+        BrowseServer(tmp_path)
+    assert set(threading.enumerate()) <= before
     code, said = run(tmp_path, "--no-open")
     assert code == 7
     assert "nothing is published in" in said
     code, said = run(tmp_path / "nothing", "--no-open")
     assert code == 7
     assert "does not exist" in said
-
-
-def test_a_failed_start_leaves_no_thread(tmp_path):
-    before = set(threading.enumerate())
-    with pytest.raises(MirrorError, match="nothing is published"):
-        BrowseServer(tmp_path)
-    assert set(threading.enumerate()) <= before
-
-
-@posix_only
-def test_the_command_ends_quietly_while_it_counts_and_answers(own):
-    with begin(own, "--no-open") as process:
-        port, target = address_of(process)
-        # A browser keeps connections ready that ask for nothing.
-        with (
-            socket.create_connection(("127.0.0.1", port)),
-            socket.create_connection(("127.0.0.1", port)),
-        ):
-            assert entered(port, target) == 303
-            process.terminate()
-            _, error = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, error) == (0, "Ctrl-C ends it\n")

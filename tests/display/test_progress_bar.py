@@ -127,8 +127,14 @@ def test_a_listing_is_read_as_without_it(face, backread_mock, terminal):
     assert backread_mock.calls().count == 2 * requests
     [line] = terminal.lines
     assert re.fullmatch(r"users  200 rows · 3 requests · [\d.]+ m?s · linked", line)
-    assert len(face.pages(listing)) == 3
+    assert len(face.pages(progress(listing))) == 3
     assert len(terminal.lines) == 2
+    # The original's report is that of the same walk, and it is read in silence as before.
+    original = client.users.list(max_items=5)
+    assert len(face.collect(progress(original))) == original.report.distinct == 5
+    assert terminal.lines[-1].endswith(" · stopped at the limit")
+    assert len(face.collect(original)) == 5
+    assert len(terminal.lines) == 3
 
 
 def test_it_is_seen_while_another_package_reads(scripted, terminal):
@@ -199,12 +205,6 @@ def test_breaking_off_and_errors_are_said(scripted, terminal):
     assert terminal.lines[-1].endswith(" · uncertified")
 
 
-def test_a_walk_that_max_items_ended_says_so(backread_mock, terminal):
-    assert len(list(progress(backread_mock.client().users.list(max_items=5)))) == 5
-    [line] = terminal.lines
-    assert line.endswith(" · stopped at the limit")
-
-
 @pytest.mark.backread(world={"users": 20})
 def test_nothing_is_shown_where_nobody_looks(backread_mock, monkeypatch, terminal, tmp_path):
     pytest.importorskip("duckdb")
@@ -267,16 +267,6 @@ def test_a_narrow_terminal_and_one_of_ascii(backread_mock, terminal, monkeypatch
     start = len(terminal.getvalue())
     progress(backread_mock.client().users.list()).to_list()
     assert terminal.getvalue()[start:].isascii()
-
-
-def test_the_report_is_left_on_the_listing_itself(face, backread_mock, terminal):
-    listing = face.client(backread_mock).users.list()
-    assert len(face.collect(progress(progress(listing)))) == 200
-    assert listing.report.certificate == "linked"
-    assert listing.report.distinct == 200
-    # The listing itself is read in silence, as before.
-    assert len(face.collect(listing)) == 200
-    assert len(terminal.lines) == 1
 
 
 def test_it_pickles(backread_server, monkeypatch):

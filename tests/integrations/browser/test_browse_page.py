@@ -386,12 +386,3 @@ def test_a_new_snapshot_comes_by_itself_and_moves_nothing(browser, tmp_path):
     # The end of the command is explained, too.
     page.run("document.dispatchEvent(new Event('visibilitychange'))")
     page.until_text("#trouble", "backread browse has ended")
-
-
-def test_without_the_cookie_the_page_says_what_to_do(browser, server):
-    page = Page(browser, server).open()
-    address = browser.current_url
-    browser.delete_all_cookies()
-    browser.get("about:blank")
-    browser.get(address)
-    assert "Open the address that backread browse printed" in page.text("body")
