@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date, timedelta
 from threading import Lock
 from typing import Any, cast
 
@@ -64,7 +66,7 @@ class Api:
         asked = PeopleQuery(
             words=query.get("words", ""),
             since=query.get("since") or None,
-            until=query.get("until") or None,
+            until=_end(query),
             unread=cast("Any", query.get("unread") or None),
             last_sender=cast("Any", query.get("last") or None),
             operator=_number(query, "operator"),
@@ -126,7 +128,7 @@ class Api:
         return {"html": self._bubbles(query, user_id).whole(window.conversation.messages[0])}
 
     def search(self, query: Query) -> Answer:
-        """The newest messages with all ``words``: ``since, until, user``, ``offset``, ``count``."""
+        """The newest messages with all ``words``: ``since, until, user, offset, count``."""
         words = query.get("words", "")
         if not words.strip():
             raise ValueError("Type words to search for, and press Enter.")
@@ -137,7 +139,7 @@ class Api:
                 self._reader,
                 words,
                 since=query.get("since") or None,
-                until=query.get("until") or None,
+                until=_end(query),
                 user=_number(query, "user"),
                 limit=count + 1,
                 offset=offset,
@@ -170,6 +172,14 @@ class Api:
                     return call(query)
 
         return answer
+
+
+def _end(query: Query) -> str | None:
+    """When the period ends whose last day is ``until``."""
+    until = query.get("until") or None
+    with suppress(ValueError, OverflowError):
+        return None if until is None else str(date.fromisoformat(until) + timedelta(days=1))
+    return until
 
 
 def _part(query: Query, most: int) -> tuple[int, int]:

@@ -132,21 +132,6 @@ async function loadOperators() {
 
 const applies = (name, tab) => ["since", "until"].includes(name) || (name === "here") === (tab === "messages");
 
-function dayAfter(day) {
-  const date = new Date(`${day}T00:00:00Z`);
-  if (!day || Number.isNaN(date.getTime())) return "";
-  return new Date(date.getTime() + 86_400_000).toISOString().slice(0, 10);
-}
-
-function listParameters(list) {
-  const given = { words: list.words };
-  for (const name of FILTERS) if (list[name] && applies(name, list.tab)) given[name] = list[name];
-  if (given.until) given.until = dayAfter(given.until);
-  if (given.here) given.user = readAddress().user ?? "";
-  delete given.here;
-  return given;
-}
-
 let listRequest = null;
 
 // `keep` shows the same list as it is now in the newest snapshot; `more` adds to it.
@@ -160,7 +145,8 @@ async function loadList({ keep = false, more = false } = {}) {
   const part = more ? { offset: next } : keep ? { count: Math.max(50, items.children.length) } : {};
   try {
     const name = list.tab === "messages" ? "search" : "people";
-    const answer = await ask(name, { ...listParameters(list), ...part }, request.signal);
+    const user = list.here && readAddress().user;
+    const answer = await ask(name, { ...list, user, ...part }, request.signal);
     const focused = document.activeElement?.closest?.(".item")?.getAttribute("href");
     const at = keep || more ? byId("items-scroll").scrollTop : 0;
     if (!more) items.replaceChildren();

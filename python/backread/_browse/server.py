@@ -52,9 +52,8 @@ class BrowseServer(ThreadingHTTPServer):
         self._reader = InterruptibleReader(folder)
         self._reader.snapshot()
         self._guard = threading.RLock()
-        self._asking: list[Any] = []
-        """The connections whose request has not come yet, the oldest first."""
-        self._answering: set[Any] = set()
+        self._connections: dict[Any, bool] = {}
+        """Whether their request has come; the oldest first."""
         super().__init__((LOOPBACK, port), _Handler)
         try:
             self.site = Site(self._reader, self.server_port, on_error)
@@ -85,13 +84,12 @@ class BrowseServer(ThreadingHTTPServer):
         """Ends the server; interrupts queries that are running."""
         self.shutdown()
         self.server_close()
-        with self._guard:
-            for request in self._asking:
-                _hang_up(request)
+        for request in self._silent():
+            _hang_up(request)
         self._reader.close()
         # Their threads hold what the queries gave, which must not outlive the interpreter.
         ends = monotonic() + SECONDS_TO_ASK
-        while self._answering and monotonic() < ends:
+        while any(list(self._connections.values())) and monotonic() < ends:
             sleep(0.01)
 
     def __exit__(self, *unused: object) -> None:
@@ -104,29 +102,30 @@ class BrowseServer(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._guard:
-            full = len(self._asking) + len(self._answering) >= MOST_CONNECTIONS
-            if full and self._asking:
+            if len(self._connections) >= MOST_CONNECTIONS:
+                silent = self._silent()
+                if not silent:
+                    self.shutdown_request(request)
+                    return
                 # The slowest one makes room.
-                _hang_up(self._asking[0])
-            elif full:
-                self.shutdown_request(request)
-                return
-            self._asking.append(request)
+                _hang_up(silent[0])
+            self._connections[request] = False
         super().process_request(request, client_address)
+
+    def _silent(self) -> list[Any]:
+        with self._guard:
+            return [each for each, has_asked in self._connections.items() if not has_asked]
 
     def accept(self, request: Any) -> None:
         """Notes that a request is complete and may be answered."""
         with self._guard:
-            if request in self._asking:
-                self._asking.remove(request)
-                self._answering.add(request)
+            if request in self._connections:
+                self._connections[request] = True
 
     def shutdown_request(self, request: Any) -> None:
         super().shutdown_request(request)
         with self._guard:
-            self._answering.discard(request)
-            if request in self._asking:
-                self._asking.remove(request)
+            self._connections.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: the client has gone, and other errors are answered."""
