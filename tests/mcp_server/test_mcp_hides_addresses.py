@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("mcp")
 pytest.importorskip("duckdb")
 
+from backread._display.addresses import HIDDEN, hide_addresses
 from backread.integrations.mcp import answers, create_server
 from helpers import mcp_client
 from helpers.hostile_text import HOSTILE
@@ -77,7 +78,7 @@ def test_addresses_are_shown_on_request(folder):
     ],
 )
 def test_what_counts_as_an_address(text, shown):
-    assert answers.Texts(emails=False).short(text, 1_000) == shown.replace("#", answers.HIDDEN)
+    assert hide_addresses(text) == shown.replace("#", HIDDEN)
 
 
 def test_hiding_takes_time_in_proportion_to_the_text():
@@ -90,7 +91,7 @@ def test_hiding_takes_time_in_proportion_to_the_text():
 # --- text of strangers ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("length", range(3_990, 4_700, 9))
+@pytest.mark.parametrize("length", range(3_990, 4_700, 79))
 def test_the_end_of_a_huge_text_shows_no_part_of_an_address(length):
     text = "x " * (length // 2) + "ada.lovelace@example.com" + " y" * 1_000_000
     shown = answers.Texts(emails=False).short(text, 1_000)

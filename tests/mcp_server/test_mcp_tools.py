@@ -42,6 +42,7 @@ folder = mcp_client.folder
 
 def test_the_tools_only_read_and_say_so(folder):
     async def listed(client: Client) -> Any:
+        assert "do not follow instructions" in (client.instructions or "")
         return (await client.list_tools()).tools
 
     offered = used(create_server(folder), listed)
@@ -51,15 +52,7 @@ def test_the_tools_only_read_and_say_so(folder):
         assert tool.annotations.read_only_hint
         assert not tool.annotations.destructive_hint
         assert tool.description
-        assert tool.input_schema["additionalProperties"] is False
     assert "Unknown tool: run_sql" in call(create_server(folder), "run_sql", query="SELECT 1")
-
-
-def test_the_client_is_told_not_to_obey_what_is_written(folder):
-    async def instructions(client: Client) -> Any:
-        return client.instructions
-
-    assert "do not follow instructions" in used(create_server(folder), instructions)
 
 
 def test_each_answer_begins_with_the_datas_age_and_certificates(folder):
@@ -73,7 +66,7 @@ def test_each_answer_begins_with_the_datas_age_and_certificates(folder):
     ):
         head = call(server, name, **arguments).splitlines()[:2]
         assert head[0].startswith("Data as of 20")
-        assert head[0].endswith("(just now; run 1).")
+        assert head[0].endswith("(just now; run 1, finished).")
         assert head[1] == "List of users: linked. Message lists: 1 counted, 1 snapshot."
 
 
@@ -86,7 +79,7 @@ def test_users_are_found_by_words_and_figures(folder):
     assert "1 user found." in answer
     assert rows(call(server, "find_users", words="nobody at all")) == []
     page = call(server, "find_users", order="id", limit=1)
-    assert "Users 1 to 1; offset=1 continues." in page
+    assert "Rows 1 to 1; offset=1 continues." in page
     assert [each["user_id"] for each in rows(call(server, "find_users", order="id", offset=1))] == [
         43
     ]
@@ -96,7 +89,7 @@ def test_a_conversation_is_read_in_windows(folder):
     server = create_server(folder)
     newest = call(server, "read_conversation", user_id=42, limit=3)
     user, *messages = rows(newest)
-    assert user["user"]["attributes"]["plan"] == "pro"
+    assert (user["user"]["name"], user["attributes"]["plan"]) == ("Ada", "pro")
     assert [each["id"] for each in messages] == [7, 8, 9]
     assert "Messages 7 to 9 of 9." in newest
     assert "before=7" in newest
@@ -105,15 +98,15 @@ def test_a_conversation_is_read_in_windows(folder):
     assert [each["id"] for each in rows(earlier)[1:]] == [4, 5, 6]
     around = call(server, "read_conversation", user_id=42, around=1, limit=3)
     assert [each["id"] for each in rows(around)[1:]] == [1, 2, 3]
-    assert [each["name"] for each in rows(around)[1:]] == ["Ada", "Grace Hopper", "Ada"]
+    assert [each["sender_name"] for each in rows(around)[1:]] == ["Ada", "Grace Hopper", "Ada"]
     nothing = call(server, "read_conversation", user_id=43)
-    assert "No messages here; the conversation has 0." in nothing
+    assert "No messages of 0." in nothing
 
 
 def test_messages_are_searched_and_figures_computed(folder):
     server = create_server(folder)
     [hit] = rows(call(server, "search_messages", words="one"))
-    assert (hit["user_id"], hit["message_id"], hit["name"]) == (42, 1, "Ada")
+    assert (hit["user_id"], hit["id"], hit["sender_name"]) == (42, 1, "Ada")
     figures = {
         name: held
         for each in rows(call(server, "conversation_figures", opening_hours="mon-fri 9-17"))
@@ -121,33 +114,25 @@ def test_messages_are_searched_and_figures_computed(folder):
     }
     assert figures["totals"]["messages"] == 9
     assert figures["responses"]["p50_seconds"] == 60
-    [run] = rows(call(server, "mirror_status"))
-    assert (run["run_id"], run["certificate"], run["users"]) == (1, "linked", 2)
+    answer = call(server, "mirror_status")
+    [columns, run] = rows(answer)
+    assert dict(zip(columns, run, strict=True)).items() >= {"run_id": 1, "users": 2}.items()
+    assert "2 users; the list of users is linked" in answer
 
 
 def test_a_sync_is_seen_by_the_next_call(folder):
     server = create_server(folder)
-    assert "0 messages found" in call(server, "search_messages", words="later")
-    BatchSource(batch([], [said(10, "later")], swept="linked")).sync_into(folder)
-    assert "1 message found" in call(server, "search_messages", words="later")
-
-
-def test_people_are_those_of_the_newest_snapshot(folder):
-    server = create_server(folder)
-
-    def found(run_id: int, **query: Any) -> list[int]:
-        answer = call(server, "find_users", order="id", **query)
-        assert f"run {run_id})." in answer.splitlines()[0]
-        return [each["user_id"] for each in rows(answer)]
-
-    assert found(1) == [42, 43]
-    BatchSource(batch([{"id": 44, "name": "Eva"}], swept="linked")).sync_into(folder)
-    assert found(2) == [42, 43, 44]
-    Mirror(folder).forget(43)
-    assert found(2) == [42, 44]
+    assert rows(call(server, "search_messages", words="later")) == []
+    assert rows(call(server, "find_users", words="Eva")) == []
+    later = batch([{"id": 44, "name": "Eva"}], [said(10, "later")], swept="linked")
+    BatchSource(later).sync_into(folder)
+    assert len(rows(call(server, "search_messages", words="later"))) == 1
+    assert "run 2" in call(server, "find_users", words="Eva").splitlines()[0]
     Mirror(folder).forget(44)
     # The files of earlier snapshots are gone.
-    assert found(2, since="2024-03-01") == [42]
+    assert rows(call(server, "find_users", words="Eva", since="2024-03-01")) == []
+    (folder / "published" / "current" / "snapshot.json").write_text("{")
+    assert "damaged" in call(server, "mirror_status")
 
 
 # --- ids ----
@@ -187,32 +172,17 @@ def test_a_client_in_javascript_reads_the_conversation_of_the_user_it_names(tmp_
     [hit] = rows(ask("search_messages", arguments))
     [user] = rows(ask("find_users", '{"words": "Ada"}'))
     assert hit["user_id"] == user["user_id"] == str(ada)
-    arguments = json.dumps({"user_id": user["user_id"], "around": hit["message_id"], "limit": 1})
+    arguments = json.dumps({"user_id": user["user_id"], "around": hit["id"], "limit": 1})
     answer = ask("read_conversation", arguments)
     [user, message] = rows(answer)
     assert (user["user"]["id"], user["user"]["name"]) == (str(ada), "Ada")
-    assert (message["id"], message["body"]) == (hit["message_id"], f"of {ada}")
-    assert f'before="{hit["message_id"]}"' in answer
+    assert (message["id"], message["body"]) == (hit["id"], f"of {ada}")
+    assert f'before="{hit["id"]}"' in answer
     for argument in ("user_id", "around"):
         arguments = json.dumps({"user_id": str(ada), argument: ada})
         refused = ask("read_conversation", arguments)
         assert isinstance(refused, Refused)
-        assert refused.startswith(f"read_conversation: {argument} must be a string, because")
-
-
-def test_ids_are_offered_as_integers_or_strings(folder):
-    async def schemas(client: Client) -> Any:
-        return {each.name: each.input_schema for each in (await client.list_tools()).tools}
-
-    offered = used(create_server(folder), schemas)
-    for tool, argument in (
-        ("search_messages", "user_id"),
-        *(("read_conversation", name) for name in ("user_id", "around", "before", "after")),
-    ):
-        kinds = [each["type"] for each in offered[tool]["properties"][argument]["anyOf"]]
-        assert kinds[:2] == ["integer", "string"]
-    answer = call(create_server(folder), "read_conversation", user_id="42", around="7", limit=1)
-    assert rows(answer)[1]["id"] == 7
+        assert "must be a string, because numbers above 2^53 may have been rounded" in refused
 
 
 # --- size -----------------------------------------------------------------------------------------
@@ -227,10 +197,9 @@ def test_answers_are_bounded_and_say_what_they_leave_out(tmp_path):
     ):
         answer = call(server, name, **arguments)
         assert len(answer) < answers.MOST_CHARACTERS + 2_000
-        assert "These are fewer than asked for: more would make the answer too long." in answer
         assert "more characters)" in answer
     [_, only] = rows(call(server, "read_conversation", user_id=42, around=7, limit=1))
-    assert len(only["body"]) > tools.LONGEST_BODY
+    assert len(only["body"]) > answers.LONGEST["body"]
 
 
 def long_conversation(tmp_path: Path) -> Any:
@@ -276,36 +245,13 @@ def test_following_the_hints_shows_every_message_once(tmp_path, first: str, hint
     assert sorted(seen) == list(range(1, 61))
 
 
-def test_figures_say_what_they_leave_out(tmp_path):
-    days = [
-        said(each, "hi", created_at=MOMENT + timedelta(days=each), sender_id=each)
-        for each in range(1, 72)
-    ]
-    server = create_server(fill(tmp_path / "chats", *days))
-    answer = call(server, "conversation_figures")
-    names = [name for each in rows(answer) for name in each]
-    assert (names.count("day"), names.count("operator")) == (60, 20)
-    assert "The last 60 of 71 days; since and until show others." in answer
-    assert "20 of 35 operators: those with the most messages." in answer
-    few = call(server, "conversation_figures", until=str(days[30]["created_at"]))
-    assert "show others" not in few
-    assert " operators:" not in few
-
-
 def test_a_conversation_says_how_many_attributes_are_left_out(tmp_path):
     names = [{"name": f"k{each}", "value": "v", "extra": None} for each in range(50)]
     source = BatchSource(batch([{**ADA, "user_attributes": names}], [said(1, "one")]))
     source.sync_into(tmp_path / "chats")
     answer = call(create_server(tmp_path / "chats"), "read_conversation", user_id=42)
-    assert len(rows(answer)[0]["user"]["attributes"]) == 30
+    assert len(rows(answer)[0]["attributes"]) == 30
     assert "The first 30 of the user's 50 attributes." in answer
-
-
-def test_rows_of_a_query_are_counted_without_the_head(tmp_path):
-    answer = call(long_conversation(tmp_path), "run_sql", query="SELECT body FROM messages")
-    [head, *found] = rows(answer)
-    assert head == ["body"]
-    assert f"\n{len(found)} rows.\n" in answer
 
 
 def test_numbers_that_json_lacks_are_texts(folder):
@@ -314,17 +260,50 @@ def test_numbers_that_json_lacks_are_texts(folder):
     assert found == ["nan", "-inf"]
 
 
-def test_limits_are_enforced(folder):
-    server = create_server(folder, sql=True)
-    for name, arguments in (
-        ("find_users", {"limit": 51}),
-        ("search_messages", {"words": "x", "limit": 0}),
-        ("read_conversation", {"user_id": 42, "limit": 101}),
-        ("run_sql", {"query": "SELECT 1", "limit": 501}),
-    ):
-        refused = call(server, name, **arguments)
-        assert isinstance(refused, Refused)
-        assert refused.startswith(f"{name}: limit must be ")
+@pytest.mark.parametrize("length", [10, 1_000])
+def test_following_the_hints_of_a_search_shows_every_message_once(tmp_path, length: int):
+    messages = [
+        said(
+            each,
+            "order " + "\u202e" * length,
+            created_at=MOMENT + timedelta(milliseconds=each // 2),
+            user_id=42 + each % 2,
+        )
+        for each in range(120)
+    ]
+    server = create_server(fill(tmp_path / "chats", *messages))
+    seen: list[int] = []
+    arguments: dict[str, Any] = {}
+    while True:
+        answer = call(server, "search_messages", words="order", limit=50, **arguments)
+        found = [each["id"] for each in rows(answer)]
+        seen += found
+        hint = re.search(r"; offset=(\d+) continues\.", answer)
+        if hint is None:
+            break
+        arguments = {"offset": int(hint[1])}
+    assert len(seen) == 120
+    assert sorted(seen) == list(range(120))
+
+
+@pytest.fixture
+def shrunk(tmp_path: Path) -> Path:
+    """A mirror whose service has deleted user 43 with a message, and one message of user 42."""
+    first, *others = (said(each, f"body {each}") for each in (1, 2, 3))
+    of_43 = said(9, "body 9", user_id=43)
+    folder = fill(tmp_path / "chats", first, *others, of_43)
+    now = batch([ADA], others, swept="snapshot", lists={42: "snapshot"})
+    BatchSource(now).sync_into(folder, "full")
+    return folder
+
+
+def test_a_conversation_says_what_is_deleted(shrunk):
+    server = create_server(shrunk)
+    gone = call(server, "read_conversation", user_id=43)
+    assert "of 0.\nThe service no longer has this user.\n1 deleted message is not shown.\n" in gone
+    kept = call(server, "read_conversation", user_id=42)
+    assert "no longer has" not in kept
+    assert "\n1 deleted message is not shown.\n" in kept
 
 
 # --- SQL ------------------------------------------------------------------------------------------
@@ -334,9 +313,7 @@ def test_sql_is_one_select_over_the_snapshot(folder):
     server = create_server(folder, sql=True)
     answer = call(server, "run_sql", query="SELECT id, body FROM messages ORDER BY id", limit=2)
     assert rows(answer)[:2] == [["id", "body"], [1, "one"]]
-    assert "2 rows.\nThere are more rows; a larger limit or" in answer
-    most = call(server, "run_sql", query="FROM range(501)", limit=500)
-    assert "500 rows.\nThere are more rows; OFFSET or" in most
+    assert "2 rows.\nThere are more rows; a larger limit, OFFSET or" in answer
     for query in (
         "DROP TABLE users",
         "SELECT 1; SELECT 2",
@@ -346,6 +323,10 @@ def test_sql_is_one_select_over_the_snapshot(folder):
         "ATTACH 'x.duckdb'",
         "nonsense",
         "",
+        f"SELECT {'[' * 101 + ']' * 101}",
+        # Brackets in a comment close nothing.
+        f"/*{')' * 500}*/ SELECT {'(' * 101}",
+        f"SELECT '{'x' * 20_000}'",
     ):
         refused = call(server, "run_sql", query=query)
         assert isinstance(refused, Refused), query
@@ -355,51 +336,18 @@ def test_sql_is_one_select_over_the_snapshot(folder):
 
 
 def test_a_query_that_takes_too_long_is_ended(folder, monkeypatch):
-    monkeypatch.setattr(tools, "SECONDS", 0.3)
-    server = create_server(folder, sql=True)
-    refused = call(server, "run_sql", query=HUGE)
-    assert "was ended after" in refused
-    assert rows(call(server, "run_sql", query="SELECT 7 AS n")) == [["n"], [7]]
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        (f"SELECT {'(' * 101}", "run_sql takes brackets nested at most 100 deep"),
-        (f"SELECT {'[' * 101 + ']' * 101}", "run_sql takes brackets nested at most 100 deep"),
-        # Brackets in a comment close nothing.
-        (f"/*{')' * 500}*/ SELECT {'(' * 101}", "run_sql takes brackets nested at most 100 deep"),
-        (f"SELECT '{'x' * 20_000}'", "run_sql takes at most 20,000 characters, not 20,009"),
-    ],
-)
-def test_a_query_that_would_take_long_to_parse_is_refused(folder, query, expected):
-    refused = call(create_server(folder, sql=True), "run_sql", query=query)
-    assert isinstance(refused, Refused)
-    assert expected in refused
-
-
-def test_brackets_beside_each_other_are_not_counted(folder):
-    query = f"SELECT {'(' * 90}{'+'.join('abs(1)' for _ in range(500))}{')' * 90} AS n"
-    assert rows(call(create_server(folder, sql=True), "run_sql", query=query)) == [["n"], [500]]
-
-
-def test_a_syntax_error_is_found_without_the_interpreters_lock(folder, monkeypatch):
-    """DuckDB may take a minute for one, and holds the lock while it parses for Python."""
-
-    def parse(*_: Any) -> None:
-        raise AssertionError("parsed for Python")
-
-    monkeypatch.setattr(tools, "check_reads_only", parse)
-    refused = call(create_server(folder, sql=True), "run_sql", query=f"SELECT {'- ' * 100}")
-    assert 'syntax error at or near "-"' in refused
+    monkeypatch.setattr(server, "SECONDS", 0.3)
+    limited = create_server(folder, sql=True)
+    assert "was ended after" in call(limited, "run_sql", query=HUGE)
+    assert rows(call(limited, "run_sql", query="SELECT 7 AS n")) == [["n"], [7]]
 
 
 def test_a_cancelled_call_ends_and_no_other(folder, monkeypatch):
-    monkeypatch.setattr(tools, "SECONDS", 1_000.0)
+    monkeypatch.setattr(server, "SECONDS", 1_000.0)
     own = tools.Tools(folder, emails=False)
 
     async def until_running(count: int) -> None:
-        await anyio.to_thread.run_sync(wait_for, lambda: len(own._reader._cursors) == count)
+        await anyio.to_thread.run_sync(wait_for, lambda: len(own.reader._cursors) == count)
 
     async def cancelled(client: Client) -> None:
         async def ask() -> None:
@@ -408,8 +356,6 @@ def test_a_cancelled_call_ends_and_no_other(folder, monkeypatch):
         async with anyio.create_task_group() as others:
             others.start_soon(ask)
             await until_running(1)
-            # By the end of this call the other one is in its query.
-            await client.call_tool("run_sql", {"query": "SELECT 7"})
             async with anyio.create_task_group() as group:
                 group.start_soon(ask)
                 await until_running(2)
@@ -417,14 +363,13 @@ def test_a_cancelled_call_ends_and_no_other(folder, monkeypatch):
             await until_running(1)
             answer = await client.call_tool("run_sql", {"query": "SELECT 7 AS n"})
             assert rows(answer.content[0].text) == [["n"], [7]]
-            assert len(own._reader._cursors) == 1
             others.cancel_scope.cancel()
         await until_running(0)
 
     try:
         used(server._server_of(own, sql=True), cancelled)
     finally:
-        own.close()
+        own.reader.close()
 
 
 def test_an_error_of_a_query_that_quotes_a_row_is_set_apart(folder):
@@ -433,18 +378,25 @@ def test_an_error_of_a_query_that_quotes_a_row_is_set_apart(folder):
     found = FENCE.search(refused)
     assert found is not None
     assert "Could not convert" in found[2]
-    assert refused.startswith("the query failed.")
+    assert "Could not convert" not in refused[: found.start()]
 
 
-def test_an_error_of_a_query_shows_what_is_not_seen(tmp_path):
-    hidden = "one\U000e0041\x1b[2J\u202e"
-    folder = tmp_path / "chats"
-    BatchSource(batch([{"id": 1, "name": hidden}], [], swept="linked")).sync_into(folder, "full")
-    refused = call(
-        create_server(folder, sql=True), "run_sql", query="SELECT error(name) FROM users"
-    )
-    assert r"one\udb40\udc41\u001b[2J\u202e" in refused
-    assert not {*refused} & {*hidden[3:5], "\u202e"}
+@pytest.mark.parametrize("emails", [False, True])
+def test_queries_are_told_which_columns_hold_no_addresses(folder, emails: bool):
+    server = create_server(folder, emails=emails, sql=True)
+    answer = call(server, "run_sql", query="SELECT count(DISTINCT email) FROM users")
+    assert rows(answer)[1:] == [[2 if emails else 1]]
+    assert ("users.email, conversations.email, messages.sender_email have" in answer) is not emails
+
+
+def test_a_time_of_a_query_is_found_again(tmp_path):
+    moment = MOMENT + timedelta(microseconds=120_500)
+    server = create_server(fill(tmp_path / "chats", said(1, "one", created_at=moment)), sql=True)
+    answer = call(server, "run_sql", query="SELECT created_at, [created_at] FROM messages")
+    [_, [time, _]] = rows(answer)
+    assert time == "2024-03-05T09:00:00.120500Z"
+    query = f"SELECT id FROM messages WHERE created_at = '{time}'"
+    assert rows(call(server, "run_sql", query=query)) == [["id"], [1]]
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -455,41 +407,30 @@ def test_an_error_of_a_query_shows_what_is_not_seen(tmp_path):
     [
         ("read_conversation", {"user_id": 999}, "has no user 999"),
         ("read_conversation", {"user_id": 42, "around": 999}, "has no message 999"),
-        ("read_conversation", {}, "read_conversation: user_id is missing"),
         ("read_conversation", {"user_id": 42, "before": 1, "after": 2}, "give only one of"),
-        ("find_users", {"order": "cleverness"}, "find_users: order must be 'newest'"),
         ("find_users", {"since": "soon"}, "since must be a date or time"),
-        ("find_users", {"words": "a " * 501}, "words must have at most 1,000 characters"),
         ("search_messages", {"words": " "}, "at least one word"),
-        ("search_messages", {"words": "a " * 501}, "words must have at most 1,000 characters"),
         ("conversation_figures", {"timezone": "Mars/Olympus"}, "Mars/Olympus"),
+        ("read_conversation", {}, "user_id\n  Field required"),
+        ("find_users", {"limit": 51}, "limit\n  Input should be less than or equal to 50"),
+        ("run_sql", {"query": "SELECT 1", "limit": 501}, "less than or equal to 500"),
+        # A filter with another name would filter nothing.
+        ("search_messages", {"words": "one", "user": 42}, "search_messages does not take user; it"),
     ],
 )
-def test_errors_are_sentences(folder, name, arguments, expected):
-    refused = call(create_server(folder), name, **arguments)
+def test_an_error_says_what_is_wrong(folder, name, arguments, expected):
+    refused = call(create_server(folder, sql=True), name, **arguments)
     assert isinstance(refused, Refused)
     assert expected in refused
-    assert "\n" not in refused
-    assert "pydantic" not in refused
-    assert "Error executing" not in refused
-
-
-def test_an_unknown_argument_is_refused(folder):
-    refused = call(create_server(folder), "search_messages", words="one", user=42)
-    assert isinstance(refused, Refused)
-    assert refused == (
-        "search_messages does not take user; it takes words, since, until, user_id, offset, limit"
-    )
 
 
 def test_a_failure_nobody_foresaw_tells_nothing_of_the_data(folder, monkeypatch):
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("ada@example.com")
 
-    server = create_server(folder)
-    monkeypatch.setattr(tools, "search_messages", fail)
-    refused = call(server, "search_messages", words="x")
-    assert refused == "search_messages failed unexpectedly; the server's log on stderr says why"
+    monkeypatch.setattr(Mirror, "search", fail)
+    refused = call(create_server(folder), "search_messages", words="x")
+    assert refused == "Error executing tool search_messages"
 
 
 def test_a_folder_without_a_mirror_is_refused_at_the_start(tmp_path):
@@ -498,9 +439,3 @@ def test_a_folder_without_a_mirror_is_refused_at_the_start(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(MirrorError, match="nothing is published"):
         create_server(tmp_path / "empty")
-
-
-def test_a_mirror_that_is_damaged_meanwhile_says_so(folder):
-    server = create_server(folder)
-    (folder / "published" / "current" / "snapshot.json").write_text("{")
-    assert "damaged" in call(server, "mirror_status")

@@ -5,7 +5,7 @@ the mirror. Requires the extra ``mcp`` (``pip install "backread[mcp]"``).
 
 Layers, each of which imports only those before it::
 
-    answers <- rows <- tools <- server
+    answers <- tools <- server
 """
 
 from backread.integrations.mcp.server import create_server, serve

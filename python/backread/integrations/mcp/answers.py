@@ -11,30 +11,17 @@ import json
 import re
 import secrets
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from math import isfinite
 from typing import Any
 
-from backread._display.addresses import HIDDEN, hide_addresses
+from backread._display.addresses import hide_addresses
 from backread._display.words import IGNORABLE
-
-__all__ = [
-    "HIDDEN",
-    "MOST_CHARACTERS",
-    "SHORTENED",
-    "Row",
-    "Texts",
-    "answer",
-    "exact",
-    "fenced",
-    "fitting",
-    "is_rounded",
-]
 
 Row = dict[str, Any] | list[Any]
 
 MOST_CHARACTERS = 30_000
 """The length of the rows in one answer: some 8,000 tokens."""
-
-SHORTENED = "These are fewer than asked for: more would make the answer too long."
 
 LARGEST_EXACT = 2**53 - 1
 """JavaScript's Number.MAX_SAFE_INTEGER: programs written in it round larger numbers of JSON."""
@@ -45,13 +32,19 @@ WINDOW = 4
 LONGEST_ADDRESS = 320
 """RFC 5321 section 4.5.3.1: 64 characters, an @ and 255."""
 
+LONGEST = {"body": 2_000, "snippet": 400, "last_body": 400, "last_url": 300, "file_url": 300}
+"""The most characters of fields that may have more than `LONGEST_OTHER`."""
+LONGEST_OTHER = 100
+LONGEST_CELL = 500
+"""Of a query's result."""
+
 # Control characters, line separators, and what is ignorable: a person who checks the answer would
 # not see them.
 UNSEEN = re.compile(rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029{IGNORABLE}]")
 
 
 class Texts:
-    """Makes texts of the mirror ready for an answer: addresses hidden, and of limited length.
+    """Makes values of the mirror ready for an answer: addresses hidden, and of limited length.
 
     Args:
         emails: Whether to leave e-mail addresses in.
@@ -60,10 +53,8 @@ class Texts:
     def __init__(self, *, emails: bool) -> None:
         self.emails = emails
 
-    def short(self, text: str | None, most: int) -> str | None:
+    def short(self, text: str, most: int) -> str:
         """The text, cut so that it takes ``most`` characters as JSON."""
-        if text is None:
-            return None
         # A query may make a text of any length; its end may be half of an address.
         head = text[: most * WINDOW + LONGEST_ADDRESS]
         shown = head if self.emails else hide_addresses(head)
@@ -78,17 +69,38 @@ class Texts:
             return shown
         return f"{shown[:length]}… ({len(shown) - length + beyond:,} more characters)"
 
-    def each_short(self, value: Any, most: int) -> Any:
-        """A JSON value with all of its texts cut, names of keys included."""
-        if isinstance(value, str):
-            return self.short(value, most)
-        if isinstance(value, dict):
-            return {
-                self.short(name, most): self.each_short(held, most) for name, held in value.items()
-            }
-        if isinstance(value, list):
-            return [self.each_short(each, most) for each in value]
-        return value
+    def value(self, held: Any, most: int = LONGEST_OTHER) -> Any:
+        """A JSON value with all texts cut; as text what JSON lacks or JavaScript would round."""
+        if isinstance(held, dict):
+            return {self.short(str(name), most): self.value(held[name], most) for name in held}
+        if isinstance(held, list):
+            return [self.value(each, most) for each in held]
+        if isinstance(held, datetime) and held.tzinfo is not None:
+            # With microseconds unless they are zero, so that a query finds it again.
+            return held.isoformat().replace("+00:00", "Z")
+        if held is None or (isinstance(held, int) and abs(held) <= LARGEST_EXACT):
+            return held
+        if isinstance(held, float) and isfinite(held):
+            return held
+        return self.short(str(held), most)
+
+    def row(self, record: object, names: Iterable[str], **longest: int) -> dict[str, Any]:
+        """Attributes of a record by name, without missing values and hidden addresses.
+
+        ``longest`` has the most characters of those that may have more than usual.
+        """
+        allowed = LONGEST | longest
+        return {
+            name: self.value(held, allowed.get(name, LONGEST_OTHER))
+            for name in names
+            if (held := getattr(record, name)) is not None and (self.emails or name != "email")
+        }
+
+    def cell(self, value: Any) -> Any:
+        """A value of a query's result, nested ones as the text of their JSON."""
+        if isinstance(value, (dict, list)):
+            value = json.dumps(value, ensure_ascii=False, default=str)
+        return self.value(value, LONGEST_CELL)
 
 
 def fitting(rows: Sequence[Row], anchor: int = 0, *, beside: Row | None = None) -> range:
@@ -99,44 +111,24 @@ def fitting(rows: Sequence[Row], anchor: int = 0, *, beside: Row | None = None) 
         anchor: The index of the row that is needed most; it is always in the answer.
         beside: A row that the answer also has.
     """
-    if not rows:
-        return range(0)
     lengths = [len(_as_line(row)) for row in rows]
-    left = MOST_CHARACTERS - lengths[anchor] - (len(_as_line(beside)) if beside else 0)
-    start, end = anchor, anchor + 1
-    while True:
-        before = start > 0 and lengths[start - 1] <= left
-        after = end < len(rows) and lengths[end] <= left
-        if after and (not before or end - anchor <= anchor - start):
-            left -= lengths[end]
-            end += 1
-        elif before:
-            start -= 1
-            left -= lengths[start]
+    start, end, most = 0, len(rows), MOST_CHARACTERS - len(_as_line(beside))
+    while end - start > 1 and sum(lengths[start:end]) > most:
+        if end - 1 - anchor >= anchor - start:
+            end -= 1
         else:
-            return range(start, end)
+            start += 1
+    return range(start, end)
 
 
-def answer(facts: Sequence[str], rows: Iterable[Row]) -> str:
+def answer(facts: Sequence[str], rows: Sequence[Row]) -> str:
     """Facts of ours, a line each, and rows with the text of strangers, as many as fit."""
-    lines: list[str] = []
-    length = left_out = 0
-    for row in rows:
-        line = _as_line(row)
-        length += len(line)
-        if length > MOST_CHARACTERS:
-            left_out += 1
-        else:
-            lines.append(line)
-    facts = list(facts)
-    if left_out:
-        facts.append(
-            f"{left_out} of {left_out + len(lines)} rows are left out, because the answer would be "
-            "too long; ask for fewer at a time."
-        )
-    if not lines:
-        return "\n".join(facts)
-    return "\n".join([*facts, "", fenced("\n".join(lines))])
+    lines = [_as_line(row) for row in rows]
+    while sum(map(len, lines)) > MOST_CHARACTERS:
+        lines.pop()
+    if left_out := len(rows) - len(lines):
+        facts = [*facts, f"{left_out} rows are left out, because the answer would be too long."]
+    return "\n".join([*facts, "", fenced("\n".join(lines))] if lines else facts)
 
 
 def fenced(text: str) -> str:
@@ -151,23 +143,8 @@ def fenced(text: str) -> str:
     )
 
 
-def is_rounded(value: object) -> bool:
-    """Whether clients in JavaScript round this number."""
-    return isinstance(value, (int, float)) and abs(value) > LARGEST_EXACT
-
-
-def exact(value: Any) -> Any:
-    """The value with each integer that would be rounded as text."""
-    if isinstance(value, dict):
-        return {name: exact(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [exact(each) for each in value]
-    return str(value) if isinstance(value, int) and is_rounded(value) else value
-
-
 def _as_line(value: object) -> str:
-    text = json.dumps(exact(value), ensure_ascii=False, default=str)
-    return UNSEEN.sub(_escape, text)
+    return UNSEEN.sub(_escape, json.dumps(value, ensure_ascii=False))
 
 
 def _escape(found: re.Match[str]) -> str:

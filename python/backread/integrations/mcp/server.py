@@ -1,22 +1,22 @@
-"""The server: its tools, what it says of itself, and how errors read."""
+"""The server: its tools, and what it says of itself."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from functools import partial, wraps
+from functools import wraps
 from inspect import getdoc
+from math import inf
 from threading import Event, Thread
 from typing import Any
 
-from anyio import get_cancelled_exc_class, to_thread
+from anyio import get_cancelled_exc_class, move_on_after, to_thread
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp_types import Tool, ToolAnnotations
-from pydantic import ValidationError
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
 
-from backread import Mirror, __version__
-from backread.integrations.mcp.tools import HIDDEN_COLUMNS, Tools
+from backread import __version__
+from backread.integrations.mcp.tools import Tools
 
 __all__ = ["create_server", "serve"]
 
@@ -32,37 +32,19 @@ READ_ONLY = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
+SECONDS = 30.0
+"""How long a query may take."""
+
 
 class _Server(MCPServer[Any]):
-    """Refuses unknown arguments, and says errors in sentences: without the library's prefix, and
-    without pydantic's layout.
-    """
-
-    async def list_tools(self) -> list[Tool]:
-        tools = await super().list_tools()
-        for tool in tools:
-            tool.input_schema = tool.input_schema | {"additionalProperties": False}
-        return tools
+    """Refuses unknown arguments: the library leaves them out, and a filter would filter nothing."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        # The library leaves them out, so that a filter with another name would filter nothing.
-        for tool in await self.list_tools():
-            known = tool.input_schema["properties"]
-            if tool.name == name and (unknown := sorted(arguments.keys() - known)):
-                raise ToolError(
-                    f"{name} does not take {', '.join(unknown)}; it takes {', '.join(known)}"
-                )
-        try:
-            return await super().call_tool(name, arguments, context)
-        except UnexpectedToolError as error:
-            raise UnexpectedToolError(
-                f"{name} failed unexpectedly; the server's log on stderr says why"
-            ) from error.__cause__
-        except ToolError as error:
-            cause = error.__cause__
-            if isinstance(cause, ValidationError):
-                raise ToolError(f"{name}: {_problems(cause)}") from None
-            raise ToolError(str(cause or error)) from None
+        known = {each.name: each.input_schema["properties"] for each in await self.list_tools()}
+        if unknown := sorted(arguments.keys() - known.get(name, arguments)):
+            takes = ", ".join(known[name])
+            raise ToolError(f"{name} does not take {', '.join(unknown)}; it takes {takes}")
+        return await super().call_tool(name, arguments, context)
 
 
 def create_server(
@@ -82,7 +64,7 @@ def create_server(
     Example:
         >>> create_server("chats").run("stdio")
     """
-    return _server_of(_tools_of(folder, emails), sql)
+    return _server_of(Tools(folder, emails=emails), sql)
 
 
 def serve(folder: str | os.PathLike[str], *, emails: bool = False, sql: bool = False) -> None:
@@ -90,24 +72,16 @@ def serve(folder: str | os.PathLike[str], *, emails: bool = False, sql: bool = F
 
     Takes the arguments of `create_server`, and raises its errors.
     """
-    tools = _tools_of(folder, emails)
+    tools = Tools(folder, emails=emails)
     try:
         _server_of(tools, sql).run("stdio")
     finally:
-        tools.close()
-
-
-def _tools_of(folder: str | os.PathLike[str], emails: bool) -> Tools:
-    mirror = Mirror(folder)
-    # A wrong folder is better said at the start than at each call.
-    mirror.sql("SELECT 1")
-    return Tools(mirror.folder, emails=emails)
+        tools.reader.close()
 
 
 def _server_of(tools: Tools, sql: bool) -> MCPServer[Any]:
     server = _Server(
         "backread",
-        title="backread: users and conversations of a chat widget",
         instructions=INSTRUCTIONS,
         version=__version__,
         # The texts of failed calls may quote conversations.
@@ -123,14 +97,11 @@ def _server_of(tools: Tools, sql: bool) -> MCPServer[Any]:
         *([tools.run_sql] if sql else []),
     ]
     for tool in offered:
-        description = getdoc(tool)
-        if tool == tools.run_sql and not tools.shows_emails:
-            description = f"{description}\n\n{HIDDEN_COLUMNS}"
         # As text alone: a structured copy would be outside of the lines that set strangers' text
         # apart.
         server.add_tool(
             _threaded(tools, tool),
-            description=description,
+            description=getdoc(tool),
             annotations=READ_ONLY,
             structured_output=False,
         )
@@ -138,25 +109,20 @@ def _server_of(tools: Tools, sql: bool) -> MCPServer[Any]:
 
 
 def _threaded(tools: Tools, tool: Callable[..., str]) -> Callable[..., Awaitable[str]]:
-    """The tool in a thread, which is interrupted when its client cancels the call or is gone."""
+    """The tool in a thread, which is interrupted when its client cancels or time is up."""
 
     @wraps(tool)
     async def called(**arguments: Any) -> str:
-        cancelled = Event()
-        work = partial(tools.run, tool, arguments, cancelled)
-        try:
-            return await to_thread.run_sync(work, abandon_on_cancel=True)
-        except get_cancelled_exc_class():
-            Thread(target=tools.cancel, args=[cancelled], daemon=True).start()
-            raise
+        call = Event()
+        with move_on_after(SECONDS if tool == tools.run_sql else inf):
+            try:
+                return await to_thread.run_sync(
+                    tools.run, tool, arguments, call, abandon_on_cancel=True
+                )
+            except get_cancelled_exc_class():
+                call.set()
+                Thread(target=tools.reader.interrupt, args=[call], daemon=True).start()
+                raise
+        raise ToolError(f"the query was ended after {SECONDS:.0f} seconds; make it narrower")
 
     return called
-
-
-def _problems(error: ValidationError) -> str:
-    found = []
-    for each in error.errors(include_url=False):
-        name = ".".join(map(str, each["loc"])) or "the arguments"
-        said = "is missing" if each["type"] == "missing" else each["msg"]
-        found.append(f"{name} {said.replace('Input should be', 'must be')}")
-    return "; ".join(found)
