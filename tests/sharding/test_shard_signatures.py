@@ -140,24 +140,6 @@ def test_a_shard_from_before_the_secret_changed_says_plan_again(worker, monkeypa
     assert "mock_of_a_file" not in traceback_with_locals(error)
 
 
-def test_an_older_shard_says_plan_again(worker, tmp_path):
-    pytest.importorskip("pyarrow")
-    planned = worker.planned()
-    run = landing.begin(tmp_path, planned)
-    document = json.loads(planned[0].to_json())
-    del document["signature"]
-    older = json.dumps({**document, "format": 1})
-    (tmp_path / f"run={run}" / "shard=00000" / "shard.json").write_text(older)
-    whole = json.loads(planned.to_json())
-    for call in (
-        lambda: Shard.from_json(older),
-        lambda: Plan.from_json(json.dumps({**whole, "shards": [json.loads(older)]})),
-        lambda: landing.load_shard(tmp_path, run, 0),
-        lambda: landing.load_plan(tmp_path, run),
-    ):
-        worker.refuses(call, "older version of backread and is not signed.*; plan again$")
-
-
 def test_what_code_says_keeps_working(worker, scripted, monkeypatch):
     """A client, a pickle: the caller's own instructions, also with a secret of another service."""
     text = worker.planned()[0].to_json()
@@ -174,14 +156,6 @@ def test_what_code_says_keeps_working(worker, scripted, monkeypatch):
     # Data stays data, however it travels on.
     worker.refuses(pickle.loads(pickle.dumps(Shard.from_json(shard.to_json()))).read)
     assert worker.elsewhere.requests == []
-
-
-def test_a_pickle_from_before_signatures_is_read(worker):
-    shard = worker.planned()[0]
-    load, values = shard.__reduce__()[:2]
-    assert load(*values[:8]) == shard
-    assert list(load(*values[:8]).read())
-    worker.refuses(Shard.from_json(load(*values[:8]).to_json()).read)
 
 
 def test_another_shard_in_the_place_of_one_is_refused(worker, tmp_path):

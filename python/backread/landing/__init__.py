@@ -17,7 +17,8 @@ leave them. Requires pyarrow: ``pip install pyarrow``.
 """
 
 from backread.landing.attempt import Landed, land
-from backread.landing.manifest import Committed, commit, dataset, runs
+from backread.landing.commit import commit
+from backread.landing.manifest import Committed, dataset, runs
 from backread.landing.run import begin, load_plan, load_shard
 
 __all__ = [

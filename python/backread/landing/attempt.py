@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,15 +14,13 @@ from backread._client.listing import ArrowSource
 from backread._client.privacy import Privacy, loaded
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
-from backread.landing.choice import refuse_other_choice
-from backread.landing.run import run_folder, shard_folder
+from backread.landing.manifest import refuse_other_choice
+from backread.landing.run import shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport
 from backread.sharding import Shard
 
-__all__ = ["ATTEMPT", "Landed", "is_attempt", "land"]
-
-ATTEMPT = re.compile(r"(run=[0-9A-Za-z-]+)/shard=\d{5,}/attempt=[0-9a-f]{32}\.parquet", re.ASCII)
+__all__ = ["Landed", "land"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +59,6 @@ class Landed:
     def from_json(cls, text: str | bytes) -> Landed:
         """What the JSON text of `to_json` says; ValueError as for `from_dict`."""
         return cls.from_dict(parse_json(text, "landed shard"))
-
-
-def is_attempt(file: object, run_id: object) -> bool:
-    """Whether `land` would name a file of that run like this; the JSON is untrusted."""
-    found = ATTEMPT.fullmatch(file) if isinstance(file, str) else None
-    return found is not None and isinstance(run_id, str) and found[1] == run_folder(run_id)
 
 
 def land(

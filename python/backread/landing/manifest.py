@@ -1,33 +1,36 @@
-"""The manifests: each commits one run by naming one file per shard."""
+"""The manifests: each names the files of a committed run, one per shard."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from backread._client.privacy import Choice
+from backread._client.privacy import Choice, why_refused
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
 from backread.errors import LandingError
-from backread.landing.attempt import Landed, is_attempt
-from backread.landing.choice import (
-    MANIFESTS,
-    manifest_name,
-    manifest_numbers,
-    refuse_other_choice,
-)
-from backread.landing.run import load_plan, shard_folder
+from backread.landing.run import is_attempt
 from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport
-from backread.sharding.joining import join_shard_reports
 from backread.sharding.shard import Resource
 
-__all__ = ["Committed", "commit", "dataset", "runs", "write_again"]
+__all__ = [
+    "MANIFESTS",
+    "Committed",
+    "as_text",
+    "dataset",
+    "manifest_name",
+    "refuse_other_choice",
+    "runs",
+]
 
 FORMAT = 1
+
+MANIFESTS = "manifests"
+MANIFEST = re.compile(r"(\d{8})\.json", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,81 +55,6 @@ class Committed:
     privacy: str | None = None
 
 
-def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
-    """Commits the run: writes the manifest that names one file per shard.
-
-    Committing a run again changes nothing and returns the earlier commit. Concurrent commits in a
-    local folder get different numbers; in an object store, commit from one process at a time.
-
-    Args:
-        folder: The landing folder.
-        run_id: The result of `begin`.
-        landed: The results of `land`; if a shard was landed more than once, its first is used.
-
-    Returns:
-        The committed run.
-
-    Raises:
-        LandingError: A shard or a file is missing, a file's size differs, shards were landed with
-            different choices of privacy or with another one than the folder's runs, or the folder
-            cannot be read or written.
-    """
-    storage = Storage(folder)
-    plan = load_plan(folder, run_id)
-    chosen: dict[int, Landed] = {}
-    for each in landed:
-        check_kind("an item of landed", each, Landed, "the result of land()")
-        if each.run_id != run_id:
-            raise LandingError(f"{each.file} was landed for the run {each.run_id}, not {run_id}")
-        chosen.setdefault(each.shard, each)
-    missing = [shard.index for shard in plan if shard.index not in chosen]
-    if missing or len(chosen) > len(plan):
-        some = ", ".join(map(str, missing[:10])) or f"none, but there are only {len(plan)}"
-        raise LandingError(
-            f"the run {run_id} cannot be committed: of its {len(plan)} shards, these were not "
-            f"landed: {some}; land them, then commit"
-        )
-    # The files of a committed run may have lost the rows of a forgotten user since.
-    done = runs(folder)
-    if (earlier := _of_run(done, run_id)) is not None:
-        return earlier
-    ordered = [chosen[shard.index] for shard in plan]
-    for each in ordered:
-        if not is_attempt(each.file, run_id):
-            raise LandingError(
-                f"the run {run_id} cannot be committed: {each.file!r:.120} is not one of its "
-                "files; pass the results of land()"
-            )
-        if storage.size(each.file) != each.size:
-            raise LandingError(
-                f"the run {run_id} cannot be committed: {each.file} is missing or has another "
-                f"size; land shard {each.shard} again"
-            )
-    choice = _choice(run_id, ordered)
-    report = join_shard_reports(plan, [each.report for each in ordered])
-    storage.make_folder(MANIFESTS)
-    for name in (MANIFESTS, *(shard_folder(run_id, shard.index) for shard in plan)):
-        storage.clean(name)
-    while True:
-        refuse_other_choice(storage, choice)
-        committed = Committed(
-            number=1 + max((earlier.number for earlier in done), default=0),
-            run_id=run_id,
-            resource=plan.resource,
-            files=tuple(each.file for each in ordered),
-            rows=sum(each.rows for each in ordered),
-            report=report,
-            committed_at=datetime.now(UTC),
-            privacy=None if choice is None else choice.to_json(),
-        )
-        if storage.create(manifest_name(committed.number), _written(committed)):
-            return committed
-        # Another commit took the number; it may be one of the same run.
-        done = runs(folder)
-        if (earlier := _of_run(done, run_id)) is not None:
-            return earlier
-
-
 def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
     """The committed runs in commit order; none if there is no such folder.
 
@@ -138,7 +66,7 @@ def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
         LandingError: A manifest is damaged.
     """
     storage = Storage(folder)
-    return [_read(storage, number) for number in manifest_numbers(storage) if number > after]
+    return [_read(storage, number) for number in _numbers(storage) if number > after]
 
 
 def dataset(folder: Folder, run: Committed) -> Any:
@@ -167,55 +95,43 @@ def dataset(folder: Folder, run: Committed) -> Any:
     )
 
 
-def write_again(storage: Storage, run: Committed) -> None:
-    """Replaces the manifest of a run from whose files rows were removed."""
-    storage.write(manifest_name(run.number), _written(run))
-
-
-def _of_run(committed: Iterable[Committed], run_id: str) -> Committed | None:
-    return next((each for each in committed if each.run_id == run_id), None)
-
-
-def _choice(run_id: str, landed: Iterable[Landed]) -> Choice | None:
-    """The choice of privacy that all shards share."""
-    choices = {each.privacy for each in landed}
-    if len(choices) > 1:
-        raise LandingError(
-            f"the run {run_id} cannot be committed: its shards were landed with different keys or "
-            "choices of pseudonymise, drop_bodies and redact; land all of them with the same"
-        )
-    [choice] = choices
-    try:
-        return None if choice is None else Choice.from_json(choice)
-    except ValueError:
-        raise LandingError(
-            f"the run {run_id} cannot be committed: the privacy of its shards is damaged; pass the "
-            "results of land()"
-        ) from None
-
-
-def _written(committed: Committed) -> str:
+def as_text(committed: Committed) -> str:
+    """The text of the run's manifest."""
     return json.dumps({"format": FORMAT, **to_json_value(committed)}, indent=1)
+
+
+def manifest_name(number: int) -> str:
+    """The file of a manifest, relative to the landing folder."""
+    return f"{MANIFESTS}/{number:08}.json"
+
+
+def refuse_other_choice(storage: Storage, given: Choice | None) -> None:
+    """Raises `LandingError` if the newest run of the folder was landed with another choice."""
+    for number in _numbers(storage)[-1:]:
+        stored = _read(storage, number).privacy
+        if (why := why_refused(stored, given, "land into a new folder")) is not None:
+            raise LandingError(f"the landing folder {storage.folder} {why}")
+
+
+def _numbers(storage: Storage) -> list[int]:
+    found = [MANIFEST.fullmatch(name) for name in storage.names(MANIFESTS)]
+    return [int(name[1]) for name in found if name is not None]
 
 
 def _read(storage: Storage, number: int) -> Committed:
     name = manifest_name(number)
     try:
         document = parse_json(storage.read(name) or b"")
-        written = document["format"]
-        if written == FORMAT:
-            committed = dataclass_from_json(Committed, document, "committed run")
-            for file in committed.files:
-                if not is_attempt(file, committed.run_id):
-                    raise ValueError(f"{file!r:.120} is not a file of the run")
-            if committed.number != number or committed.rows < 0:
-                raise ValueError("its number is another, or its rows are negative")
-            return committed
+        if document["format"] != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}; upgrade backread")
+        committed = dataclass_from_json(Committed, document, "committed run")
+        for file in committed.files:
+            if not is_attempt(file, committed.run_id):
+                raise ValueError(f"{file!r:.120} is not a file of the run")
+        if committed.number != number or committed.rows < 0:
+            raise ValueError("its number is another, or its rows are negative")
     except (ValueError, KeyError, TypeError) as error:
         raise LandingError(
             f"the landing folder {storage.folder}: {name} is damaged: {error}"
         ) from None
-    raise LandingError(
-        f"the landing folder {storage.folder}: {name} has format {written}, this backread reads "
-        f"{FORMAT}; upgrade backread"
-    )
+    return committed

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from backread._files.unfinished import is_unfinished
 from backread.errors import LandingError
-from backread.landing.attempt import ATTEMPT
-from backread.landing.manifest import runs, write_again
+from backread.landing.manifest import as_text, manifest_name, runs
+from backread.landing.run import ATTEMPT
 from backread.landing.storage import Folder, Storage, require
 
 __all__ = ["UsersFound", "find_users"]
@@ -21,14 +19,6 @@ LANDING_FILE = re.compile(r"run=[0-9A-Za-z-]+/plan\.json|manifests/\d{8}\.json",
 
 USER_COLUMNS = ("user_id", "id")
 """The column with the user's id, of messages and of users."""
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    name: str
-    size: int
-    column: str
-    rows: int
 
 
 class UsersFound:
@@ -40,20 +30,21 @@ class UsersFound:
     def __init__(self, storage: Storage, wanted: Sequence[int]) -> None:
         self._storage = storage
         self._wanted = wanted
-        self._found: list[_File] = []
+        self._found: dict[str, tuple[str, int]] = {}
+        """By file: its column with ids, and how many rows are theirs."""
         self.user_ids: set[int] = set()
 
     @property
     def rows(self) -> int:
         """The rows of these users in all files."""
-        return sum(each.rows for each in self._found)
+        return sum(rows for _, rows in self._found.values())
 
     @property
     def files(self) -> int:
         """The files with rows of these users."""
         return len(self._found)
 
-    def look_into(self, name: str, size: int) -> None:
+    def look_into(self, name: str) -> None:
         """Counts the users' rows in a file."""
         with self._storage.named(name, "read"), self._open(name) as file:
             column = next((each for each in USER_COLUMNS if each in file.schema_arrow.names), None)
@@ -69,44 +60,34 @@ class UsersFound:
                 rows += len(hits)
                 self.user_ids.update(hits.unique().to_pylist())
         if rows:
-            self._found.append(_File(name, size, column, rows))
-
-    def check_space(self) -> None:
-        """Raises `LandingError` unless the largest file fits on the disk a second time."""
-        root = Path(self._storage.path(""))
-        needed = max((each.size for each in self._found), default=0)
-        if self._storage.is_local and (free := shutil.disk_usage(root).free) < needed:
-            raise LandingError(
-                f"the landing folder {self._storage.folder}: writing its largest file again needs "
-                f"{needed:,} bytes of free space, but there are {free:,}; free some space and try "
-                "again"
-            )
+            self._found[name] = column, rows
 
     def remove(self) -> None:
         """Writes the files again without these rows, then the manifests; each all or nothing."""
-        for each in self._found:
-            self._write_again(each)
+        for name, (column, _) in self._found.items():
+            self._write_again(name, column)
         for run in runs(self._storage.folder):
             rows = self._rows_of(run.files)
             # Also after a removal that was killed before it came to the manifest.
             if rows is not None and rows != run.rows:
-                write_again(self._storage, replace(run, rows=rows))
+                text = as_text(replace(run, rows=rows))
+                self._storage.write(manifest_name(run.number), text)
 
-    def _write_again(self, found: _File) -> None:
+    def _write_again(self, name: str, column: str) -> None:
         parquet, compute = require("pyarrow.parquet"), require("pyarrow.compute")
         storage = self._storage
         with (
-            storage.named(found.name, "written"),
+            storage.named(name, "written"),
             # Outside of what opens the file: Windows replaces no file that is open.
-            storage.fresh(found.name) as path,
-            self._open(found.name) as file,
+            storage.fresh(name) as path,
+            self._open(name) as file,
             parquet.ParquetWriter(
                 path, file.schema_arrow, filesystem=storage.filesystem, compression="zstd"
             ) as writer,
         ):
             for group in range(file.num_row_groups):
                 rows = file.read_row_group(group)
-                left = rows.filter(compute.invert(self._are_wanted(rows.column(found.column))))
+                left = rows.filter(compute.invert(self._are_wanted(rows.column(column))))
                 if left.num_rows:
                     writer.write_table(left, row_group_size=left.num_rows)
 
@@ -146,12 +127,12 @@ def find_users(folder: Folder, user_ids: Sequence[int]) -> UsersFound:
     for directory in {name.rpartition("/")[0] for name in files}:
         storage.clean(directory)
     found = UsersFound(storage, user_ids)
-    for name, size in storage.files_below().items():
+    for name in storage.files_below():
         if is_unfinished(name.rpartition("/")[2]):
             raise LandingError(
                 f"the landing folder {storage.folder}: {name} is being written; wait until all "
                 "workers have ended, and remove it if it stays"
             )
         if ATTEMPT.fullmatch(name):
-            found.look_into(name, size)
+            found.look_into(name)
     return found

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from backread._files.json import parse_json
-from backread.errors import ConfigurationError, LandingError
+from backread.errors import LandingError
 from backread.landing.storage import Folder, Storage, check_kind
 from backread.models import WalkReport
 from backread.sharding import Plan, Shard
 
-__all__ = ["begin", "load_plan", "load_shard", "run_folder", "shard_folder"]
-
-T = TypeVar("T")
+__all__ = [
+    "ATTEMPT",
+    "begin",
+    "is_attempt",
+    "load_plan",
+    "load_shard",
+    "run_folder",
+    "shard_folder",
+]
 
 RUN_ID = re.compile(r"[0-9A-Za-z-]+")
+ATTEMPT = re.compile(r"(run=[0-9A-Za-z-]+)/shard=\d{5,}/attempt=[0-9a-f]{32}\.parquet", re.ASCII)
 
 
 def begin(folder: Folder, plan: Plan[Any]) -> str:
@@ -36,9 +45,9 @@ def begin(folder: Folder, plan: Plan[Any]) -> str:
     storage = Storage(folder)
     for shard in plan:
         storage.make_folder(shard_folder(plan.plan_id, shard.index))
-        storage.write(_shard_file(plan.plan_id, shard.index), shard.to_json())
+        storage.write(f"{shard_folder(plan.plan_id, shard.index)}/shard.json", shard.to_json())
     head = {"format": 1, "shards": len(plan), "report": plan.report.to_dict()}
-    storage.write(_plan_file(plan.plan_id), json.dumps(head, indent=1))
+    storage.write(f"{run_folder(plan.plan_id)}/plan.json", json.dumps(head, indent=1))
     return plan.plan_id
 
 
@@ -53,19 +62,11 @@ def load_plan(folder: Folder, run_id: str) -> Plan[Any]:
         LandingError: There is no such run, or its files are damaged.
     """
     storage = Storage(folder)
-    document = storage.read(_plan_file(run_id))
-    if document is None:
-        raise LandingError(
-            f"the landing folder {storage.folder} has no run {run_id}; "
-            "begin(folder, plan) creates one"
-        )
-    try:
+    name = f"{run_folder(run_id)}/plan.json"
+    with _parsing(storage, name) as document:
         head = parse_json(document)
-        report = WalkReport.from_dict(head["report"])
-        count = int(head["shards"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(storage, _plan_file(run_id), error) from error
-    return Plan([_load_shard(storage, run_id, index) for index in range(count)], report)
+        report, count = WalkReport.from_dict(head["report"]), int(head["shards"])
+    return Plan([load_shard(folder, run_id, index) for index in range(count)], report)
 
 
 def load_shard(folder: Folder, run_id: str, index: int) -> Shard[Any]:
@@ -85,7 +86,12 @@ def load_shard(folder: Folder, run_id: str, index: int) -> Shard[Any]:
     Example:
         >>> land("landed", load_shard("landed", run_id, 3))
     """
-    return _load_shard(Storage(folder), run_id, index)
+    storage = Storage(folder)
+    with _parsing(storage, f"{shard_folder(run_id, index)}/shard.json") as document:
+        shard = Shard.from_json(document)
+        if (shard.plan_id, shard.index) != (run_id, index):
+            raise ValueError("it is a different shard")
+    return shard
 
 
 def run_folder(run_id: str) -> str:
@@ -100,35 +106,24 @@ def shard_folder(run_id: str, index: int) -> str:
     return f"{run_folder(run_id)}/shard={index:05}"
 
 
-def _plan_file(run_id: str) -> str:
-    return f"{run_folder(run_id)}/plan.json"
+def is_attempt(file: object, run_id: object) -> bool:
+    """Whether `land` would name a file of that run like this; the JSON is untrusted."""
+    found = ATTEMPT.fullmatch(file) if isinstance(file, str) else None
+    return found is not None and isinstance(run_id, str) and found[1] == run_folder(run_id)
 
 
-def _shard_file(run_id: str, index: int) -> str:
-    return f"{shard_folder(run_id, index)}/shard.json"
-
-
-def _load_shard(storage: Storage, run_id: str, index: int) -> Shard[Any]:
-    name = _shard_file(run_id, index)
+@contextmanager
+def _parsing(storage: Storage, name: str) -> Iterator[bytes]:
+    """A file of a run, and errors about what is in it."""
     document = storage.read(name)
     if document is None:
         raise LandingError(
-            f"the landing folder {storage.folder} has no shard {index} of a run {run_id}; "
-            "begin(folder, plan) writes its shards"
+            f"the landing folder {storage.folder} has no {name}; begin(folder, plan) writes it"
         )
     try:
-        shard = Shard.from_json(document)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"the landing folder {storage.folder}: {name}: {error}") from None
-    except ValueError as error:
-        raise _damaged(storage, name, error) from error
-    if (shard.plan_id, shard.index) != (run_id, index):
-        raise _damaged(storage, name, ValueError("it is a different shard"))
-    return shard
-
-
-def _damaged(storage: Storage, name: str, error: Exception) -> LandingError:
-    return LandingError(
-        f"the landing folder {storage.folder}: {name} is damaged ({error}); make a new plan and "
-        "begin again"
-    )
+        yield document
+    except (ValueError, KeyError, TypeError) as error:
+        raise LandingError(
+            f"the landing folder {storage.folder}: {name} is damaged ({error}); make a new plan "
+            "and begin again"
+        ) from error

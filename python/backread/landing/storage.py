@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -84,44 +84,35 @@ class Storage:
 
     def write(self, name: str, text: str) -> None:
         """Writes the file, replacing an existing one."""
-        with self.named(name, "written"), self.fresh(name) as written:
-            self._put(written, text)
+        with (
+            self.named(name, "written"),
+            self.fresh(name) as path,
+            self.filesystem.open_output_stream(path) as stream,
+        ):
+            stream.write(text.encode())
 
     def create(self, name: str, text: str) -> bool:
         """Writes a new file; returns False and does nothing if it exists.
 
         Atomic on local filesystems with hard links: of two concurrent calls only one succeeds.
-        Others have no such operation, so this checks before it renames the whole file, which
-        replaces that of a concurrent call there.
+        Others have no such operation, so this checks before it writes.
         """
         with self.named(name, "written"):
-            if not self.is_local:
-                return self._create_elsewhere(name, text)
-            with Unfinished(Path(self.path(name))) as unfinished:
-                unfinished.file.write(text.encode())
-                return unfinished.place_new()
+            if self.is_local:
+                with Unfinished(Path(self.path(name))) as unfinished:
+                    unfinished.file.write(text.encode())
+                    return unfinished.place_new()
+            if is_new := self.size(name) is None:
+                self.write(name, text)
+            return is_new
 
-    def _create_elsewhere(self, name: str, text: str) -> bool:
-        try:
-            with self._fresh_elsewhere(name) as written:
-                self._put(written, text)
-                if self.size(name) is not None:
-                    raise FileExistsError
-        except FileExistsError:
-            return False
-        return True
-
-    def fresh(self, name: str) -> AbstractContextManager[str]:
+    @contextmanager
+    def fresh(self, name: str) -> Iterator[str]:
         """A temporary path to write to, renamed to the file's name if the block succeeds."""
-        return self._fresh_here(name) if self.is_local else self._fresh_elsewhere(name)
-
-    @contextmanager
-    def _fresh_here(self, name: str) -> Iterator[str]:
-        with Unfinished(Path(self.path(name))) as unfinished:
-            yield str(unfinished.path)
-
-    @contextmanager
-    def _fresh_elsewhere(self, name: str) -> Iterator[str]:
+        if self.is_local:
+            with Unfinished(Path(self.path(name))) as unfinished:
+                yield str(unfinished.path)
+            return
         place, _, last = name.rpartition("/")
         temporary = self.path(f"{place}/{unfinished_name(last)}")
         try:
@@ -153,64 +144,40 @@ class Storage:
             found = self.filesystem.get_file_info(selector)
             return sorted(each.base_name for each in found if each.is_file)
 
-    def files_below(self) -> dict[str, int]:
-        """The size in bytes of every file below this folder, by its relative name, sorted."""
+    def files_below(self) -> list[str]:
+        """Every file below this folder, by its relative name."""
+        root = self.path("")
         selector = require("pyarrow.fs").FileSelector(
-            self.path("").rstrip("/"), allow_not_found=True, recursive=True
+            root.rstrip("/"), allow_not_found=True, recursive=True
         )
         with self.named("it", "listed"):
             found = self.filesystem.get_file_info(selector)
-        start = len(self.path(""))
-        return {each.path[start:]: each.size for each in sorted(found, key=_path) if each.is_file}
+        return [each.path.removeprefix(root) for each in found if each.is_file]
 
-    def _put(self, path: str, text: str) -> None:
-        with self.filesystem.open_output_stream(path) as stream:
-            stream.write(text.encode())
-
-    def named(self, name: str, done: str) -> _Named:
-        return _Named(f"the landing folder {self.folder}: {name} cannot be {done}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Storage, (self.folder,)
-
-
-def _path(found: Any) -> str:
-    path: str = found.path
-    return path
-
-
-class _Named:
-    """Turns an OSError into a `LandingError` that names the file and says what to do."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
-    ) -> None:
-        # The client's errors pass unchanged, although some of them are OSErrors.
-        if isinstance(error, RefusedFileError):
-            raise LandingError(f"{self._what}: {error}") from None
-        if isinstance(error, OSError) and not isinstance(error, BackreadError):
+    @contextmanager
+    def named(self, name: str, done: str) -> Iterator[None]:
+        """Turns an OSError into a `LandingError` that names the file and says what to do."""
+        what = f"the landing folder {self.folder}: {name} cannot be {done}"
+        try:
+            yield
+        except BackreadError:
+            # Some of the client's errors are OSErrors.
+            raise
+        except RefusedFileError as error:
+            raise LandingError(f"{what}: {error}") from None
+        except OSError as error:
             raise LandingError(
-                f"{self._what}: {error}; check its name, permissions and free space"
+                f"{what}: {error}; check its name, permissions and free space"
             ) from error
 
 
 def absolute_folder(folder: Folder) -> str:
     """The folder for processes with other working directories; a URI stays as it is.
 
-    Raises `LandingError` for what is neither a path nor a URI.
+    Raises ValueError for what is neither a path nor a URI.
     """
     text = os.fspath(folder)
-    if "://" in text:
-        return text
-    try:
-        return str(local_path(text, GIVE_A_URI).absolute())
-    except ValueError as error:
-        raise LandingError(f"the landing folder: {error}") from None
+    return text if "://" in text else str(local_path(text, GIVE_A_URI).absolute())
 
 
 def check_kind(name: str, value: object, kind: type[Any], origin: str) -> None:

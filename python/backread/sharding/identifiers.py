@@ -8,14 +8,11 @@ from array import array
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-__all__ = ["count_packed", "pack", "unpack"]
+__all__ = ["pack", "unpack"]
 
 # Differences fit 64 bits too, since ids are from 0 to 2**63 - 1.
 SIGNED = "q"
 BYTES = 8
-
-PIECE = 2**20
-"""The most bytes that are unpacked at once to count ids."""
 
 
 def pack(ids: Sequence[int]) -> bytes:
@@ -24,33 +21,19 @@ def pack(ids: Sequence[int]) -> bytes:
     return zlib.compress(_little_endian(steps).tobytes(), level=9)
 
 
-def count_packed(packed: bytes) -> int:
-    """The number of packed ids; ValueError for other bytes.
+def unpack(packed: bytes, count: int) -> list[int]:
+    """The ids that `pack` packed; ValueError for other bytes, or if there are not ``count``.
 
-    A few bytes of an untrusted shard may unpack to a thousand times as many, so nothing is kept.
+    A few bytes of an untrusted shard may unpack to a thousand times as many; no more are unpacked
+    than it says.
     """
-    unpacking = zlib.decompressobj()
-    size, rest = 0, packed
+    steps, unpacking = array(SIGNED), zlib.decompressobj()
     try:
-        while not unpacking.eof:
-            piece = unpacking.decompress(rest, PIECE)
-            size, rest = size + len(piece), unpacking.unconsumed_tail
-            if not piece and not unpacking.eof:
-                raise ValueError("they are cut off")
+        steps.frombytes(unpacking.decompress(packed, count * BYTES + 1))
     except (ValueError, zlib.error) as error:
         raise ValueError(f"these bytes are not packed ids: {error}") from None
-    if size % BYTES or unpacking.unused_data:
-        raise ValueError("these bytes are not packed ids: they do not end with an id")
-    return size // BYTES
-
-
-def unpack(packed: bytes) -> list[int]:
-    """The ids that `pack` packed; ValueError for other bytes."""
-    steps = array(SIGNED)
-    try:
-        steps.frombytes(zlib.decompress(packed))
-    except (ValueError, zlib.error) as error:
-        raise ValueError(f"these bytes are not packed ids: {error}") from None
+    if len(steps) != count or unpacking.unused_data or unpacking.unconsumed_tail:
+        raise ValueError(f"these bytes are not {count} packed ids")
     return list(accumulate(_little_endian(steps)))
 
 

@@ -18,7 +18,7 @@ from zlib import crc32
 from backread._client.listing import Listing
 from backread.errors import DecodeError, IncompleteError, ResponseTooLargeError
 from backread.sharding.planning import USERS_A_SHARD, listed_users
-from backread.sharding.settings import client_with, secret_here, settings_of, shared_settings
+from backread.sharding.settings import client_here, settings_of, shared_settings
 from backread.sharding.shard import Resource, walk_messages
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ ReadList: TypeAlias = "Callable[[Client, bool], list[int]]"
 
 
 def live_shards(
-    client: Client, *, resource: Resource, shards: int | None = None, workers: int | None = None
+    client: Client, resource: Resource, shards: int | None = None, workers: int | None = None
 ) -> list[LiveShard]:
     """Shards that together cover the resource whenever they are read; sends one request.
 
@@ -83,12 +83,7 @@ class LiveShard:
         `backread.Shard.read` without a client.
         """
         name = f"shard {self.index} of {self.count}"
-        secret = secret_here(name, secret_file)
-        try:
-            client = client_with(self.settings, secret)
-        finally:
-            # Traceback tools print local variables.
-            del secret
+        client = client_here(self.settings, name, secret_file)
         if self.resource == "users":
             return client.users.list(strict=strict)
         everyone = (listed or listed_ids)(client, strict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,6 +11,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 from backread._client.arguments import whole
+from backread._files.dataclass_json import value_of_key
 from backread._files.json import parse_json
 from backread.models import WalkReport
 from backread.sharding.identifiers import pack
@@ -70,14 +72,11 @@ class Plan(list[Shard[T]]):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Plan[Any]:
         """The plan that `to_dict` made; ValueError for anything else, as `Shard.from_dict`."""
-        if not isinstance(document, Mapping):
-            raise ValueError(f"not a plan: it is {type(document).__name__}, not a mapping")
-        shards = document.get("shards")
+        shards = value_of_key(document, "shards")
         if not isinstance(shards, list) or not shards:
             raise ValueError("not a plan: $.shards is not a list of shards")
-        if "report" not in document:
-            raise ValueError("not a plan: $ has no report")
-        return cls(map(Shard.from_dict, shards), WalkReport.from_dict(document["report"]))
+        report = WalkReport.from_dict(value_of_key(document, "report"))
+        return cls(map(Shard.from_dict, shards), report)
 
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
@@ -196,7 +195,7 @@ def plan(
                 users=len(part),
                 plan_id=plan_id,
                 _offset=part[0][0] if part else 0,
-                _packed=pack([user_id for _, user_id in part]),
+                _ids=base64.b64encode(pack([user_id for _, user_id in part])).decode(),
                 _settings=share,
                 _client=client,
             )._signed(client)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from backread._files.dataclass_json import to_json_value
@@ -11,7 +12,7 @@ from backread.errors import ConfigurationError
 if TYPE_CHECKING:
     from backread._client.client import Client
 
-__all__ = ["client_with", "secret_here", "settings_of", "shared_settings"]
+__all__ = ["client_here", "secret_here", "settings_of", "shared_settings"]
 
 
 def settings_of(client: Client) -> dict[str, Any]:
@@ -67,11 +68,22 @@ def secret_here(shard: str, secret_file: str | os.PathLike[str] | None) -> str:
     return os.environ[SECRET_VARIABLE]
 
 
-def client_with(settings: dict[str, Any], secret: str) -> Client:
-    """A client with the settings from a shard."""
+def client_here(
+    settings: dict[str, Any],
+    shard: str,
+    secret_file: str | os.PathLike[str] | None,
+    check: Callable[[str], object] | None = None,
+) -> Client:
+    """A client with the settings from a shard and the secret of this process.
+
+    ``check`` gets the secret first, and raises for one that the settings must not be used with.
+    """
     from backread._client.client import Client
 
+    secret = secret_here(shard, secret_file)
     try:
+        if check is not None:
+            check(secret)
         client = Client(settings["base_url"], secret, settings["vendor"], **settings["options"])
     finally:
         # Traceback tools print local variables.

@@ -16,12 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from backread._client.listing import Listing
-from backread._files.dataclass_json import dataclass_from_json, to_json_value, value_of_key
+from backread._files.dataclass_json import dataclass_from_json, value_of_key
 from backread._files.json import parse_json
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
-from backread.sharding.identifiers import count_packed, unpack
-from backread.sharding.settings import client_with, secret_here
+from backread.sharding.identifiers import unpack
+from backread.sharding.settings import client_here
 
 if TYPE_CHECKING:
     from backread._client.client import Client
@@ -40,9 +40,10 @@ Resource: TypeAlias = Literal["users", "messages"]
 T_co = TypeVar("T_co", covariant=True)
 
 FORMAT = 2
-UNSIGNED_FORMAT = 1
 PAGE_SIZE = 99
 
+SIGNED = ("resource", "index", "count", "users", "plan_id", "_offset", "_ids", "_settings")
+"""The fields that the signature covers."""
 
 LABEL = b"backread: signature of shards, format 2"
 """Domain separation: keys derived for other uses have other labels."""
@@ -83,7 +84,7 @@ class Shard(Generic[T_co]):
     users: int
     plan_id: str
     _offset: int = field(repr=False)
-    _packed: bytes = field(repr=False)
+    _ids: str = field(repr=False)
     _settings: dict[str, Any] = field(repr=False, hash=False)
     _signature: str = field(default="", repr=False, compare=False)
     _is_data: bool = field(default=False, repr=False, compare=False)
@@ -127,8 +128,8 @@ class Shard(Generic[T_co]):
         return Listing(title, self._walk(client, strict), False)
 
     def user_ids(self) -> list[int]:
-        """The ids of the users, in the order of the service's list."""
-        return unpack(self._packed)
+        """The ids of the users, in the order of the service's list; ValueError if damaged."""
+        return unpack(base64.b64decode(self._ids, validate=True), self.users)
 
     def to_dict(self) -> dict[str, Any]:
         """The shard as a dict of JSON values, for `from_dict`."""
@@ -138,44 +139,23 @@ class Shard(Generic[T_co]):
     def from_dict(cls, document: Mapping[str, Any]) -> Shard[Any]:
         """The shard that `to_dict` made.
 
-        The signature is checked when the shard is read, since that needs the secret. Raises
-        ValueError, with the path of the key, for anything else, and `ConfigurationError`, also a
-        ValueError, for an unsigned shard of an older version.
+        The signature is checked when the shard is read, since that needs the secret, and before the
+        ids are unpacked. Raises ValueError, with the path of the key, for anything else.
         """
         written = value_of_key(document, "format")
-        if written == UNSIGNED_FORMAT:
-            raise ConfigurationError(
-                "this shard is from an older version of backread and is not signed, so nothing "
-                "proves where the secret may be sent; plan again"
-            )
         if type(written) is int and written != FORMAT:
             raise ValueError(
                 f"not a shard: it has format {written!r:.20}, and this backread reads format "
                 f"{FORMAT}; use the same version everywhere"
             )
         read = dataclass_from_json(_Document, document, "shard")
-        for name in ("index", "count", "users", "offset"):
-            if getattr(read, name) < 0:
-                raise ValueError(f"not a shard: $.{name} is less than 0")
-        try:
-            packed = base64.b64decode(read.ids, validate=True)
-            held = count_packed(packed)
-        except ValueError as error:
-            raise ValueError(f"not a shard: $.ids: {error}") from None
-        if held != read.users:
-            raise ValueError(f"not a shard: $.ids holds {held} ids, and $.users is {read.users}")
-        return cls(
-            resource=read.resource,
-            index=read.index,
-            count=read.count,
-            users=read.users,
-            plan_id=read.plan_id,
-            _offset=read.offset,
-            _packed=packed,
-            _settings=read.settings,
-            _signature=read.signature,
+        shard = cls(
+            **{name: getattr(read, name.removeprefix("_")) for name in (*SIGNED, "_signature")},
             _is_data=True,
         )
+        if min(shard.index, shard.count, shard.users, shard._offset) < 0:
+            raise ValueError("not a shard: a number is less than 0")
+        return shard
 
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
@@ -188,17 +168,8 @@ class Shard(Generic[T_co]):
 
     def _document(self) -> dict[str, Any]:
         """The signed content, as JSON values."""
-        return {
-            "format": FORMAT,
-            "resource": self.resource,
-            "index": self.index,
-            "count": self.count,
-            "users": self.users,
-            "plan_id": self.plan_id,
-            "offset": self._offset,
-            "ids": base64.b64encode(self._packed).decode("ascii"),
-            "settings": to_json_value(self._settings),
-        }
+        signed = {name.removeprefix("_"): getattr(self, name) for name in SIGNED}
+        return {"format": FORMAT, **signed}
 
     def _signed(self, client: Client) -> Shard[T_co]:
         """This shard, signed with the client's secret."""
@@ -206,12 +177,12 @@ class Shard(Generic[T_co]):
 
     def _require_signature(self, secret: str | Client) -> None:
         """Raises `ConfigurationError` for a shard from JSON not signed with the secret."""
-        signed = not self._is_data or signature_matches(
-            signing_key(secret), self._document(), self._signature
-        )
+        key = signing_key(secret)
         # Traceback tools print local variables.
         del secret
-        if not signed:
+        expected = sign(key, self._document()).encode()
+        given = self._signature.encode(errors="replace")
+        if self._is_data and not hmac.compare_digest(expected, given):
             raise ConfigurationError(
                 f"shard {self.index} of {self.count} is not signed with this worker's API "
                 "secret, so it was changed or was planned with another secret; plan again"
@@ -228,27 +199,11 @@ class Shard(Generic[T_co]):
             options = self._settings["options"]
             share = ("max_concurrency", "rate_limit")
             return client.with_options(**{name: options[name] for name in share})
-        secret = secret_here(f"shard {self.index} of {self.count}", secret_file)
-        try:
-            self._require_signature(secret)
-            return client_with(self._settings, secret)
-        finally:
-            # As above.
-            del secret
+        name = f"shard {self.index} of {self.count}"
+        return client_here(self._settings, name, secret_file, self._require_signature)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load, (
-            self.resource,
-            self.index,
-            self.count,
-            self.users,
-            self.plan_id,
-            self._offset,
-            self._packed,
-            self._settings,
-            self._signature,
-            self._is_data,
-        )
+        return Shard, tuple(getattr(self, name) for name in (*SIGNED, "_signature", "_is_data"))
 
     def __dask_tokenize__(self) -> object:
         # By default Dask would pickle the client, which may have the secret.
@@ -269,15 +224,6 @@ def walk_messages(client: Client, ids: list[int], strict: bool) -> Walk:
     return client._native.walk_planned_messages(ids, strict, PAGE_SIZE)
 
 
-def _load(*values: Any) -> Shard[Any]:
-    shard: Shard[Any] = Shard(*values)
-    if isinstance(shard._settings, str):
-        raise ValueError(
-            "this shard was pickled by another version of backread; plan again, or pass it as JSON"
-        )
-    return shard
-
-
 def _walk_users(client: Client, offset: int, ids: list[int], strict: bool) -> Walk:
     return client._native.walk_planned_users(offset, ids, strict, PAGE_SIZE)
 
@@ -293,10 +239,3 @@ def sign(key: bytes, document: dict[str, Any]) -> str:
     """HMAC-SHA256 of the document as canonical JSON, in hexadecimal digits."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hmac.digest(key, text.encode("ascii"), "sha256").hex()
-
-
-def signature_matches(key: bytes, document: dict[str, Any], signature: str) -> bool:
-    """Whether the signature is that of the document, compared in constant time."""
-    return hmac.compare_digest(
-        sign(key, document).encode("ascii"), signature.encode("ascii", errors="replace")
-    )

@@ -1,15 +1,12 @@
 """What tells rows and runs apart, without a session."""
 
-import sys
-
 import pytest
 
 from backread import ConfigurationError, LandingError, landing, plan
 from backread._client.columns import KEYS
 from backread.integrations.spark.columns import spark_schema
 from backread.integrations.spark.landed import LandedStreamReader
-from backread.integrations.spark.merging import _key, merge_into_delta
-from backread.integrations.spark.options import LandedOptions
+from backread.integrations.spark.merging import _key
 from backread.testing import MockServer, World
 
 
@@ -42,11 +39,9 @@ def test_a_stream_reads_no_manifest_that_is_behind_it(tmp_path):
     # Whoever opens these ends in an error.
     for number in (1, 2):
         (tmp_path / "manifests" / f"{number:08}.json").write_text("damaged")
-    options = LandedOptions(landing=str(tmp_path), resource="users")
-    reader = LandedStreamReader(options, spark_schema("users", landed=True))
-    if hasattr(reader, "reportLatestOffset"):
-        assert reader.latestOffset({"run": 2}, reader.getDefaultReadLimit()) == {"run": 3}
-        assert reader.reportLatestOffset() == {"run": 3}
+    options = {"landing": str(tmp_path), "resource": "users"}
+    reader = LandedStreamReader(options, {}, spark_schema("users", landed=True))
+    assert reader.latestOffset({"run": 2}) == {"run": 3}
     assert len(reader.partitions({"run": 2}, {"run": 3})) == 1
 
 
@@ -57,8 +52,8 @@ def test_a_stream_never_goes_back(tmp_path):
             shards = plan(client, resource="users")
             landing.begin(folder, shards)
             landing.commit(folder, shards.plan_id, [landing.land(folder, each) for each in shards])
-    options = LandedOptions(landing=str(folder), resource="users")
-    reader = LandedStreamReader(options, spark_schema("users", landed=True))
+    options = {"landing": str(folder), "resource": "users"}
+    reader = LandedStreamReader(options, {}, spark_schema("users", landed=True))
     assert len(reader.partitions({"run": 0}, {"run": 2})) == 2
     folder.rename(tmp_path / "away")
     # As a restarted query finds it; the offset must not be committed.
@@ -66,9 +61,3 @@ def test_a_stream_never_goes_back(tmp_path):
         reader._between(2, 0)
     with pytest.raises(LandingError, match="no longer has the runs 2"):
         reader._between(1, 2)
-
-
-def test_without_deltalake_the_extra_that_brings_it_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(ImportError, match=r'pip install "backread\[spark-delta\]"'):
-        merge_into_delta("table")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import partial
 from pathlib import PurePath
 from typing import Any, TypeAlias, TypeVar
 
@@ -119,7 +118,13 @@ def memory(name: str, value: Any) -> int | None:
 
 def one_of(*allowed: str) -> Parser:
     """Parses one of these words."""
-    return partial(_one_of, allowed)
+
+    def parse(name: str, value: Any) -> Any:
+        if value not in allowed:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, not {value!r}")
+        return value
+
+    return parse
 
 
 def switch(name: str, value: Any) -> bool:
@@ -139,12 +144,6 @@ def check_privacy(pseudonymise: object, drop_bodies: Any, redact: Any) -> None:
         raise ValueError(
             "pseudonymise must be the absolute path of a key file that is on each worker"
         )
-
-
-def _one_of(allowed: tuple[str, ...], name: str, value: Any) -> Any:
-    if value not in allowed:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, not {value!r}")
-    return value
 
 
 def _optional(name: str, value: Any, read: Callable[[Any], T]) -> T | None:

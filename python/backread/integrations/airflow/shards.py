@@ -38,7 +38,6 @@ __all__ = [
     "BackreadCommitOperator",
     "BackreadPlanOperator",
     "BackreadShardOperator",
-    "CommitSummary",
     "ShardToRead",
 ]
 
@@ -49,28 +48,6 @@ class ShardToRead(TypedDict):
     folder: str
     run_id: str
     shard: int
-
-
-class CommitSummary(TypedDict):
-    """The commit's XCom, and what its asset events have as ``extra``; see `Committed`.
-
-    ``rows`` is the number of distinct rows in the files; ``rows_read`` that of rows received from
-    the service, including repeats. ``uncertified_lists`` is the number of users whose messages
-    earned no certificate.
-    """
-
-    folder: str
-    number: int
-    run_id: str
-    resource: str
-    files: int
-    rows: int
-    rows_read: int
-    requests: int
-    certificate: str
-    lists_by_certificate: dict[str, int]
-    uncertified_lists: int
-    repaired_text: int
 
 
 class BackreadPlanOperator(ReadingOperator):
@@ -194,9 +171,11 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
       earned no certificate.
     - All of these are templates. All else as Airflow's BaseOperator.
 
-    ``outlets`` are `folder_asset` (folder) by default, unless the path is a template. The XCom is a
-    `CommitSummary`; each outlet's event has it as ``extra``. A retry does not change a committed
-    run. It sends no requests to the service.
+    ``outlets`` are `folder_asset` (folder) by default, unless the path is a template. The XCom,
+    which each outlet's event has as ``extra``, is a dict of what `Committed` and its report say,
+    with the numbers of files and uncertified lists in place of their names, and as ``rows_read``
+    the rows that the service sent. A retry does not change a committed run. It sends no requests
+    to the service.
     """
 
     _parsers: ClassVar[dict[str, Parser]] = {"folder": absolute, "require_certificate": switch}
@@ -219,7 +198,7 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
         self.require_certificate = require_certificate
         check_arguments(self._parsers, self)
 
-    def execute(self, context: Context) -> CommitSummary:
+    def execute(self, context: Context) -> dict[str, Any]:
         from backread import landing
 
         given = read_arguments(self._parsers, self)
@@ -282,18 +261,19 @@ def _require_certificate(folder: str, read: list[Landed]) -> None:
         )
 
 
-def _summary(folder: str, committed: Committed) -> CommitSummary:
-    return CommitSummary(
-        folder=folder,
-        number=committed.number,
-        run_id=committed.run_id,
-        resource=committed.resource,
-        files=len(committed.files),
-        rows=committed.rows,
-        rows_read=committed.report.rows,
-        requests=committed.report.requests,
-        certificate=committed.report.certificate,
-        lists_by_certificate=committed.report.lists_by_certificate,
-        uncertified_lists=len(committed.report.uncertified_users),
-        repaired_text=committed.report.repaired_text,
-    )
+def _summary(folder: str, committed: Committed) -> dict[str, Any]:
+    report = committed.report
+    return {
+        "folder": folder,
+        "number": committed.number,
+        "run_id": committed.run_id,
+        "resource": committed.resource,
+        "files": len(committed.files),
+        "rows": committed.rows,
+        "rows_read": report.rows,
+        "requests": report.requests,
+        "certificate": report.certificate,
+        "lists_by_certificate": report.lists_by_certificate,
+        "uncertified_lists": len(report.uncertified_users),
+        "repaired_text": report.repaired_text,
+    }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
     AirflowFailException,
 )
 
 from backread._display.words import repaired_text
+from backread._progress.text import describe
 from backread.integrations.airflow.arguments import (
     Parser,
     at_least_one,
@@ -38,45 +39,7 @@ if TYPE_CHECKING:
     from backread import Client
     from backread.mirror import Mirror, SyncProgress, SyncReport
 
-__all__ = ["BackreadSyncOperator", "SyncSummary"]
-
-
-class SyncSummary(TypedDict):
-    """The operator's XCom, and what its asset events have as ``extra``; see `SyncReport`.
-
-    ``users`` and ``messages`` are the rows that the last sync of the task read, after its last
-    wait, and ``run`` has the figures of all syncs of the run; ``users_stored`` and
-    ``messages_stored`` are the rows in the mirror, without deleted ones. ``uncertified_lists`` is
-    the number of users whose messages earned no certificate, ``unread_lists`` the number of those
-    whose messages could not be read. ``state`` is ``"partial"`` if the budget ended the run.
-    """
-
-    mirror: str
-    run_id: int
-    mode: str
-    resumed: bool
-    state: str
-    lists_done: int | None
-    lists_left: int | None
-    requests: int
-    users: int
-    messages: int
-    users_stored: int
-    messages_stored: int
-    users_added: int
-    users_updated: int
-    messages_added: int
-    messages_updated: int
-    deleted: int
-    rejects: int
-    certificate: str
-    lists_by_certificate: dict[str, int]
-    uncertified_lists: int
-    unread_lists: int
-    repaired_text: int
-    outage_seconds: float
-    seconds: float
-    run: dict[str, Any]
+__all__ = ["BackreadSyncOperator"]
 
 
 class BackreadSyncOperator(ResumingOperator):
@@ -102,8 +65,11 @@ class BackreadSyncOperator(ResumingOperator):
     - All others are templates. All else as `ResumingOperator` and Airflow's BaseOperator. One
       sync of a mirror runs at a time, so ``max_active_tis_per_dag`` is 1 by default.
 
-    ``outlets`` are `folder_asset` (mirror) by default, unless the path is a template. The XCom is a
-    `SyncSummary`; each outlet's event has it as ``extra``.
+    ``outlets`` are `folder_asset` (mirror) by default, unless the path is a template. The XCom,
+    which each outlet's event has as ``extra``, is that of `SyncReport.to_dict` for the last sync of
+    the task, with the numbers of users (``uncertified_lists``, ``unread_lists``) in place of their
+    ids, the folder as ``mirror``, and the rows that it holds, without deleted ones, as
+    ``users_stored`` and ``messages_stored``.
     """
 
     _parsers: ClassVar[dict[str, Parser]] = {
@@ -166,7 +132,7 @@ class BackreadSyncOperator(ResumingOperator):
             given["mode"] = "full"
         return super().execute(context)
 
-    def read(self, context: Context, client: Client) -> SyncSummary:
+    def read(self, context: Context, client: Client) -> dict[str, Any]:
         from backread.mirror import Mirror
 
         given, folder = self._given, self._given["mirror"]
@@ -189,7 +155,9 @@ class BackreadSyncOperator(ResumingOperator):
         summary = _summary(mirror, report)
         self.log.info("Synced %s: %s", folder, summary)
         if report.partial:
-            self.log.info("The budget is used up: %s; the next run continues", _left(report))
+            self.log.info(
+                "The budget is used up, with %s lists left for the next run", report.lists_left
+            )
         if report.unread_users:
             self.log.warning(
                 "The messages of %d users could not be read (%s); see the mirror's table "
@@ -211,49 +179,22 @@ class BackreadSyncOperator(ResumingOperator):
             self._progressed = True
         self._most_lists = max(self._most_lists, now.lists)
         if self._lines.is_over():
-            self.log.info("%s", _progress(now))
+            self.log.info("%s: %s", now.phase, describe(now))
 
 
-def _progress(now: SyncProgress) -> str:
-    parts = [
-        f"{now.users:,} users",
-        f"{now.messages:,} messages",
-        f"{now.requests:,} requests ({now.pace:.0f} a second)",
-    ]
-    if now.lists_total is not None:
-        parts.append(f"{now.lists:,} of {now.lists_total:,} lists")
-    if now.seconds_left is not None:
-        parts.append(f"about {now.seconds_left / 60:.0f} min left")
-    return f"{now.phase}: {', '.join(parts)}"
-
-
-def _left(report: SyncReport) -> str:
-    if report.lists_left is None:
-        return "the list of users is not read to its end"
-    return f"{report.lists_done or 0:,} message lists are read, {report.lists_left:,} left"
-
-
-def _summary(mirror: Mirror, report: SyncReport) -> SyncSummary:
-    stored = "SELECT count(*) FROM {} WHERE deleted_at IS NULL"
-    [(users_stored,)] = mirror.sql(stored.format("users")).fetchall()
-    [(messages_stored,)] = mirror.sql(stored.format("messages")).fetchall()
-    reported: Any = {
-        name: getattr(report, name) for name in SyncSummary.__annotations__ if hasattr(report, name)
-    }
-    return cast(
-        "SyncSummary",
-        reported
-        | {
-            "mirror": str(mirror.folder),
-            "users_stored": users_stored,
-            "messages_stored": messages_stored,
-            "uncertified_lists": len(report.uncertified_users),
-            "unread_lists": len(report.unread_users),
-            "outage_seconds": round(report.outage_seconds, 3),
-            "seconds": round(report.seconds, 3),
-            "run": report.to_dict()["run"],
-        },
-    )
+def _summary(mirror: Mirror, report: SyncReport) -> dict[str, Any]:
+    summary = report.to_dict()
+    # There may be many ids.
+    for ids, count in (
+        ("uncertified_users", "uncertified_lists"),
+        ("unread_users", "unread_lists"),
+    ):
+        summary[count] = len(summary.pop(ids))
+    summary["mirror"] = str(mirror.folder)
+    for table in ("users", "messages"):
+        query = f"SELECT count(*) FROM {table} WHERE deleted_at IS NULL"
+        [(summary[f"{table}_stored"],)] = mirror.sql(query).fetchall()
+    return summary
 
 
 def _require_certificate(report: SyncReport, backread_conn_id: str) -> None:

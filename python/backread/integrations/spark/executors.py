@@ -13,12 +13,12 @@ from backread.errors import BackreadError, ConfigurationError
 from backread.sharding.planning import MOST_SHARDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pyspark import SparkContext  # type: ignore[import-not-found, unused-ignore]
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
 
-__all__ = ["check", "context", "described", "one_error", "slots"]
+__all__ = ["check", "context", "one_error", "slots"]
 
 
 def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = None) -> None:
@@ -30,16 +30,10 @@ def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = N
 
     Raises `ConfigurationError` that names the machines where something is missing.
     """
-    file = None if secret_file is None else os.fspath(secret_file)
-    check_partition = _partition_check(__version__, file)
+    check_partition = _partition_check(__version__, secret_file)
     tasks = slots(spark, dynamic=True) or 1
-    with described(
-        context(spark), "backread: checking that executors have the secret"
-    ) as spark_context:
-        results = (
-            spark_context.parallelize(range(tasks), tasks).mapPartitions(check_partition).collect()
-        )
-    wrong = sorted({(host, problem) for host, problem in results if problem})
+    wanted = context(spark).parallelize(range(tasks), tasks)
+    wrong = sorted(set(wanted.mapPartitions(check_partition).collect()))
     if wrong:
         hosts = ", ".join(sorted({host for host, _ in wrong}))
         raise ConfigurationError(f"the executors on {hosts} cannot read the service: {wrong[0][1]}")
@@ -75,26 +69,9 @@ def context(spark: SparkSession) -> SparkContext:
         ) from None
 
 
-class described:  # noqa: N801
-    """Sets the description of a block's jobs in Spark's UI."""
-
-    def __init__(self, spark_context: SparkContext, text: str) -> None:
-        self._context = spark_context
-        self._text = text
-
-    def __enter__(self) -> SparkContext:
-        self._before = self._context.getLocalProperty("spark.job.description")
-        self._context.setJobDescription(self._text)
-        return self._context
-
-    def __exit__(self, *_: object) -> None:
-        self._context.setJobDescription(self._before)
-
-
-def _partition_check(version: str, secret_file: str | None) -> Any:
+def _partition_check(version: str, secret_file: str | os.PathLike[str] | None) -> Any:
     # A nested function is pickled by value, so it can also run where backread is not installed.
     def check_partition(_: Iterable[int]) -> Iterator[tuple[str, str]]:
-        import os
         import socket
         import sys
 
@@ -103,31 +80,19 @@ def _partition_check(version: str, secret_file: str | None) -> Any:
             import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: F401
 
             import backread
-
-            found = backread.__version__
         except ImportError as error:
             advice = 'pip install "backread[spark]", or set another interpreter in PYSPARK_PYTHON'
             yield host, f"{error} in {sys.executable}, which runs its tasks; there: {advice}"
             return
-        if found != version:
-            yield host, f"they have backread {found}, but the driver has {version}"
-        elif secret_file is None:
-            missing = not os.environ.get("BACKREAD_API_SECRET")
-            yield (
-                host,
-                "BACKREAD_API_SECRET is not set there; set it in the environment in which "
-                "executors start, or pass secret_file, the path of a file with the secret"
-                if missing
-                else "",
-            )
-        else:
-            try:
-                with open(secret_file, encoding="utf-8") as file:  # noqa: PTH123
-                    empty = not file.read().strip()
-                yield host, f"secret_file {secret_file} is empty" if empty else ""
-            except (OSError, UnicodeDecodeError) as error:
-                reason = getattr(error, "strerror", None) or "it is not text"
-                yield host, f"secret_file {secret_file} cannot be read: {reason}"
+        if backread.__version__ != version:
+            yield host, f"they have backread {backread.__version__}, but the driver has {version}"
+            return
+        try:
+            from backread.sharding.settings import secret_here
+
+            secret_here("a task", secret_file)
+        except backread.ConfigurationError as error:
+            yield host, str(error)
 
     return check_partition
 

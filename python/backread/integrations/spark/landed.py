@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ignore]
@@ -14,18 +15,30 @@ from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ig
 )
 
 from backread import landing
-from backread.errors import BackreadError, ConfigurationError, LandingError
-from backread.integrations.spark.columns import RUN, arrow_schema, conform
+from backread.errors import ConfigurationError, LandingError
+from backread.integrations.spark.columns import RUN, arrow_schema, conform, wanted_schema
 from backread.integrations.spark.executors import one_error
-from backread.landing.storage import Storage, absolute_folder
+from backread.integrations.spark.options import LandedOptions, parse_options
+from backread.landing.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType  # type: ignore[import-not-found, unused-ignore]
 
-    from backread.integrations.spark.options import LandedOptions, Resource
     from backread.landing import Committed
 
-__all__ = ["LandedReader", "LandedStreamReader", "RefusedStreamReader", "require_folder"]
+__all__ = ["LandedReader", "LandedStreamReader"]
+
+
+try:
+    from pyspark.sql.streaming.datasource import (  # type: ignore[import-not-found, unused-ignore]
+        ReadLimit,
+        ReadMaxFiles,
+        SupportsTriggerAvailableNow,
+    )
+except ModuleNotFoundError:  # Before 4.2 Spark calls latestOffset without a limit.
+    STREAM_TRAITS: tuple[type, ...] = ()
+else:
+    STREAM_TRAITS = (SupportsTriggerAvailableNow,)
 
 
 class FilePartition(InputPartition):  # type: ignore[misc, unused-ignore]
@@ -42,44 +55,101 @@ class LandedReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
     """Reads one committed run: that of option ``run``, or the newest of the resource."""
 
     def __init__(self, options: LandedOptions, wanted: StructType) -> None:
-        self.options = _placed(options)
+        self.options = options
         self.target = arrow_schema(wanted)
 
     def partitions(self) -> list[InputPartition]:
         with one_error():
-            return _partitions([self._run()])
-
-    def _run(self) -> Committed:
-        folder, resource, number = self.options.landing, self.options.resource, self.options.run
-        runs = _runs(folder, resource)
-        if not runs:
-            raise LandingError(f"the landing folder {folder} has no committed run of {resource}")
-        if number is None:
-            return runs[-1]
-        for run in runs:
-            if run.number == number:
-                return run
-        latest = ", ".join(str(run.number) for run in runs[-10:])
-        raise LandingError(
-            f"the landing folder {folder} has no run {number} of {resource}; its latest: {latest}"
-        )
+            options = self.options
+            runs = [
+                run
+                for run in landing.runs(options.landing)
+                if run.resource == options.resource and options.run in (None, run.number)
+            ]
+            if not runs:
+                which = "committed run" if options.run is None else f"run {options.run}"
+                raise LandingError(
+                    f"the landing folder {options.landing} has no {which} of {options.resource}"
+                )
+            return _partitions(runs[-1:])
 
     def read(self, partition: FilePartition) -> Iterator[pyarrow.RecordBatch]:
         return _read(self.options.landing, partition, self.target)
 
 
-class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
+class LandedStreamReader(DataSourceStreamReader, *STREAM_TRAITS):  # type: ignore[misc, unused-ignore]
     """The offset is the number of the last run that was read; 0 before the first.
 
     Committed runs never change, so a batch that is read again after a crash has the same rows.
+    Before PySpark 4.2 a batch takes all new runs.
     """
 
-    def __init__(self, options: LandedOptions, wanted: StructType) -> None:
-        self.options = _placed(options)
-        self.target = arrow_schema(wanted)
+    _bounded = False
+    _bound: int | None = None
+    _highest = 0
+
+    def __init__(
+        self, given: Mapping[str, str], defaults: Mapping[str, str], schema: StructType
+    ) -> None:
+        self._given = given, defaults, schema
+
+    @cached_property
+    def options(self) -> LandedOptions:
+        """The options; on first use, because Spark 4.3 loses an error of `streamReader`."""
+        given, defaults, _ = self._given
+        with one_error():
+            options = parse_options(given, defaults)
+            if not isinstance(options, LandedOptions):
+                raise ConfigurationError(
+                    "a stream reads landed runs, because the service's lists change while they are "
+                    "read: land() them into a folder, and set option landing to it"
+                )
+            if options.run is not None:
+                raise ConfigurationError("option run is for batch reads; a stream reads every run")
+            if options.max_runs_per_trigger is not None and not STREAM_TRAITS:
+                raise ConfigurationError("option max_runs_per_trigger needs PySpark 4.2 or later")
+            # A query would wait forever silently.
+            if not Storage(options.landing).is_there():
+                raise LandingError(
+                    f"the landing folder {options.landing} does not exist; check its name, or land "
+                    "a first run"
+                )
+            return options
+
+    @cached_property
+    def target(self) -> pyarrow.Schema:
+        """The columns of each batch."""
+        with one_error():
+            return arrow_schema(wanted_schema(self._given[2], self.options.resource, landed=True))
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {RUN: 0}
+        return {RUN: 0} if self.target else {}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        if self.options.max_runs_per_trigger is None:
+            return super().getDefaultReadLimit()
+        # Spark knows only its own limits, and passes this one back unchanged.
+        return ReadMaxFiles(self.options.max_runs_per_trigger)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._bounded, self._bound = True, None
+
+    def latestOffset(  # noqa: N802
+        self, start: dict[str, int] | None = None, limit: ReadLimit | None = None
+    ) -> dict[str, int]:
+        before = self._highest if start is None else start[RUN]
+        new = self._since(before)
+        if self._bounded:
+            if self._bound is None:
+                self._bound = _last(new, before)
+            new = [run for run in new if run.number <= self._bound]
+        if STREAM_TRAITS and isinstance(limit, ReadMaxFiles):
+            ours = [run for run in new if run.resource == self.options.resource]
+            if len(ours) > limit.max_files:
+                new = ours[: limit.max_files]
+        # The offset never goes back, also if the folder is missing for a while.
+        self._highest = _last(new, before)
+        return {RUN: self._highest}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         with one_error():
@@ -115,107 +185,6 @@ class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
             return landing.runs(self.options.landing, after=number)
 
 
-try:
-    from pyspark.sql.streaming.datasource import (  # type: ignore[import-not-found, unused-ignore]
-        ReadLimit,
-        ReadMaxFiles,
-        SupportsTriggerAvailableNow,
-    )
-except ModuleNotFoundError:  # Before 4.2 Spark calls latestOffset without a limit.
-
-    class LandedStreamReader(_Runs):
-        """As `_Runs`, with all new runs in one trigger."""
-
-        def __init__(self, options: LandedOptions, wanted: StructType) -> None:
-            super().__init__(options, wanted)
-            if options.max_runs_per_trigger is not None:
-                raise ConfigurationError("option max_runs_per_trigger needs PySpark 4.2 or later")
-
-        _highest = 0
-
-        def latestOffset(self) -> dict[str, int]:  # noqa: N802
-            # If the folder is temporarily missing, the offset must not go back and repeat rows.
-            self._highest = _last(self._since(self._highest), self._highest)
-            return {RUN: self._highest}
-
-else:
-
-    class LandedStreamReader(_Runs, SupportsTriggerAvailableNow):  # type: ignore[no-redef, misc, unused-ignore]
-        """As `_Runs`, with a maximum of runs per trigger, and only current ones in availableNow."""
-
-        _bounded = False
-        _bound: int | None = None
-        _highest = 0
-
-        def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-            if self.options.max_runs_per_trigger is None:
-                return super().getDefaultReadLimit()
-            # Spark knows only its own limits, and passes this one back unchanged.
-            return ReadMaxFiles(self.options.max_runs_per_trigger)
-
-        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-            self._bounded, self._bound = True, None
-
-        def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-            new = self._since(start[RUN])
-            self._highest = max(self._highest, start[RUN])
-            if self._bounded:
-                if self._bound is None:
-                    self._bound = _last(new, start[RUN])
-                new = [run for run in new if run.number <= self._bound]
-            if isinstance(limit, ReadMaxFiles):
-                ours = [run for run in new if run.resource == self.options.resource]
-                if len(ours) > limit.max_files:
-                    new = ours[: limit.max_files]
-            # partitions() detects a folder that was emptied.
-            return {RUN: _last(new, start[RUN])}
-
-        def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
-            self._highest = _last(self._since(self._highest), self._highest)
-            return {RUN: self._highest}
-
-
-def require_folder(landing_folder: str) -> None:
-    """Raises `LandingError` if the folder is missing; a query would wait forever silently."""
-    if not Storage(landing_folder).is_there():
-        raise LandingError(
-            f"the landing folder {landing_folder} does not exist; check its name, or land "
-            "a first run"
-        )
-
-
-class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
-    """Raises one error as soon as a query uses it."""
-
-    def __init__(self, error: BackreadError) -> None:
-        self.error = error
-
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return self._refuse()
-
-    def latestOffset(self) -> dict[str, int]:  # noqa: N802
-        return self._refuse()
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        return self._refuse()
-
-    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        return self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        with one_error():
-            raise self.error
-
-
-def _placed(options: LandedOptions) -> LandedOptions:
-    """The options with an absolute folder, since executors have other working directories."""
-    return replace(options, landing=absolute_folder(options.landing))
-
-
-def _runs(folder: str, resource: Resource) -> list[Committed]:
-    return [run for run in landing.runs(folder) if run.resource == resource]
-
-
 def _last(runs: list[Committed], otherwise: int) -> int:
     return runs[-1].number if runs else otherwise
 
@@ -229,11 +198,8 @@ def _read(
 ) -> Iterator[pyarrow.RecordBatch]:
     columns = [name for name in target.names if name != RUN]
     with one_error():
-        batches = landing.dataset(folder, partition.run).to_batches(columns=columns)
-        filled = (batch for batch in batches if batch.num_rows)
-        yield from conform((_numbered(batch, partition.run.number) for batch in filled), target)
-
-
-def _numbered(batch: Any, number: int) -> Any:
-    numbers = pyarrow.repeat(pyarrow.scalar(number, pyarrow.int64()), batch.num_rows)
-    return batch.append_column(RUN, numbers)
+        for batch in landing.dataset(folder, partition.run).to_batches(columns=columns):
+            if batch.num_rows:
+                number = pyarrow.scalar(partition.run.number, pyarrow.int64())
+                numbers = pyarrow.repeat(number, batch.num_rows)
+                yield conform(batch.append_column(RUN, numbers), target)

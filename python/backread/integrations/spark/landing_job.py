@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from backread import landing, plan
 from backread._client.privacy import Privacy, loaded
-from backread.errors import (
-    AuthenticationError,
-    BackreadError,
-    ConfigurationError,
-    IncompleteError,
-    LandingError,
-    PermissionDeniedError,
-)
+from backread.errors import BackreadError
 from backread.integrations.spark.executors import check as check_executors
-from backread.integrations.spark.executors import context, described, slots
+from backread.integrations.spark.executors import context, slots
 from backread.integrations.spark.options import ServiceOptions
 from backread.landing.storage import absolute_folder
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext  # type: ignore[import-not-found, unused-ignore]
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
 
     from backread import Client, Shard
@@ -30,18 +22,6 @@ if TYPE_CHECKING:
     from backread.landing import Committed
 
 __all__ = ["land"]
-
-LOCAL = re.compile(r"local(?:\[[^,\]]+(?:,\s*(\d+)\s*)?\])?")
-"""A master that runs tasks in this process; ``local[4, 2]`` lets a task fail once."""
-
-LASTING = (
-    AuthenticationError,
-    ConfigurationError,
-    IncompleteError,
-    LandingError,
-    PermissionDeniedError,
-)
-"""Errors that another attempt would get too."""
 
 
 def land(
@@ -94,15 +74,14 @@ def land(
             ``spark.task.maxFailures`` allows. After any error, no run was committed.
     """
     spark_context = context(spark)
-    file = None if secret_file is None else os.fspath(secret_file)
     privacy = Privacy.of(pseudonymise, drop_bodies, redact)
     # Before anything is read; each executor reads its own.
     loaded(privacy)
     place = absolute_folder(folder)
     if check:
-        check_executors(spark, secret_file=file)
-    planning = ServiceOptions(secret_file=file).make_client() if client is None else client
-    try:
+        check_executors(spark, secret_file=secret_file)
+    own = ServiceOptions(secret_file=secret_file).make_client() if client is None else client
+    with own if client is None else nullcontext(own) as planning:
         planned = plan(
             planning,
             resource=resource,
@@ -110,55 +89,29 @@ def land(
             workers=slots(spark) if workers is None else workers,
             strict=strict,
         )
-    finally:
-        if client is None:
-            planning.close()
     run_id = landing.begin(place, planned)
-    failures = _most_failures(spark_context)
-    task = _task(place, strict, file, failures, privacy)
-    shards_to_land = list(planned)
-    with described(spark_context, f"backread: landing {resource}, {len(planned)} shards"):
-        results = spark_context.parallelize(shards_to_land, len(planned)).map(task).collect()
-    landed = []
-    for result in results:
+    task = _task(
+        place,
+        strict=strict,
+        secret_file=secret_file,
+        # The absolute path, since executors have other working directories.
+        pseudonymise=None if privacy is None else privacy.pseudonymise,
+        drop_bodies=drop_bodies,
+        redact=redact,
+    )
+    landed = spark_context.parallelize(list(planned), len(planned)).map(task).collect()
+    for result in landed:
         if isinstance(result, BackreadError):
             raise result
-        landed.append(result)
     return landing.commit(place, run_id, landed)
 
 
-def _most_failures(spark_context: SparkContext) -> int:
-    """How often a task may fail, the last time included; local masters ignore the setting."""
-    local = LOCAL.fullmatch(spark_context.master)
-    if local is not None:
-        return int(local[1] or 1)
-    return int(spark_context.getConf().get("spark.task.maxFailures", "4"))
-
-
-def _task(
-    place: str, strict: bool, secret_file: str | None, failures: int, privacy: Privacy | None
-) -> Any:
-    chosen = privacy or Privacy()
-
+def _task(place: str, **options: Any) -> Any:
     def land_one(shard: Shard[Any]) -> landing.Landed | BackreadError:
-        from pyspark import TaskContext  # type: ignore[import-not-found, unused-ignore]
-
         try:
-            return landing.land(
-                place,
-                shard,
-                strict=strict,
-                secret_file=secret_file,
-                pseudonymise=chosen.pseudonymise,
-                drop_bodies=chosen.drop_bodies,
-                redact=chosen.redact,
-            )
+            return landing.land(place, shard, **options)
         except BackreadError as error:
-            running = TaskContext.get()
-            attempt = 0 if running is None else running.attemptNumber()
             # Returned, so that the driver raises it; of a raised error it would see only the text.
-            if isinstance(error, LASTING) or attempt + 1 >= failures:
-                return error
-            raise
+            return error
 
     return land_one

@@ -66,16 +66,8 @@ def merge_into_delta(
     Example:
         >>> frame.writeStream.foreachBatch(merge_into_delta("/srv/delta/messages")).start()
     """
-    try:
-        import deltalake  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ModuleNotFoundError as error:
-        if error.name != "deltalake":
-            raise
-        raise ImportError(
-            "merge_into_delta needs deltalake, which is not installed; run: "
-            'pip install "backread[spark-delta]"',
-            name="deltalake",
-        ) from None
+    import deltalake  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
     place = os.fspath(table)
 
     def merge(frame: DataFrame, batch: int) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from backread._client.option_kinds import TEXT, read_switch, read_whole_number
@@ -12,7 +12,7 @@ from backread._client.options import ARGUMENTS
 from backread._client.privacy import Privacy
 from backread._client.secret import read_secret_file
 from backread.errors import ConfigurationError
-from backread.sharding.planning import MOST_SHARDS
+from backread.landing.storage import absolute_folder
 
 if TYPE_CHECKING:
     from backread import Client
@@ -21,17 +21,11 @@ __all__ = ["LandedOptions", "ServiceOptions", "parse_options", "parse_registered
 
 Resource: TypeAlias = Literal["users", "messages"]
 
-SECRETS = ("api_secret", "secret", "secret_key", "api_key", "token", "password", "authorization")
 
-
-def _whole_number_up_to(most: int | None) -> Callable[[str], int]:
-    def read(given: str) -> int:
-        number = read_whole_number(given)
-        if number < 1 or (most is not None and number > most):
-            raise ValueError("1 or more" if most is None else f"1 to {most}")
-        return number
-
-    return read
+def _at_least_one(given: str) -> int:
+    if (number := read_whole_number(given)) < 1:
+        raise ValueError("1 or more")
+    return number
 
 
 def _resource(given: str) -> str:
@@ -40,9 +34,6 @@ def _resource(given: str) -> str:
     return word
 
 
-_at_least_one = _whole_number_up_to(None)
-_shards = _whole_number_up_to(MOST_SHARDS)
-
 # For each option, what reads its text; the text of its ValueError says what it must be.
 CLIENT: dict[str, Callable[[str], Any]] = {
     name: option.kind.read for name, option in ARGUMENTS.items() if option.in_spark
@@ -50,8 +41,8 @@ CLIENT: dict[str, Callable[[str], Any]] = {
 SERVICE: dict[str, Callable[[str], Any]] = {
     "resource": _resource,
     **CLIENT,
-    "shards": _shards,
-    "workers": _shards,
+    "shards": _at_least_one,
+    "workers": _at_least_one,
     "strict": read_switch,
     "secret_file": TEXT.read,
     "pseudonymise": TEXT.read,
@@ -64,7 +55,8 @@ PRIVACY = ("pseudonymise", "drop_bodies", "redact")
 """Options that say what rows leave out; only `register` accepts them, so that no read has more."""
 LANDED: dict[str, Callable[[str], Any]] = {
     "resource": _resource,
-    "landing": TEXT.read,
+    # Executors have other working directories.
+    "landing": absolute_folder,
     "run": _at_least_one,
     "max_runs_per_trigger": _at_least_one,
 }
@@ -80,7 +72,7 @@ class ServiceOptions:
     shards: int | None = None
     workers: int | None = None
     strict: bool = False
-    secret_file: str | None = None
+    secret_file: str | os.PathLike[str] | None = None
     privacy: Privacy | None = None
     client: Mapping[str, Any] = field(default_factory=dict)
 
@@ -92,12 +84,11 @@ class ServiceOptions:
         """
         from backread import Client
 
-        secret = None if self.secret_file is None else read_secret_file(self.secret_file)
-        try:
-            return Client(api_secret=secret, **self.client)
-        finally:
-            # Traceback tools print local variables.
-            del secret
+        # In no local variable, which traceback tools print.
+        return Client(
+            api_secret=None if self.secret_file is None else read_secret_file(self.secret_file),
+            **self.client,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +121,11 @@ def parse_options(
     landed = any(_plain(key) == "landing" for key in given)
     for key in given:
         name = NAMES.get(_plain(key))
-        if not landed and name in PRIVACY:
+        if name in (*IN_CODE, *PRIVACY) and not landed:
+            what = "where the secret goes" if name in IN_CODE else "what rows leave out"
             raise ConfigurationError(
-                f"option {key} decides what rows leave out about people, so a read or a query may "
-                f"not set it; pass it in code: register(spark, {name}=...)"
-            )
-        if not landed and name in IN_CODE:
-            raise ConfigurationError(
-                f"option {key} decides where the secret goes, so a read or a query may not set it; "
-                f"pass it in code: register(spark, {name}=...)"
+                f"option {key} decides {what}, so a read or a query may not set it; pass it in "
+                f"code: register(spark, {name}=...)"
             )
     values = _values(given, landed=landed)
     if landed:
@@ -147,13 +134,7 @@ def parse_options(
 
 
 def parse_registered(given: Mapping[str, str]) -> ServiceOptions:
-    """The options of `register`, which are trusted; otherwise like `parse_options`.
-
-    Raises:
-        ConfigurationError: Also for ``landing``, which is an option of one read.
-    """
-    if any(_plain(key) == "landing" for key in given):
-        raise ConfigurationError("option landing is for one read; pass it there")
+    """The options of `register`, which are trusted; otherwise like `parse_options`."""
     return _service_options(_values(given, landed=False))
 
 
@@ -162,7 +143,12 @@ def _values(given: Mapping[str, str], *, landed: bool) -> dict[str, Any]:
     for key, text in given.items():
         name = NAMES.get(_plain(key))
         if name is None:
-            raise ConfigurationError(_unknown(key))
+            raise ConfigurationError(
+                f"there is no option {key}; the options are {', '.join(sorted(NAMES.values()))}. "
+                "The secret is none, because Spark shows options in plans, logs and pages: set "
+                "BACKREAD_API_SECRET in the environment of the driver and of each executor, or "
+                "name a file that all of them can read: register(spark, secret_file=...)"
+            )
         parse = (LANDED if landed else SERVICE).get(name)
         if parse is None:
             other = "reading the service" if landed else "reading landed runs, with option landing"
@@ -188,18 +174,3 @@ def _service_options(values: dict[str, Any]) -> ServiceOptions:
 
 def _plain(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
-
-
-def _unknown(key: str) -> str:
-    if _plain(key) in map(_plain, SECRETS):
-        return (
-            f"option {key} is refused, because Spark shows its options in plans, logs and pages; "
-            "set BACKREAD_API_SECRET in the environment of the driver and of each executor, or "
-            "name a file that all of them can read: register(spark, secret_file=...)"
-        )
-    if key.lower() == "path":
-        return "load() takes no path; option landing names the folder of landed runs"
-    near = get_close_matches(_plain(key), NAMES, n=1, cutoff=0.6)
-    if near:
-        return f"there is no option {key}; did you mean {NAMES[near[0]]}?"
-    return f"there is no option {key}; the options are {', '.join(sorted({**SERVICE, **LANDED}))}"

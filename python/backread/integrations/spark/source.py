@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 from pyspark import TaskContext  # type: ignore[import-not-found, unused-ignore]
@@ -25,8 +25,6 @@ from backread.integrations.spark.executors import one_error, slots
 from backread.integrations.spark.landed import (
     LandedReader,
     LandedStreamReader,
-    RefusedStreamReader,
-    require_folder,
 )
 from backread.integrations.spark.options import (
     LandedOptions,
@@ -45,10 +43,6 @@ if TYPE_CHECKING:
     from backread.sharding.live import LiveShard
 
 __all__ = ["BackreadDataSource", "read_once_per_stage", "register"]
-
-READ_ONLY = (
-    "backread cannot write to the service; write the frame in another format, such as parquet"
-)
 
 
 def register(spark: SparkSession, *, check: bool = True, **options: object) -> None:
@@ -72,7 +66,8 @@ def register(spark: SparkSession, *, check: bool = True, **options: object) -> N
         >>> register(spark)
         >>> spark.read.format("backread").option("resource", "users").load()
     """
-    given = {name: _as_text(value) for name, value in options.items() if value is not None}
+    # Spark's options are text.
+    given = {name: str(value) for name, value in options.items() if value is not None}
     parsed = parse_registered(given)
     if parsed.privacy is not None and parsed.privacy.pseudonymise is not None:
         # Python workers have other working directories.
@@ -103,49 +98,22 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
     def schema(self) -> StructType:
         """The columns of the resource, see ``docs/reference/spark.md``; sends no requests."""
         with one_error():
-            options = self._parsed()
+            options = parse_options(self.options, self.defaults)
             return spark_schema(options.resource, landed=isinstance(options, LandedOptions))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads the service, one partition per shard; with option ``landing`` one committed run."""
         with one_error():
-            options = self._parsed()
+            options = parse_options(self.options, self.defaults)
             if isinstance(options, LandedOptions):
                 if options.max_runs_per_trigger is not None:
                     raise ConfigurationError("option max_runs_per_trigger is for readStream")
-                return LandedReader(options, _wanted(schema, options))
-            return ServiceReader(options, _wanted(schema, options))
+                return LandedReader(options, wanted_schema(schema, options.resource, landed=True))
+            return ServiceReader(options, wanted_schema(schema, options.resource, landed=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Reads the committed runs of a landing folder, in order; one partition per file."""
-        try:
-            options = self._parsed()
-            if not isinstance(options, LandedOptions):
-                raise ConfigurationError(
-                    "a stream reads landed runs, because the service's lists change while they are "
-                    "read: land() them into a folder, and set option landing to it"
-                )
-            if options.run is not None:
-                raise ConfigurationError("option run is for batch reads; a stream reads every run")
-            reader = LandedStreamReader(options, _wanted(schema, options))
-            require_folder(reader.options.landing)
-            return reader
-        except BackreadError as error:
-            # Spark 4.3 loses an error that is raised here.
-            return RefusedStreamReader(error)
-
-    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
-        """`ConfigurationError`: there is nothing to write to."""
-        with one_error():
-            raise ConfigurationError(READ_ONLY)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802
-        """`ConfigurationError`: there is nothing to write to."""
-        with one_error():
-            raise ConfigurationError(READ_ONLY)
-
-    def _parsed(self) -> ServiceOptions | LandedOptions:
-        return parse_options(self.options, self.defaults)
+        return LandedStreamReader(self.options, self.defaults, schema)
 
 
 class ShardPartition(InputPartition):  # type: ignore[misc, unused-ignore]
@@ -172,11 +140,9 @@ class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
         options = self.options
         with one_error():
             privacy = loaded(options.privacy)
-        choice = None if privacy is None else privacy.choice
-        with one_error(), options.make_client() as client:
-            shards = live_shards(
-                client, resource=options.resource, shards=options.shards, workers=options.workers
-            )
+            choice = None if privacy is None else privacy.choice
+            with options.make_client() as client:
+                shards = live_shards(client, options.resource, options.shards, options.workers)
             return [ShardPartition(shard, choice) for shard in shards]
 
     def read(self, partition: ShardPartition) -> Iterator[pyarrow.RecordBatch]:
@@ -196,21 +162,13 @@ class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
             source = ArrowSource(listing, None if privacy is None else privacy.native)
             batches = pyarrow.RecordBatchReader.from_stream(source)
             try:
-                yield from conform(batches, self.target)
+                for batch in batches:
+                    yield conform(batch, self.target)
             except pyarrow.ArrowException as error:
                 # Arrow keeps only the text of the error that ended the stream.
                 raise BackreadError(str(error).removeprefix("External error: ")) from None
             if said := repaired_text(listing.report.repaired_text):
                 logging.getLogger("backread").warning("%s", said)
-
-
-def _wanted(schema: StructType, options: ServiceOptions | LandedOptions) -> StructType:
-    full = spark_schema(options.resource, landed=isinstance(options, LandedOptions))
-    return wanted_schema(schema, full)
-
-
-def _as_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 _last: tuple[object, list[int]] | None = None

@@ -133,8 +133,6 @@ class _Removal:
         if removes:
             check_removal(store)
         for each in self._found:
-            each.check_space()
-        for each in self._found:
             each.remove()
         [(messages_elsewhere,)] = store.rows(ELSEWHERE)
         now = store.now() if removes else None
