@@ -30,22 +30,6 @@ def environment(backread_mock: Lane, monkeypatch: pytest.MonkeyPatch) -> Lane:
     return backread_mock
 
 
-@pytest.mark.parametrize("field", ["proxy", "ca_bundle", "allow_http"])
-def test_a_connection_without_a_host_cannot_redirect_the_secret(
-    airflow, environment, elsewhere, field
-):
-    value = {"proxy": elsewhere.url, "ca_bundle": "/tmp/ca.pem", "allow_http": True}
-    connect_to(extra={field: value[field]})
-    said = f"has no host, so it may not set {field}; give it a host and a password"
-    with pytest.raises(AirflowFailException, match=said):
-        airflow.BackreadHook().get_conn()
-    works, message = airflow.BackreadHook().test_connection()
-    assert not works
-    assert said in message
-    assert elsewhere.requests == []
-    assert environment.calls().count == 0
-
-
 def test_without_a_host_the_environment_is_used_and_code_may_set_a_proxy(
     airflow, environment, elsewhere
 ):

@@ -155,23 +155,3 @@ def test_a_worker_that_is_landing_is_said_and_a_killed_one_s_file_removed(
     synced.forget(who, landings=[folder])
     assert traces(folder, *MARKS) == []
     assert not left.exists()
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the open files are not listed")
-def test_no_file_is_open_when_it_is_replaced(synced, lane, who, tmp_path, monkeypatch):
-    """Windows would refuse that."""
-    folder = tmp_path / "landed"
-    landing.commit(folder, *begun(lane, folder, "messages"))
-    replaced, open_then = [], []
-    replace = Path.replace
-
-    def watched(path: Path, target: Path) -> Path:
-        replaced.append(target.name)
-        links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
-        open_then.extend(link for link in links if link.readlink() == target)
-        return replace(path, target)
-
-    monkeypatch.setattr(Path, "replace", watched)
-    synced.forget(who, landings=[folder])
-    assert any(name.endswith(".parquet") for name in replaced)
-    assert open_then == []

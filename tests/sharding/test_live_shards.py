@@ -117,20 +117,6 @@ def test_a_first_user_that_cannot_be_read_costs_no_reading(scripted, monkeypatch
     assert len(shard.read().to_list()) == 3
 
 
-def test_rate_and_concurrency_are_shared_out_among_the_workers(lane):
-    with lane.client(rate_limit=100) as client:
-        for options, share in (
-            ({"shards": 5}, (20, 3)),
-            ({"shards": 5, "workers": 2}, (50, 8)),
-            ({"shards": 2, "workers": 8}, (50, 8)),
-        ):
-            for shard in live_shards(client, resource="messages", **options):
-                settings = shard.settings["options"]
-                assert (settings["rate_limit"], settings["max_concurrency"]) == share
-        [shard] = live_shards(client, resource="users", workers=8)
-        assert shard.settings["options"]["max_concurrency"] == 16
-
-
 def test_one_reading_of_the_list_serves_several_shards(lane):
     shards = made(lane, resource="messages", shards=5)
     with lane.client() as client:

@@ -29,7 +29,6 @@ from backread import (
 )
 from backread.testing import Lane, MockServer, World
 from helpers.api_rows import ids, paged, users
-from helpers.python_process import check_silent, run
 from helpers.shards import expected, keys
 
 
@@ -197,18 +196,6 @@ def test_rate_and_concurrency_are_shared_out(lane):
         assert share(plan(client, shards=4)) == (None, 4)
 
 
-def test_a_shard_keeps_to_its_part_of_the_rate(lane):
-    clock = lane.clock
-    clock.virtual()
-    with lane.client(rate_limit=40) as client:
-        shards = plan(client, shards=4)
-        before = clock.now
-        list(shards[0].read())
-        took = (clock.now - before).total_seconds()
-    # 57 users are 57 requests and more, at ten a second.
-    assert took >= 4
-
-
 def set_environment(variables: dict[str, str]) -> None:
     os.environ.update(variables)
 
@@ -332,26 +319,3 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(lane):
     assert lane.calls().count == sent
     with pytest.raises(AttributeError, match="frozen"):
         shard.index = 3  # type: ignore[misc]
-
-
-def test_where_one_awaits_it_goes_as_the_refusal_says(lane):
-    async def planned() -> Plan[Any]:
-        with lane.client() as client:
-            return await asyncio.to_thread(plan, client, shards=3)
-
-    assert len(asyncio.run(planned())) == 3
-
-
-def test_planning_loads_nothing_that_is_not_needed(backread_server):
-    done = run(
-        """
-        import sys
-        from backread import Client, plan
-        with Client() as client:
-            [shard, *_] = plan(client)
-            next(iter(shard.read()))
-        print(sorted({"pyarrow", "duckdb", "pandas", "polars", "asyncio"} & set(sys.modules)))
-        """,
-        backread_server,
-    )
-    check_silent(done, "[]")

@@ -1,15 +1,8 @@
 """The hook and the operators in one process, by ``DAG.test``."""
 
-import json
-
 import pytest
 from dag_files import extras_of, run_dag, states, value_of
 from held import messages_landed, messages_of, mirror_holds
-
-from backread import Mirror
-from helpers import charsets
-from helpers.refused_offsets import REFUSALS, WINDOW, Accounts
-from helpers.scripted_server import ScriptedServer, answer
 
 
 def test_a_sync_has_an_xcom_and_an_asset_event(run, lane, connect, tmp_path):
@@ -39,30 +32,6 @@ def test_mapped_shards_are_committed(run, lane, connect, tmp_path):
     summary = value_of(done, "commit")
     assert (summary["files"], summary["rows"]) == (2, lane.world.total_messages)
     assert extras_of("by_shards") == [(f"file://{tmp_path}", summary)]
-
-
-@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1"])
-def test_text_that_is_not_utf_8_is_read_by_its_charset_or_counted(
-    run, connect, tmp_path, capsys, charset
-):
-    with ScriptedServer(charsets.service(f"application/json; charset={charset}")) as server:
-        connect(server)
-        done = run(
-            f"charset_{charset.replace('-', '_')}",
-            f"""
-            BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats")
-            plan = BackreadPlanOperator(task_id="plan", folder="{tmp_path}/landed", shards=1)
-            shards = BackreadShardOperator.partial(task_id="shard").expand(shard=plan.output)
-            BackreadCommitOperator(
-                task_id="commit", folder="{tmp_path}/landed", landed=shards.output
-            )
-            """,
-        )
-    text, places = (charsets.LOST, 4) if charset == "utf-8" else (charsets.NAME, 0)
-    assert Mirror(tmp_path / "chats").sql("SELECT name FROM users").fetchall() == [(text,)]
-    for task in ("chats", "commit"):
-        assert value_of(done, task)["repaired_text"] == places
-    assert ("U+FFFD replaces it in 4 places" in capsys.readouterr().out) == (places > 0)
 
 
 @pytest.mark.parametrize("native", [False, True])
@@ -110,24 +79,6 @@ def test_arguments_are_templates_and_an_alias_gets_the_asset(
     assert mirror_holds(tmp_path / name, lane.world)
 
 
-def test_a_missing_certificate_fails_without_an_event_or_a_retry(run, lane, connect, tmp_path):
-    connect(lane)
-    lane.dialect = "total=null"
-    done = run(
-        "uncertified",
-        f"""
-        BackreadSyncOperator(
-            task_id="strict", mirror="{tmp_path}/a", require_certificate=True, retries=2,
-            retry_delay=timedelta(0),
-        )
-        BackreadSyncOperator(task_id="lenient", mirror="{tmp_path}/b")
-        """,
-    )
-    assert states(done) == {"strict": "failed", "lenient": "success"}
-    assert [uri for uri, _ in extras_of("uncertified")] == [f"file://{tmp_path}/b"]
-    assert Mirror(tmp_path / "a").sql("select count(*) from runs").fetchall() == [(1,)]
-
-
 def test_a_wrong_secret_fails_the_task_without_a_retry(run, lane, connect, tmp_path, capsys):
     connect(lane)
     lane.fault("users: status(401)")
@@ -145,41 +96,6 @@ def test_a_wrong_secret_fails_the_task_without_a_retry(run, lane, connect, tmp_p
     assert "401: it rejected the secret; correct the field password (API secret)" in shown
     assert lane.secret not in shown
     assert lane.calls().count == 1
-
-
-def test_a_connection_without_a_host_cannot_redirect_the_secret(
-    run, lane, monkeypatch, tmp_path, capsys
-):
-    monkeypatch.setenv("BACKREAD_BASE_URL", lane.url)
-    monkeypatch.setenv("BACKREAD_API_SECRET", lane.secret)
-    monkeypatch.setenv("BACKREAD_VENDOR", lane.vendor)
-    with ScriptedServer(lambda request: answer(403)) as elsewhere:
-        given = {"conn_type": "backread", "extra": {"proxy": elsewhere.url}}
-        monkeypatch.setenv("AIRFLOW_CONN_BACKREAD_DEFAULT", json.dumps(given))
-        sync = f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats", retries=3)'
-        assert states(run("no_host", sync)) == {"chats": "failed"}
-        assert elsewhere.requests == []
-    shown = capsys.readouterr().out
-    assert "has no host, so it may not set proxy; give it a host and a password" in shown
-    assert lane.secret not in shown
-    assert lane.calls().count == 0
-
-
-def test_a_sync_publishes_the_users_before_a_page_that_is_refused(run, connect, tmp_path):
-    with ScriptedServer(Accounts(REFUSALS["400"])) as server:
-        connect(server)
-        done = run("refused", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats/")')
-        certified = run(
-            "certified",
-            f"""
-            BackreadSyncOperator(
-                task_id="chats", mirror="{tmp_path}/chats/", require_certificate=True
-            )
-            """,
-        )
-    assert states(done) == {"chats": "success"}
-    assert value_of(done, "chats")["messages_stored"] == WINDOW
-    assert states(certified) == {"chats": "failed"}
 
 
 def test_the_hook_gives_clients_to_tasks(run, lane, connect):

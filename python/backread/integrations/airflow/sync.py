@@ -155,9 +155,7 @@ class BackreadSyncOperator(ResumingOperator):
         summary = _summary(mirror, report)
         self.log.info("Synced %s: %s", folder, summary)
         if report.partial:
-            self.log.info(
-                "The budget is used up, with %s lists left for the next run", report.lists_left
-            )
+            self.log.info("The budget is used up; %s lists are left", report.lists_left)
         if report.unread_users:
             self.log.warning(
                 "The messages of %d users could not be read (%s); see the mirror's table "
