@@ -1,7 +1,6 @@
 """Landing: shards in files of their own, and a manifest that makes a run of them whole."""
 
 import concurrent.futures
-import errno
 import json
 import os
 import signal
@@ -75,16 +74,6 @@ def test_a_committed_run_holds_each_row_once(lane, tmp_path, resource):
     assert not list(tmp_path.rglob("_*"))
 
 
-def test_rows_are_told_while_they_are_landed(lane, tmp_path):
-    with lane.client() as client:
-        [shard] = plan(client, shards=1)
-        landing.begin(tmp_path, plan(client, shards=1))
-        told: list[int] = []
-        landed = landing.land(tmp_path, shard, client=client, on_progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == landed.rows
-
-
 def test_a_shard_landed_twice_counts_once(lane, tmp_path):
     planned, landed = land_all(lane, tmp_path)
     with lane.client() as client:
@@ -156,16 +145,6 @@ def test_commits_at_once_get_numbers_of_their_own(lane, tmp_path):
         )
     assert sorted(run.number for run in runs) == list(range(1, 9))
     assert landing.runs(tmp_path) == sorted(runs, key=lambda run: run.number)
-
-
-def test_runs_after_a_number_are_had_without_reading_the_others(lane, tmp_path):
-    runs = []
-    for _ in range(3):
-        planned, landed = land_all(lane, tmp_path, shards=1)
-        runs.append(landing.commit(tmp_path, planned.plan_id, landed))
-    (tmp_path / "manifests" / "00000001.json").write_text("damaged")
-    assert landing.runs(tmp_path, after=1) == runs[1:]
-    assert landing.runs(tmp_path, after=3) == []
 
 
 def test_a_reading_that_fails_leaves_nothing(lane, tmp_path):
@@ -284,23 +263,6 @@ def test_no_file_holds_the_secret(lane, tmp_path):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) == 1 + 3 + 3 + 1
     assert not [path for path in files if lane.secret.encode() in path.read_bytes()]
-
-
-def test_a_run_is_committed_where_there_are_no_hard_links(lane, tmp_path, monkeypatch):
-    """As on exFAT and on some network mounts."""
-
-    def no_links(*_: object, **options: object) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
-    committed = []
-    for resource in RESOURCES:
-        planned, landed = land_all(lane, tmp_path, resource)
-        committed.append(landing.commit(tmp_path, planned.plan_id, landed))
-        assert landing.commit(tmp_path, planned.plan_id, landed) == committed[-1]
-    assert [run.number for run in committed] == [1, 2]
-    assert landing.runs(tmp_path) == committed
-    assert not list(tmp_path.rglob(".*"))
 
 
 def test_a_file_in_a_store_is_there_in_full_or_not_at_all(tmp_path):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from backread import AuthenticationError, Client, ConfigurationError, IncompleteError
-from backread.sharding.live import LiveShard, listed_ids, live_shards, part_of
+from backread.sharding.live import LiveShard, listed_ids, live_shards
 from backread.testing import Lane, MockServer, World
 from helpers.api_rows import envelope, paged, user, users
-from helpers.scripted_server import Request, answer
+from helpers.scripted_server import answer
 
 
 @pytest.fixture
@@ -69,17 +69,6 @@ def test_users_that_come_and_go_while_shards_are_read_are_in_one_of_them(lane):
     assert set(found.values()) == {1}
 
 
-def test_a_user_belongs_to_one_part_and_parts_are_of_about_the_same_size():
-    for count in (1, 2, 7, 16, 64):
-        # As services count: one by one, in steps, by the time.
-        for ids in (range(20_000), range(0, 10**6, 50), range(2**60, 2**63, 2**48)):
-            sizes = Counter(part_of(user_id, count) for user_id in ids)
-            assert len(sizes) == count
-            assert max(sizes.values()) < 1.3 * len(ids) / count
-    # The same on every machine, whatever its version.
-    assert [part_of(user_id, 64) for user_id in (0, 1, 2**63 - 1)] == [41, 55, 60]
-
-
 def test_planning_live_shards_sends_one_request(lane):
     made(lane, resource="messages", shards=9)
     assert [(call.route, call.offset, call.limit) for call in lane.calls()] == [("users", 0, 1)]
@@ -102,19 +91,6 @@ def test_number_of_live_shards(lane, scripted):
 
     # As many as requests that a client has in flight.
     assert [of_any(total) for total in (None, 0, 100_000)] == [16, 1, 16]
-
-
-def test_a_first_user_that_cannot_be_read_costs_no_reading(scripted, monkeypatch):
-    def serve(request: Request) -> bytes:
-        if "limit=1" in request.target:
-            return answer(200, ["no page"])
-        return paged(users(3))(request)
-
-    server = scripted(serve)
-    monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
-    with Client(server.url, server.secret, server.vendor) as client:
-        [shard] = live_shards(client, resource="users")
-    assert len(shard.read().to_list()) == 3
 
 
 def test_one_reading_of_the_list_serves_several_shards(lane):

@@ -68,20 +68,6 @@ def test_shards_together_are_one_walk(lane, resource):
     assert report.requests <= one.requests + (0 if resource == "messages" else 7)
 
 
-def test_each_shard_is_of_about_the_same_number_of_users(lane):
-    with lane.client() as client:
-        shards = plan(client, shards=7)
-        assert [shard.index for shard in shards] == list(range(7))
-        assert {shard.count for shard in shards} == {7}
-        assert {shard.users for shard in shards} == {32, 33}
-        assert [one for shard in shards for one in shard.user_ids()] == lane.world.user_ids()
-        assert (shards.resource, shards.users) == ("messages", 230)
-        # One for each 500 users, unless told.
-        assert len(plan(client)) == 1
-        # A shard without users would be a task for nothing.
-        assert len(plan(client, shards=1_000)) == 230
-
-
 def test_a_service_without_users_is_one_shard_without_rows(backread_server):
     with backread_server.lane(world=World(seed=1, users=0)) as lane, lane.client() as client:
         for resource in ("users", "messages"):

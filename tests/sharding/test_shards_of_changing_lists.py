@@ -1,7 +1,6 @@
 """Rows that come and go between a plan and the reading of its shards, and what is reported then."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -12,46 +11,12 @@ from backread import Client, join_reports, plan
 from backread.testing import Dialect, Lane, MockServer, World
 from helpers.api_rows import ids, paged, user, users
 from helpers.scripted_server import answer
-from helpers.shards import expected, keys
 
 
 @pytest.fixture
 def lane(backread_server: MockServer) -> Iterator[Lane]:
     with backread_server.lane(world=World(seed=5, users=230, messages_per_user=(0, 130))) as lane:
         yield lane
-
-
-def test_messages_of_users_that_are_gone_are_no_error(lane):
-    with lane.client() as client:
-        shards = plan(client, shards=2)
-        gone = shards[0].user_ids()[3]
-        wanted = expected(lane.world, "messages")
-        wanted = Counter({key: 1 for key in wanted if key[0] != gone})
-        lane.world.remove_user(gone)
-        lane.world.add_users(5)
-        listings = [shard.read() for shard in shards]
-        assert keys(row for listing in listings for row in listing) == wanted
-        report = join_reports(shards, [listing.report for listing in listings])
-    # As in a walk whose users go while it goes on.
-    assert report.certificate == "uncertified"
-    assert report.reason == "shard 0: 1 users were gone when their messages were requested"
-
-
-def test_users_that_are_gone_are_asked_for_and_no_doubt(lane):
-    with lane.client() as client:
-        shards = plan(client, resource="users", shards=2)
-        for user_id in lane.world.user_ids()[10:13]:
-            lane.world.remove_user(user_id)
-        listings = [shard.read() for shard in shards]
-        assert keys(row for listing in listings for row in listing) == expected(lane.world, "users")
-    report = join_reports(shards, [listing.report for listing in listings])
-    # Three of the first shard are gone, and three more of it and the other moved to other pages.
-    assert (report.certificate, report.evidence["rows_gone"], report.evidence["rows_short"]) == (
-        "linked",
-        3,
-        0,
-    )
-    assert (report.total_first, report.total_last) == (230, 227)
 
 
 @pytest.mark.parametrize("order", ["oldest", "newest"])

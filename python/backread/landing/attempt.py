@@ -16,7 +16,7 @@ from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
 from backread.landing.manifest import refuse_other_choice
 from backread.landing.run import shard_folder
-from backread.landing.storage import Folder, Storage, check_kind, require
+from backread.landing.storage import Folder, Storage, require
 from backread.models import WalkReport
 from backread.sharding import Shard
 
@@ -97,7 +97,6 @@ def land(
         LandingError: The folder cannot be written, or has runs with another choice of
             ``pseudonymise``, ``drop_bodies`` and ``redact``.
     """
-    check_kind("shard", shard, Shard, "an item of plan()")
     privacy = loaded(Privacy.of(pseudonymise, drop_bodies, redact))
     choice = None if privacy is None else privacy.choice
     storage = Storage(folder)

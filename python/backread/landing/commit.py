@@ -17,7 +17,7 @@ from backread.landing.manifest import (
     runs,
 )
 from backread.landing.run import is_attempt, load_plan, shard_folder
-from backread.landing.storage import Folder, Storage, check_kind
+from backread.landing.storage import Folder, Storage
 from backread.sharding.joining import join_shard_reports
 
 __all__ = ["commit"]
@@ -46,7 +46,6 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
     plan = load_plan(folder, run_id)
     chosen: dict[int, Landed] = {}
     for each in landed:
-        check_kind("an item of landed", each, Landed, "the result of land()")
         if each.run_id != run_id:
             raise LandingError(f"{each.file} was landed for the run {each.run_id}, not {run_id}")
         chosen.setdefault(each.shard, each)

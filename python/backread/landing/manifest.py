@@ -13,7 +13,7 @@ from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
 from backread.errors import LandingError
 from backread.landing.run import is_attempt
-from backread.landing.storage import Folder, Storage, check_kind, require
+from backread.landing.storage import Folder, Storage, require
 from backread.models import WalkReport
 from backread.sharding.shard import Resource
 
@@ -82,7 +82,6 @@ def dataset(folder: Folder, run: Committed) -> Any:
     Example:
         >>> table = dataset("landed", runs("landed")[-1]).to_table(columns=["user_id", "body"])
     """
-    check_kind("run", run, Committed, "the result of commit() or an item of runs()")
     storage = Storage(folder)
     for file in run.files:
         if storage.size(file) is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from backread._files.json import parse_json
 from backread.errors import LandingError
-from backread.landing.storage import Folder, Storage, check_kind
+from backread.landing.storage import Folder, Storage
 from backread.models import WalkReport
 from backread.sharding import Plan, Shard
 
@@ -41,7 +41,6 @@ def begin(folder: Folder, plan: Plan[Any]) -> str:
     Raises:
         LandingError: The folder cannot be written.
     """
-    check_kind("plan", plan, Plan, "the result of plan()")
     storage = Storage(folder)
     for shard in plan:
         storage.make_folder(shard_folder(plan.plan_id, shard.index))

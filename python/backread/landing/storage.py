@@ -15,7 +15,7 @@ from backread._files.paths import is_utf8, local_path, shown
 from backread._files.unfinished import Unfinished, remove_leftovers, unfinished_name
 from backread.errors import BackreadError, LandingError
 
-__all__ = ["Folder", "Storage", "absolute_folder", "check_kind", "require"]
+__all__ = ["Folder", "Storage", "absolute_folder", "require"]
 
 GIVE_A_URI = "pass the URI as a str: a Path drops one of its slashes"
 
@@ -178,12 +178,6 @@ def absolute_folder(folder: Folder) -> str:
     """
     text = os.fspath(folder)
     return text if "://" in text else str(local_path(text, GIVE_A_URI).absolute())
-
-
-def check_kind(name: str, value: object, kind: type[Any], origin: str) -> None:
-    """Raises TypeError for a value of another kind; ``origin`` says where to get one."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {origin}, a {kind.__name__}, not {type(value).__name__}")
 
 
 def _refuse_keys(folder: str) -> None:
