@@ -1,5 +1,6 @@
 """`BackreadSyncOperator`: its arguments, budget, waits and failures."""
 
+import base64
 import os
 import signal
 import threading
@@ -280,3 +281,14 @@ def test_lists_that_cannot_be_read_are_a_warning(sync, backread_mock, caplog):
     backread_mock.on("messages", user=user_id).fail(Fault.status(403))
     assert run(sync()).xcom["unread_lists"] == 1
     assert f"The messages of 1 users could not be read ({user_id})" in caplog.text
+
+
+def test_a_sync_stores_pseudonyms(sync, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(base64.b64encode(bytes(range(7, 39))))
+    key.chmod(0o600)
+    run(sync(pseudonymise=str(key), drop_bodies=True))
+    mirror = Mirror(tmp_path / "chats")
+    named = "name <> '' AND NOT starts_with(name, 'name-')"
+    assert mirror.sql(f"SELECT count(*) FROM users WHERE {named}").fetchall() == [(0,)]
+    assert mirror.sql("SELECT count(body) FROM messages").fetchall() == [(0,)]

@@ -283,3 +283,23 @@ def test_a_file_in_a_store_is_there_in_full_or_not_at_all(tmp_path):
     assert not storage.create("manifests/1.json", "[]")
     assert storage.read("manifests/1.json") == b"{}"
     assert storage.names("manifests") == ["1.json"]
+
+
+def test_rows_are_told_while_they_are_landed(lane, tmp_path):
+    with lane.client() as client:
+        [shard] = plan(client, shards=1)
+        landing.begin(tmp_path, plan(client, shards=1))
+        told: list[int] = []
+        landed = landing.land(tmp_path, shard, client=client, on_progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == landed.rows
+
+
+def test_runs_after_a_number_are_had_without_reading_the_others(lane, tmp_path):
+    runs = []
+    for _ in range(3):
+        planned, landed = land_all(lane, tmp_path, shards=1)
+        runs.append(landing.commit(tmp_path, planned.plan_id, landed))
+    (tmp_path / "manifests" / "00000001.json").write_text("damaged")
+    assert landing.runs(tmp_path, after=1) == runs[1:]
+    assert landing.runs(tmp_path, after=3) == []

@@ -11,7 +11,7 @@ from backread import AuthenticationError, Client, ConfigurationError, Incomplete
 from backread.sharding.live import LiveShard, listed_ids, live_shards
 from backread.testing import Lane, MockServer, World
 from helpers.api_rows import envelope, paged, user, users
-from helpers.scripted_server import answer
+from helpers.scripted_server import Request, answer
 
 
 @pytest.fixture
@@ -131,3 +131,16 @@ def test_live_shards_hold_no_secret(lane, monkeypatch, tmp_path):
     assert read(shards, secret_file=tmp_path / "secret") == there(lane, "messages")
     with pytest.raises(AttributeError):
         replace(shards[0], index=1).index = 0  # type: ignore[misc]
+
+
+def test_a_first_user_that_cannot_be_read_costs_no_reading(scripted, monkeypatch):
+    def serve(request: Request) -> bytes:
+        if "limit=1" in request.target:
+            return answer(200, ["no page"])
+        return paged(users(3))(request)
+
+    server = scripted(serve)
+    monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
+    with Client(server.url, server.secret, server.vendor) as client:
+        [shard] = live_shards(client, resource="users")
+    assert len(shard.read().to_list()) == 3

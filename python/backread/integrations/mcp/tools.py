@@ -305,7 +305,7 @@ class Tools:
         return [
             f"Data as of {at} ({age}; run {status.run_id}, {status.state}).",
             f"List of users: {status.users_certificate}. Message lists: {lists}.",
-            *(f"{each.text}; {each.advice}" for each in status.lines if in_full),
+            *(f"{each.text}; {each.advice}".rstrip("; ") for each in status.lines if in_full),
         ]
 
 
