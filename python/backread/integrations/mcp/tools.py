@@ -33,6 +33,8 @@ from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import People, PeopleQuery, Person
 from backread.mirror.published.queries import RefusedQueryError
 from backread.mirror.published.snapshot_reader import OpenSnapshot
+from backread.mirror.published.status import status_sentences
+from backread.mirror.summary import summarize
 from backread.models import Message
 
 if TYPE_CHECKING:
@@ -144,7 +146,7 @@ class Tools:
         A list of users or messages with a certificate (snapshot, counted, linked) is proved to be
         complete; "uncertified" means that rows may be missing. runs is how many syncs to tell of.
         """
-        facts = self._age(in_full=True)
+        facts = [*self._age(), *status_sentences(self.reader)]
         return answer(facts, self._table(self.mirror.sql(RUNS, [runs])))
 
     def find_users(
@@ -292,20 +294,18 @@ class Tools:
         rows = (relation.columns, *relation.fetchall())
         return [[self._texts.cell(each) for each in row] for row in rows]
 
-    def _age(self, *, in_full: bool = False) -> list[str]:
+    def _age(self) -> list[str]:
         """How old the data is and what is proved, for the head of each answer."""
-        try:
-            status = self.mirror.status()
-        except MirrorError as error:
-            # Nothing but given users was read; what follows raises any other error again.
-            return [f"{error}."]
-        age = ago((datetime.now(UTC) - status.as_of).total_seconds())
-        at = moment(status.as_of.replace(microsecond=0))
-        lists = counts(status.lists) or "none"
+        summary = summarize(self.mirror.folder, self.reader)
+        if summary.problem is not None:
+            raise MirrorError(summary.problem)
+        if (run := summary.run) is None:
+            return ["No sync has read all users yet."]
+        age = ago((datetime.now(UTC) - run.at).total_seconds())
+        at, lists = moment(run.at.replace(microsecond=0)), counts(summary.lists) or "none"
         return [
-            f"Data as of {at} ({age}; run {status.run_id}, {status.state}).",
-            f"List of users: {status.users_certificate}. Message lists: {lists}.",
-            *(f"{each.text}; {each.advice}".rstrip("; ") for each in status.lines if in_full),
+            f"Data as of {at} ({age}; run {run.run_id}, {run.state}).",
+            f"List of users: {run.certificate}. Message lists: {lists}.",
         ]
 
 
