@@ -27,7 +27,7 @@ SELF_EXPLANATORY = {"self", "cls", "arguments", "user_id", "message_id"}
 CALLED_BY_AIRFLOW = {"execute", "read"}
 """Methods and attributes that a framework calls, and whose arguments it defines."""
 
-CALLED_BY_SPARK = {"name", "reader", "schema", "streamReader", "streamWriter", "writer"}
+CALLED_BY_SPARK = {"name", "reader", "schema", "streamReader"}
 
 
 def load() -> griffe.Module:

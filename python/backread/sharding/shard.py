@@ -50,22 +50,6 @@ LABEL = b"backread: signature of shards, format 2"
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
-    """What `Shard.to_dict` gives."""
-
-    format: int
-    resource: Resource
-    index: int
-    count: int
-    users: int
-    plan_id: str
-    offset: int
-    ids: str
-    settings: dict[str, Any]
-    signature: str
-
-
-@dataclass(frozen=True, slots=True)
 class Shard(Generic[T_co]):
     """One part of a plan: which users to read, or whose messages, and from where.
 
@@ -142,17 +126,14 @@ class Shard(Generic[T_co]):
         The signature is checked when the shard is read, since that needs the secret, and before the
         ids are unpacked. Raises ValueError, with the path of the key, for anything else.
         """
-        written = value_of_key(document, "format")
-        if type(written) is int and written != FORMAT:
+        if value_of_key(document, "format") != FORMAT:
             raise ValueError(
-                f"not a shard: it has format {written!r:.20}, and this backread reads format "
-                f"{FORMAT}; use the same version everywhere"
+                f"not a shard: its format is not {FORMAT}; use the same version of backread "
+                "everywhere"
             )
-        read = dataclass_from_json(_Document, document, "shard")
-        shard = cls(
-            **{name: getattr(read, name.removeprefix("_")) for name in (*SIGNED, "_signature")},
-            _is_data=True,
-        )
+        keys = {name.removeprefix("_"): name for name in (*SIGNED, "_signature")}
+        given = {keys[key]: value for key, value in document.items() if key in keys}
+        shard: Shard[Any] = dataclass_from_json(cls, given | {"_is_data": True}, "shard")
         if min(shard.index, shard.count, shard.users, shard._offset) < 0:
             raise ValueError("not a shard: a number is less than 0")
         return shard
