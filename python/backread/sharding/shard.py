@@ -10,9 +10,12 @@ import base64
 import hmac
 import json
 import os
-from collections.abc import Callable, Mapping
+import zlib
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from backread._client.listing import Listing
@@ -20,7 +23,6 @@ from backread._files.dataclass_json import dataclass_from_json, value_of_key
 from backread._files.json import parse_json
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
-from backread.sharding.identifiers import unpack
 from backread.sharding.settings import client_here
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Resource",
     "Shard",
+    "pack",
     "unclosed",
     "walk_messages",
 ]
@@ -41,6 +44,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 FORMAT = 2
 PAGE_SIZE = 99
+
+# Of ids, as differences: they fit 64 bits too, since ids are from 0 to 2**63 - 1.
+SIGNED_64, BYTES = "q", 8
 
 SIGNED = ("resource", "index", "count", "users", "plan_id", "_offset", "_ids", "_settings")
 """The fields that the signature covers."""
@@ -220,3 +226,25 @@ def sign(key: bytes, document: dict[str, Any]) -> str:
     """HMAC-SHA256 of the document as canonical JSON, in hexadecimal digits."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hmac.digest(key, text.encode("ascii"), "sha256").hex()
+
+
+def pack(ids: Sequence[int]) -> bytes:
+    """The ids, 0 or more each and below 2**63, in their order."""
+    steps = array(SIGNED_64, [*ids[:1], *(later - earlier for earlier, later in pairwise(ids))])
+    return zlib.compress(steps.tobytes(), level=9)
+
+
+def unpack(packed: bytes, count: int) -> list[int]:
+    """The ids that `pack` packed; ValueError for other bytes, or if there are not ``count``.
+
+    A few bytes of an untrusted shard may unpack to a thousand times as many; no more are unpacked
+    than it says.
+    """
+    steps, unpacking = array(SIGNED_64), zlib.decompressobj()
+    try:
+        steps.frombytes(unpacking.decompress(packed, count * BYTES + 1))
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"these bytes are not packed ids: {error}") from None
+    if len(steps) != count or unpacking.unused_data or unpacking.unconsumed_tail:
+        raise ValueError(f"these bytes are not {count} packed ids")
+    return list(accumulate(steps))
