@@ -40,7 +40,7 @@ def test_a_connect_session_reads_and_is_told_what_it_cannot(environment, service
     refused = json.loads((tmp_path / "refused.json").read_text())
     for name in ("check", "land"):
         assert "Spark Connect, which gives no access" in refused[name]
-    assert refused["register"] == "there is no option resourse; did you mean resource?"
+    assert refused["register"].startswith("there is no option resourse; the options are")
 
 
 def read(folder: Path, name: str) -> list[dict[str, Any]]:

@@ -48,13 +48,13 @@ def secret_file(tmp_path: Path) -> str:
 def test_executors_without_the_secret_are_one_error_before_anything_is_sent(
     spark, server, secret_file, tmp_path
 ):
-    with pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET is not set there"):
+    with pytest.raises(ConfigurationError, match="set BACKREAD_API_SECRET in the environment"):
         register(spark, base_url=server.url)
     with pytest.raises(ConfigurationError, match="secret_file /nowhere cannot be read"):
         check(spark, secret_file="/nowhere")
     with (
         server.client() as client,
-        pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET is not set there"),
+        pytest.raises(ConfigurationError, match="set BACKREAD_API_SECRET in the environment"),
     ):
         land(spark, tmp_path, client)
     assert server.calls().count == 0
