@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ignore]
@@ -37,6 +37,7 @@ try:
     )
 except ModuleNotFoundError:  # Before 4.2 Spark calls latestOffset without a limit.
     STREAM_TRAITS: tuple[type, ...] = ()
+    ReadMaxFiles: Any = ()  # type: ignore[no-redef, unused-ignore]
 else:
     STREAM_TRAITS = (SupportsTriggerAvailableNow,)
 
@@ -135,7 +136,7 @@ class LandedStreamReader(DataSourceStreamReader, *STREAM_TRAITS):  # type: ignor
         self._bounded, self._bound = True, None
 
     def latestOffset(  # noqa: N802
-        self, start: dict[str, int] | None = None, limit: ReadLimit | None = None
+        self, start: dict[str, int] | None = None, limit: Any = None
     ) -> dict[str, int]:
         before = self._highest if start is None else start[RUN]
         new = self._since(before)
@@ -143,7 +144,7 @@ class LandedStreamReader(DataSourceStreamReader, *STREAM_TRAITS):  # type: ignor
             if self._bound is None:
                 self._bound = _last(new, before)
             new = [run for run in new if run.number <= self._bound]
-        if STREAM_TRAITS and isinstance(limit, ReadMaxFiles):
+        if isinstance(limit, ReadMaxFiles):
             ours = [run for run in new if run.resource == self.options.resource]
             if len(ours) > limit.max_files:
                 new = ours[: limit.max_files]
