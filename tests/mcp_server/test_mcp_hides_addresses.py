@@ -129,18 +129,8 @@ def test_what_strangers_write_stays_between_the_two_lines(tmp_path):
     assert set(texts) <= shown
 
 
-def test_a_body_that_is_shown_is_the_one_that_was_written(tmp_path):
-    text = "tags \U000e0041\U000e0042, \u202e and \x1b[2J"
-    server = create_server(fill(tmp_path / "chats", said(1, text)))
-    answer = call(server, "read_conversation", user_id=42)
-    assert "\U000e0041" not in answer
-    assert rows(answer)[1]["body"] == text
-
-
 def test_text_hidden_in_characters_that_nobody_sees_is_escaped(tmp_path):
-    hidden = (
-        "\xad\u034f\u115f\u180e\u3164\ufe01\U000e0100\U000e01ef\ufff8\ufffb\U0001bca1\U0001d17a"
-    )
+    hidden = "\x1b\u202e\xad\u034f\u115f\u180e\u3164\ufe01\U000e0100\U000e01ef\ufff8\ufffb\U0001bca1\U0001d17a"
     server = create_server(fill(tmp_path / "chats", said(1, f"fine ❤️ {hidden}")))
     answer = call(server, "read_conversation", user_id=42)
     assert not set(hidden) & set(answer)
