@@ -49,8 +49,8 @@ __all__ = [
     "messages_table",
     "one_shot_stream",
     "read_dialect",
+    "read_fault",
     "read_rate",
-    "read_rules",
     "redacted",
     "users_table",
 ]
@@ -570,14 +570,9 @@ class NativeMockServer:
     def close_lane(self, lane: NativeLane) -> None: ...
     def stop(self) -> None: ...
 
-_Which: TypeAlias = tuple[str, int | list[int]]
-
 @final
 class NativeLane:
-    """One lane of a mock server; see `backread.testing.Lane` for its methods.
-
-    ``which`` is ("first", n), ("last", n) or ("ids", ids).
-    """
+    """One lane of a mock server; see `backread.testing.Lane` for its methods."""
 
     @property
     def name(self) -> str: ...
@@ -598,13 +593,8 @@ class NativeLane:
     def rules(self) -> list[tuple[str, int]]: ...
     def set_rules(self, text: str) -> None: ...
     def add_rules(self, text: str) -> None: ...
-    def clear_rules(self) -> None: ...
     def unfired(self) -> list[str]: ...
-    def delete_after(self, route: str, user: int | None, after: int, which: _Which) -> None: ...
-    def add_after(self, route: str, user: int | None, after: int, count: int) -> None: ...
-    def edit_after(
-        self, route: str, user: int | None, after: int, which: _Which, fields: dict[str, Any]
-    ) -> None: ...
+    def drift(self, change: str) -> None: ...
     @property
     def drifts_waiting(self) -> int: ...
     def audit(self, ids: list[int], user: int | None = None) -> dict[str, Any]: ...
@@ -624,8 +614,8 @@ def read_dialect(text: str) -> tuple[str, dict[str, str], bool]:
 def read_rate(text: str) -> tuple[str, float, int, str, int]:
     """A rate's full text, requests per second, burst, how responses tell the wait, and status."""
 
-def read_rules(text: str) -> list[str]:
-    """The rules in a text, each in its shortest form."""
+def read_fault(text: str) -> str:
+    """A fault in its shortest form, such as ``status(503)``."""
 
 def redacted(text: str, secret: str) -> str:
     """The text with the secret redacted, also in lower case or with escapes."""

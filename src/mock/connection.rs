@@ -6,17 +6,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioTimer;
 use tokio::net::TcpStream;
 
-use super::admin::is_admin;
-use super::responder::Responder;
-use crate::faults::delivery::Ending;
+use super::admin::{Admin, is_admin};
+use crate::faults::delivery::{Ending, How};
 use crate::http::body::Body;
 use crate::http::exchange::{Answer, Call, Sending};
 use crate::http::socket::{CloseSignal, Exit, Wire};
@@ -27,11 +28,22 @@ const LONGEST_HEAD: usize = 16 * 1024;
 const NOT_HTTP: u16 = 400;
 const TOO_LARGE: u16 = 431;
 
-/// When a request is answered.
-enum Reply {
-    Now(Answer),
-    Later(Pin<Box<dyn Future<Output = Answer> + Send>>),
-    Never,
+/// How long a client may take for a head, and be idle before it, as nginx's
+/// `client_header_timeout`.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Answers the requests of a connection.
+pub trait Responder: Send + Sync + 'static {
+    /// Answers one request.
+    fn answer(&self, call: Call<'_>) -> Answer;
+
+    /// Notified of a request that was not HTTP, or too large, and was already refused with this status.
+    fn malformed(&self, status: u16);
+
+    /// The handler of requests below `/__mock`, if there is one.
+    fn admin(&self) -> Option<&Arc<Admin>> {
+        None
+    }
 }
 
 /// Answers the requests of a connection until either side closes it.
@@ -40,42 +52,38 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
     let signal = Arc::new(CloseSignal::default());
     let stale = AtomicBool::new(false);
     let answer = service_fn(|request: Request<Incoming>| {
-        if stale.load(Ordering::Relaxed) && !signal.is_planned() {
-            signal.plan(Exit::Close);
-            signal.reach();
-        }
-        let reply = match responder.admin() {
-            // A request on a connection that is about to be closed is not even read.
-            _ if signal.is_planned() => Reply::Never,
-            Some(admin) if is_admin(request.uri().path()) => {
-                Reply::Later(Box::pin(Arc::clone(admin).answer(request)))
-            }
-            _ => Reply::Now(responder.answer(Call {
-                method: request.method(),
-                uri: request.uri(),
-                headers: request.headers(),
-            })),
-        };
-        let (signal, stale) = (&signal, &stale);
+        let (responder, signal, stale) = (&responder, &signal, &stale);
         async move {
-            let mut answer = match reply {
-                Reply::Now(answer) => answer,
-                Reply::Later(answer) => answer.await,
-                Reply::Never => return pending().await,
-            };
-            let body = std::mem::take(&mut answer.body);
-            let body = match answer.sending.take() {
-                None => Body::whole(body),
-                Some(sending) => {
-                    let sending = Box::pin(send(body, *sending, signal, stale));
-                    sending.await
+            if stale.load(Ordering::Relaxed) && !signal.is_planned() {
+                signal.plan(Exit::Close);
+                signal.reach();
+            }
+            if signal.is_planned() {
+                // A request on a connection that is about to be closed is not even read.
+                return pending().await;
+            }
+            let mut answer = match responder.admin() {
+                Some(admin) if is_admin(request.uri().path()) => {
+                    Box::pin(Arc::clone(admin).answer(request)).await
                 }
+                _ => responder.answer(Call {
+                    method: request.method(),
+                    uri: request.uri(),
+                    headers: request.headers(),
+                }),
+            };
+            let body = Body::whole(std::mem::take(&mut answer.body));
+            let body = match answer.sending.take() {
+                None => body,
+                Some(sending) => Box::pin(send(body, *sending, signal, stale)).await,
             };
             Ok::<_, Infallible>(respond(answer, body))
         }
     });
     let mut connection = http1::Builder::new()
         .auto_date_header(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(LONGEST_HEAD)
         .serve_connection(Wire::new(stream, Arc::clone(&signal)), answer);
     let ended = poll_fn(|context| {
@@ -98,7 +106,7 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
 
 /// Delays a response, and applies its delivery to the body.
 async fn send(
-    chunks: crate::chunks::Chunks,
+    mut body: Body,
     Sending {
         delivery,
         clock,
@@ -110,38 +118,31 @@ async fn send(
     if !delivery.delay.is_zero() {
         clock.hold(Some(delivery.delay)).await;
     }
-    let exit = match delivery.ending {
-        Ending::Whole | Ending::Short { .. } | Ending::Stale => None,
-        Ending::Reset { after_bytes } => Some((after_bytes, Exit::Reset)),
-        Ending::Close { after_bytes } => Some((Some(after_bytes), Exit::Close)),
-        Ending::Stall { after_bytes } => Some((after_bytes, Exit::Stall(clock.clone()))),
-    };
-    let body = match (exit, delivery.ending) {
-        (Some((after_bytes, exit)), _) => {
-            signal.plan(exit);
-            match after_bytes {
-                Some(bytes) => Body::cut(chunks, bytes, signal),
-                None => {
-                    signal.reach();
-                    pending().await
-                }
+    if let Some(Ending { how, after_bytes }) = delivery.ending {
+        let exit = match how {
+            How::Reset => Some(Exit::Reset),
+            How::Close => Some(Exit::Close),
+            How::Stall => Some(Exit::Stall(clock.clone())),
+            How::Short | How::Stale => None,
+        };
+        stale.store(how == How::Stale, Ordering::Relaxed);
+        match (exit, after_bytes) {
+            (Some(exit), Some(bytes)) => {
+                signal.plan(exit);
+                body = body.cut(bytes, signal);
             }
-        }
-        (None, Ending::Short { bytes }) => Body::short(chunks, bytes),
-        (None, ending) => {
-            stale.store(ending == Ending::Stale, Ordering::Relaxed);
-            Body::whole(chunks)
-        }
-    };
-    match delivery.drip {
-        Some(drip) => body.dripping(drip.bytes, drip.pause, clock).notifying(sent),
-        None => {
-            if let Some(sent) = sent {
-                sent.sent();
+            (Some(exit), None) => {
+                signal.plan(exit);
+                signal.reach();
+                return pending().await;
             }
-            body
+            (None, bytes) => body = body.shortened(bytes.unwrap_or(u64::MAX)),
         }
     }
+    if let Some(drip) = delivery.drip {
+        body = body.dripping(drip.bytes, drip.pause, clock);
+    }
+    body.notifying(sent)
 }
 
 fn respond(answer: Answer, body: Body) -> Response<Body> {

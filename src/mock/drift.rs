@@ -128,7 +128,7 @@ impl Drifts {
         if waiting.is_empty() {
             return;
         }
-        let (route, user) = (target.route(), target.user());
+        let (route, user) = (target.route, target.user);
         for drift in waiting.iter_mut() {
             let mine = drift.route == route && drift.user.is_none_or(|own| Some(own) == user);
             drift.pages += u64::from(mine);

@@ -10,23 +10,13 @@ use super::dialect::Dialect;
 use super::drift::Drifts;
 use super::journal::{CAPACITY, Entry, Journal};
 use super::request_key::Attempts;
-use super::routes::{Route, Target};
+use super::routes::Route;
 use super::world::{View, World};
 use crate::dialect::row_mutation::RowMutation;
 use crate::faults::rate::{Bucket, Rate};
 use crate::faults::rule::Rule;
 use crate::faults::rules::Rules;
 use backread_clock::Clock;
-
-/// The components of a lane.
-#[derive(Debug)]
-pub struct Parts {
-    pub name: String,
-    pub secret: String,
-    pub vendor: String,
-    pub world: Arc<World>,
-    pub options: LaneOptions,
-}
 
 /// How a lane answers at first; everything except the journal's length can be changed later.
 #[derive(Clone, Debug)]
@@ -55,11 +45,13 @@ impl Default for LaneOptions {
 /// One lane of a server.
 #[derive(Debug)]
 pub struct Lane {
-    name: String,
-    secret: String,
+    /// The lane's name in the inspector.
+    pub name: String,
+    /// The secret that its requests carry.
+    pub secret: String,
     pub(super) media_type: String,
-    world: Arc<World>,
-    seed: u64,
+    pub world: Arc<World>,
+    pub seed: u64,
     dialect: ArcSwap<Dialect>,
     bucket: Mutex<Option<Bucket>>,
     pub(super) attempts: Attempts,
@@ -77,25 +69,22 @@ pub struct Lane {
 impl Lane {
     /// A lane that uses the machine's clock until it is switched.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
-        let Parts {
-            name,
-            secret,
-            vendor,
-            world,
-            options,
-        } = parts;
+    pub fn new(
+        name: String,
+        secret: String,
+        vendor: &str,
+        world: Arc<World>,
+        options: LaneOptions,
+    ) -> Self {
         let clock = Clock::switchable();
         let rules = Rules::default();
-        for rule in options.rules {
-            rules.add(rule);
-        }
+        rules.add(options.rules);
         let began = Arc::new(world.view());
         world.set_hints(options.dialect.hints, clock.clone());
         Self {
             name,
             secret,
-            media_type: media_type(&vendor),
+            media_type: media_type(vendor),
             before: ArcSwap::new(Arc::clone(&began)),
             began,
             seed: options.seed.unwrap_or(world.seed()),
@@ -109,28 +98,6 @@ impl Lane {
             journal: Journal::new(options.journal),
             counters: Counters::default(),
         }
-    }
-
-    /// The lane's name in the inspector.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The secret that its requests carry.
-    #[must_use]
-    pub fn secret(&self) -> &str {
-        &self.secret
-    }
-
-    #[must_use]
-    pub const fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    #[must_use]
-    pub const fn world(&self) -> &Arc<World> {
-        &self.world
     }
 
     #[must_use]
@@ -194,10 +161,10 @@ impl Lane {
         let entries: Vec<Entry> = entries
             .into_iter()
             .filter(|entry| match list {
-                List::Users => entry.target == Target::Users,
+                List::Users => entry.target.route == Route::Users,
                 List::Messages { user_id } => {
-                    entry.target.route() == Route::Messages
-                        && entry.target.user().and_then(|id| mutation.own_id(id)) == Some(user_id)
+                    entry.target.route == Route::Messages
+                        && entry.target.user.and_then(|id| mutation.own_id(id)) == Some(user_id)
                 }
             })
             .collect();

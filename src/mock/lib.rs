@@ -18,7 +18,6 @@ mod query;
 pub mod refusal;
 mod request_handler;
 pub mod request_key;
-pub mod responder;
 pub mod routes;
 mod secret;
 pub mod server;

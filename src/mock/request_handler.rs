@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use hyper::header::ACCEPT;
-use hyper::{HeaderMap, Method, Uri};
+use hyper::{HeaderMap, Method};
 
 use super::dialect::{Dialect, Order, PastEnd, ShortPages, Strict, Total};
 use super::journal::{Entry, PageArguments, Served};
@@ -15,14 +15,14 @@ use super::page;
 use super::query::{read_page, refuse_query};
 use super::refusal::Refusal;
 use super::request_key::{Purpose, RequestKey};
-use super::routes::Target;
+use super::routes::{Route, Target};
 use super::world::View;
 use super::world::draw::Digest;
 use crate::chunks::Chunks;
 use crate::dialect::order::Sequence;
 use crate::dialect::row_mutation::RowMutation;
 use crate::faults::delivery::{Change, Delivery};
-use crate::http::exchange::{Answer, Call, Sent};
+use crate::http::exchange::{Answer, Call};
 
 /// A well-formed request.
 struct Request {
@@ -36,23 +36,6 @@ struct Request {
 
 /// A response, and its rows if it is a page.
 type Reply = (Answer, Option<Served>);
-
-/// A page that is sent with a delay.
-#[derive(Debug)]
-struct LatePage {
-    lane: Arc<Lane>,
-    number: u64,
-    target: Target,
-    mutation: RowMutation,
-}
-
-impl Sent for LatePage {
-    fn sent(&self) {
-        let lane = &self.lane;
-        lane.journal.sent(self.number);
-        lane.drifts.page(lane.world(), self.target, &self.mutation);
-    }
-}
 
 impl Lane {
     /// Answers a request, counts it and adds it to the journal; `known` says whether it carries
@@ -71,7 +54,7 @@ impl Lane {
             attempt: self.attempts.next(&key),
             mutation: RowMutation {
                 dialect,
-                seed: self.seed(),
+                seed: self.seed,
             },
         };
         let (refusal, headers) = match self.bucket().as_mut() {
@@ -84,15 +67,13 @@ impl Lane {
             None => (None, Vec::new()),
         };
         let delivery = if refusal.is_none() {
-            self.rules.choose(self.seed(), &key)
+            self.rules.choose(self.seed, &key)
         } else {
             Delivery::default()
         };
         let (answer, mut served) = match (&refusal, &delivery.change) {
             (Some(refusal), _) => (refused(refusal), None),
-            (None, Some(Change::Status { .. } | Change::Garbage(_))) => {
-                (Answer::json(200, Chunks::default()), None)
-            }
+            (None, Some(Change::Answer { .. })) => (Answer::json(200, Chunks::default()), None),
             (None, Some(Change::ContentType(_)) | None) => self.look_up(&request),
         };
         let whole = served.is_some() && delivery.is_whole(answer.body.length() as u64);
@@ -103,72 +84,50 @@ impl Lane {
         }
         let faults = delivery.rules.clone();
         let mut answer = answer.delivered(delivery, &self.clock);
-        self.counters.count(target.route(), answer.status);
+        self.counters.count(target.route, answer.status);
         let number = self.journal.add(Entry {
             page: asked,
             attempt: request.attempt,
             faults,
             served,
-            ..self.entry(call, target, answer.status)
+            ..self.entry(Some(call), target, answer.status)
         });
         if now {
-            self.drifts.page(self.world(), target, &request.mutation);
+            self.drifts.page(&self.world, target, &request.mutation);
         }
         if let Some(sending) = answer.sending.as_mut().filter(|_| later) {
-            sending.sent = Some(Arc::new(LatePage {
-                lane: Arc::clone(self),
-                number,
-                target,
-                mutation: request.mutation,
+            let (lane, mutation) = (Arc::clone(self), request.mutation);
+            sending.sent = Some(Box::new(move || {
+                lane.journal.sent(number);
+                lane.drifts.page(&lane.world, target, &mutation);
             }));
         }
         answer.headers.extend(headers);
-        let id = key.chance(self.seed(), Purpose::RequestId, request.attempt);
+        let id = key.chance(self.seed, Purpose::RequestId, request.attempt);
         answer.headers.push(("x-request-id", format!("{id:016x}")));
         answer
     }
 
-    /// Counts and records a request that was not HTTP, or too large, and was rejected with this status
-    /// before it got here.
-    pub(super) fn malformed(&self, status: u16) {
-        self.counters.count(Target::Unknown.route(), status);
-        let (method, uri, headers) = (Method::GET, Uri::default(), HeaderMap::new());
-        let call = Call {
-            method: &method,
-            uri: &uri,
-            headers: &headers,
-        };
+    /// Counts and records a request that needs no look-up; `call` is `None` if it was not HTTP.
+    pub(super) fn note(
+        &self,
+        call: Option<Call<'_>>,
+        target: Target,
+        status: u16,
+        unexpected: Option<&'static str>,
+    ) {
+        self.counters.count(target.route, status);
         self.journal.add(Entry {
-            path: String::new(),
-            unexpected: Some("malformed"),
-            ..self.entry(call, Target::Unknown, status)
+            unexpected,
+            ..self.entry(call, target, status)
         });
-    }
-
-    /// Counts and records a request with a Host that is not this server's. It is no mistake of a
-    /// client: a website may send it.
-    pub(super) fn note_wrong_host(&self, call: Call<'_>) {
-        const STATUS: u16 = 403;
-        self.counters.count(Target::Unknown.route(), STATUS);
-        self.journal.add(self.entry(call, Target::Unknown, STATUS));
-    }
-
-    /// Counts and records a request for the OpenAPI document.
-    pub(super) fn note_openapi(&self, call: Call<'_>) {
-        const STATUS: u16 = 200;
-        self.counters.count(Target::OpenApi.route(), STATUS);
-        self.journal.add(self.entry(call, Target::OpenApi, STATUS));
     }
 
     /// Refuses a request, counts it and adds it to the journal.
     pub(super) fn refuse(&self, call: Call<'_>, target: Target, refusal: &Refusal) -> Answer {
-        self.counters.count(target.route(), refusal.status);
-        self.journal.add(Entry {
-            unexpected: refusal.unexpected(),
-            ..self.entry(call, target, refusal.status)
-        });
+        self.note(Some(call), target, refusal.status, refusal.unexpected());
         let mut digest = Digest::new();
-        digest.number(self.seed());
+        digest.number(self.seed);
         digest.text(call.method.as_str());
         digest.text(call.uri.path());
         digest.text(call.uri.query().unwrap_or_default());
@@ -177,12 +136,12 @@ impl Lane {
         answer
     }
 
-    fn entry(&self, call: Call<'_>, target: Target, status: u16) -> Entry {
-        let path = call.uri.path_and_query();
+    fn entry(&self, call: Option<Call<'_>>, target: Target, status: u16) -> Entry {
+        let path = call.and_then(|call| call.uri.path_and_query());
         Entry {
             number: 0,
             at: self.clock.wall(),
-            method: call.method.clone(),
+            method: call.map_or(Method::GET, |call| call.method.clone()),
             path: path.map_or_else(String::new, |path| path.as_str().to_owned()),
             target,
             page: None,
@@ -201,13 +160,13 @@ impl Lane {
         known: bool,
         dialect: &Dialect,
     ) -> Result<Option<PageArguments>, Refusal> {
-        if target == Target::Unknown {
+        if target == Target::UNKNOWN {
             return Err(Refusal::unknown_path(call.uri.path()));
         }
         if call.method != Method::GET {
             return Err(Refusal::wrong_method(call.method.as_str()));
         }
-        if target == Target::OpenApi {
+        if target.route == Route::OpenApi {
             return refuse_query(call.uri).map(|()| None);
         }
         let strict = dialect.strict == Strict::Yes;
@@ -217,33 +176,26 @@ impl Lane {
         if strict && !accepts(call.headers, &self.media_type) {
             return Err(Refusal::not_acceptable(&self.media_type));
         }
-        match target {
-            Target::Users | Target::Messages { .. } => read_page(call.uri, dialect).map(Some),
+        match target.route {
+            Route::Users | Route::Messages => read_page(call.uri, dialect).map(Some),
             _ if strict => refuse_query(call.uri).map(|()| None),
             _ => Ok(None),
         }
     }
 
     fn look_up(&self, request: &Request) -> Reply {
-        let view = self.world().view();
+        let view = self.world.view();
         let mutation = &request.mutation;
-        let found = match (request.target, request.asked) {
-            (Target::User { user_id }, _) => page::user(&view, user_id, mutation),
-            (
-                Target::Message {
-                    user_id,
-                    message_id,
-                },
-                _,
-            ) => page::message(&view, user_id, message_id, mutation),
-            (_, Some(asked)) => {
+        let Target { user, message, .. } = request.target;
+        let found = match (request.asked, user, message) {
+            (Some(asked), ..) => {
                 return self
                     .list(request, asked, view)
                     .unwrap_or_else(|refusal| (refused(&refusal), None));
             }
-            (Target::Users | Target::Messages { .. } | Target::OpenApi | Target::Unknown, None) => {
-                Err(Refusal::unknown_path(""))
-            }
+            (None, Some(user), None) => page::user(&view, user, mutation),
+            (None, Some(user), Some(message)) => page::message(&view, user, message, mutation),
+            (None, None, _) => Err(Refusal::unknown_path("")),
         };
         let answer = found.map_or_else(|refusal| refused(&refusal), |row| Answer::json(200, row));
         (answer, None)
@@ -258,9 +210,9 @@ impl Lane {
             ..
         } = request;
         let dialect = &mutation.dialect;
-        let chance = |purpose| key.chance(self.seed(), purpose, *attempt);
-        let unknown = || Refusal::unknown_user(target.user().unwrap_or(0));
-        let user = match target.user() {
+        let chance = |purpose| key.chance(self.seed, purpose, *attempt);
+        let unknown = || Refusal::unknown_user(target.user.unwrap_or(0));
+        let user = match target.user {
             None => None,
             Some(sent) => Some(mutation.own_id(sent).ok_or_else(unknown)?),
         };

@@ -1,8 +1,7 @@
 //! The identity of a request, and the random numbers that belong to it.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::journal::PageArguments;
 use super::routes::{Route, Target};
@@ -40,9 +39,9 @@ impl RequestKey {
     #[must_use]
     pub fn new(target: Target, asked: Option<PageArguments>) -> Self {
         Self {
-            route: target.route(),
-            user: target.user().unwrap_or(0),
-            message: target.message().unwrap_or(0),
+            route: target.route,
+            user: target.user.unwrap_or(0),
+            message: target.message.unwrap_or(0),
             offset: asked.map_or(0, |asked| asked.offset),
             limit: asked.map_or(0, |asked| asked.limit),
         }
@@ -77,18 +76,13 @@ pub fn unit(bits: u64) -> f64 {
 /// least recent ones are forgotten and start again.
 #[derive(Debug, Default)]
 pub struct Attempts {
-    generations: Mutex<Generations>,
-}
-
-/// Two, so that only requests not repeated since the last change of generations are forgotten.
-#[derive(Debug, Default)]
-struct Generations {
-    young: Counts,
-    old: Counts,
+    /// The young and the old ones: only requests not repeated since the last change of generations
+    /// are forgotten.
+    generations: Mutex<(Counts, Counts)>,
 }
 
 /// By hash: among a million requests, two collide with a probability of 1 in 30 million.
-type Counts = HashMap<u64, u64, BuildHasherDefault<AsItIs>>;
+type Counts = HashMap<u64, u64>;
 
 /// The most requests in one generation.
 const MOST: usize = 1 << 19;
@@ -98,7 +92,7 @@ impl Attempts {
     pub fn next(&self, key: &RequestKey) -> u64 {
         let hash = key.hash();
         let mut generations = self.lock();
-        let Generations { young, old } = &mut *generations;
+        let (young, old) = &mut *generations;
         if let Some(count) = young.get_mut(&hash) {
             *count += 1;
             return *count;
@@ -114,32 +108,12 @@ impl Attempts {
 
     /// Forgets all requests.
     pub fn clear(&self) {
-        *self.lock() = Generations::default();
+        *self.lock() = Default::default();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {
+    fn lock(&self) -> MutexGuard<'_, (Counts, Counts)> {
         self.generations
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Uses its input as the hash: keys are mixed already.
-#[derive(Debug, Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = blend(&[self.0, u64::from(*byte)]);
-        }
     }
 }

@@ -12,9 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use super::admin::{Admin, access, refuse};
-use super::connection::serve_connection;
-use super::lane::{Lane, LaneOptions, Parts};
-use super::responder::Responder;
+use super::connection::{Responder, serve_connection};
+use super::lane::{Lane, LaneOptions};
+use super::routes::Target;
 use super::secret;
 use super::service::{DEFAULT_VENDOR, Service};
 use super::world::World;
@@ -25,38 +25,41 @@ pub const MAIN_LANE: &str = "main";
 
 /// Why a server could not start.
 #[derive(Debug, Error)]
-pub enum StartError {
-    #[error("{argument}: {problem}")]
-    Argument {
-        argument: &'static str,
-        problem: String,
-    },
-    #[error(
-        "cannot listen on {host}:{port}: {}; {}",
-        message(source),
-        listen_advice(source)
-    )]
-    Listen {
-        host: String,
-        port: u16,
-        source: io::Error,
-    },
-    #[error("cannot start the mock's thread: {0}")]
-    Thread(io::Error),
-    #[error("the system provided no random bytes for a secret: {0}")]
-    Secret(io::Error),
+#[error("{text}")]
+pub struct StartError {
+    text: String,
+    /// The system's error; `None` if an argument is wrong.
+    pub source: Option<io::Error>,
 }
 
-/// An I/O error's text without the error number, which Python adds itself.
-fn message(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
-}
+impl StartError {
+    fn argument(argument: &str, problem: &str) -> Self {
+        Self {
+            text: format!("{argument}: {problem}"),
+            source: None,
+        }
+    }
 
-fn listen_advice(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
-        _ => "choose another port, or 0 for a free one",
+    fn system(what: &str, source: io::Error) -> Self {
+        let text = source.to_string();
+        // Without the error number, which Python adds itself.
+        let reason = text.split(" (os error").next().unwrap_or(&text);
+        Self {
+            text: format!("cannot {what}: {reason}"),
+            source: Some(source),
+        }
+    }
+
+    fn listen(host: &str, port: u16, source: io::Error) -> Self {
+        let advice = match source.kind() {
+            io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
+            _ => "choose another port, or 0 for a free one",
+        };
+        let error = Self::system(&format!("listen on {host}:{port}"), source);
+        Self {
+            text: format!("{}; {advice}", error.text),
+            ..error
+        }
     }
 }
 
@@ -114,14 +117,17 @@ impl Responder for Front {
         match access::check_host(call.headers) {
             Ok(()) => self.service.answer(call),
             Err(problem) => {
-                self.service.note_wrong_host(call);
+                // No mistake of a client: a website may send it.
+                let main = self.service.main();
+                main.note(Some(call), Target::UNKNOWN, problem.status, None);
                 refuse(&problem)
             }
         }
     }
 
     fn malformed(&self, status: u16) {
-        self.service.malformed(status);
+        let main = self.service.main();
+        main.note(None, Target::UNKNOWN, status, Some("malformed"));
     }
 
     fn admin(&self) -> Option<&Arc<Admin>> {
@@ -133,8 +139,8 @@ impl MockServer {
     /// Starts a server for `world`; it accepts requests once this returns.
     ///
     /// # Errors
-    /// `Argument` for a host that is not an address, or a secret or vendor that no header can
-    /// carry; `Listen` if the port is taken or not allowed.
+    /// For a host that is not an address, a secret or vendor that no header can carry, or a port
+    /// that is taken or not allowed.
     pub fn start(world: Arc<World>, options: Options) -> Result<Self, StartError> {
         let Options {
             host,
@@ -151,34 +157,25 @@ impl MockServer {
         if let Some(secret) = &secret {
             check_word("secret", secret, |byte| byte.is_ascii_graphic())?;
         }
-        let listen_error = |source| StartError::Listen {
-            host: host.clone(),
-            port,
-            source,
-        };
+        let listen_error = |source| StartError::listen(&host, port, source);
         let listener = TcpListener::bind((read_host(&host)?, port)).map_err(listen_error)?;
         listener.set_nonblocking(true).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
-        let secret = match secret {
-            Some(secret) => secret,
-            None => format!("mock_{}", secret::draw().map_err(no_random_bytes)?),
-        };
-        let main = Lane::new(Parts {
-            name: MAIN_LANE.into(),
-            secret,
-            vendor: vendor.clone(),
-            world,
-            options: lane,
-        });
+        let no_random_bytes = |error| StartError::system("make a secret", io::Error::other(error));
+        let random = secret::draw().map_err(no_random_bytes)?;
+        let secret = secret.unwrap_or_else(|| format!("mock_{random}"));
+        let main = Lane::new(MAIN_LANE.into(), secret, &vendor, world, lane);
         let service = Arc::new(Service::new(vendor, Arc::new(main)));
-        let admin = Admin::new(Arc::clone(&service), url(address)).map_err(no_random_bytes)?;
+        let token = secret::draw().map_err(no_random_bytes)?;
+        let admin = Admin::new(Arc::clone(&service), url(address), token);
         let front = Arc::new(Front {
             service,
             admin: Arc::new(admin),
         });
 
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(StartError::Thread)?;
+        let no_thread = |error| StartError::system("start the mock's thread", error);
+        let runtime = runtime.map_err(no_thread)?;
         let (stop, stopped) = oneshot::channel();
         let answering = Arc::clone(&front);
         let thread = std::thread::Builder::new()
@@ -188,7 +185,7 @@ impl MockServer {
                 // Stopping the server does not wait for an audit whose result is no longer needed.
                 runtime.shutdown_background();
             })
-            .map_err(StartError::Thread)?;
+            .map_err(no_thread)?;
         let running = Running {
             stop,
             thread,
@@ -256,23 +253,15 @@ impl Drop for MockServer {
     }
 }
 
-fn no_random_bytes(error: getrandom::Error) -> StartError {
-    StartError::Secret(io::Error::other(error))
-}
-
-fn url(address: SocketAddr) -> String {
-    format!("http://{}", reachable(address))
-}
-
-/// Where clients on this machine reach a server: loopback, if it listens on all addresses.
-pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
+/// Where clients on this machine reach a server: on loopback, if it listens on all addresses.
+fn url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         });
     }
-    address
+    format!("http://{address}")
 }
 
 fn read_host(host: &str) -> Result<IpAddr, StartError> {
@@ -281,25 +270,18 @@ fn read_host(host: &str) -> Result<IpAddr, StartError> {
     } else {
         host
     };
-    host.parse().map_err(|_| StartError::Argument {
-        argument: "host",
-        problem: format!("{host:?} is not an IP address; use 127.0.0.1 for this machine only"),
+    host.parse().map_err(|_| {
+        let problem = "is not an IP address; use 127.0.0.1 for this machine only";
+        StartError::argument("host", &format!("{host:?} {problem}"))
     })
 }
 
-fn check_word(
-    argument: &'static str,
-    word: &str,
-    allowed: impl Fn(u8) -> bool,
-) -> Result<(), StartError> {
+fn check_word(argument: &str, word: &str, allowed: fn(u8) -> bool) -> Result<(), StartError> {
     if !word.is_empty() && word.bytes().all(allowed) {
         return Ok(());
     }
-    Err(StartError::Argument {
-        argument,
-        problem: "must not be empty, and must hold only characters that its header can carry"
-            .into(),
-    })
+    let problem = "must not be empty, and must hold only characters that its header can carry";
+    Err(StartError::argument(argument, problem))
 }
 
 fn serve(

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::header::AUTHORIZATION;
 
-use super::lane::{Lane, LaneOptions, Parts, media_type};
+use super::lane::{Lane, LaneOptions, media_type};
 use super::query::refuse_query;
 use super::refusal::Refusal;
-use super::routes::Target;
+use super::routes::{Route, Target};
 use super::secret;
 use super::world::World;
 use crate::http::exchange::{Answer, Call};
@@ -75,7 +75,7 @@ impl Service {
     #[must_use]
     pub fn lanes(&self) -> Vec<Arc<Lane>> {
         let mut lanes: Vec<Arc<Lane>> = self.lanes.load().values().map(Arc::clone).collect();
-        lanes.sort_by_key(|lane| (!Arc::ptr_eq(lane, &self.main), lane.name().to_owned()));
+        lanes.sort_by_key(|lane| (!Arc::ptr_eq(lane, &self.main), lane.name.clone()));
         lanes
     }
 
@@ -98,16 +98,12 @@ impl Service {
             return Err(format!("name: letters, digits, - and _, not {name:?}"));
         }
         let random = secret::draw().map_err(|error| format!("no secret could be made: {error}"))?;
-        let lane = Arc::new(Lane::new(Parts {
-            secret: format!("mock_{name}_{random}"),
-            name,
-            vendor: self.vendor.clone(),
-            world: world.unwrap_or_else(|| Arc::new(self.main.world().fork())),
-            options,
-        }));
+        let secret = format!("mock_{name}_{random}");
+        let world = world.unwrap_or_else(|| Arc::new(self.main.world.fork()));
+        let lane = Arc::new(Lane::new(name, secret, &self.vendor, world, options));
         self.change(|lanes| {
-            if lanes.values().any(|open| open.name() == lane.name()) {
-                return Err(format!("name: a lane {:?} is open already", lane.name()));
+            if lanes.values().any(|open| open.name == lane.name) {
+                return Err(format!("name: a lane {:?} is open already", lane.name));
             }
             lanes.insert(authorization(&lane), Arc::clone(&lane));
             Ok(Arc::clone(&lane))
@@ -144,19 +140,13 @@ impl Service {
         changed
     }
 
-    fn openapi(&self, call: Call<'_>) -> Answer {
-        self.main.note_openapi(call);
-        Answer::json(200, Bytes::clone(&self.openapi))
-    }
-}
-
-impl Service {
     /// Answers one request.
     pub fn answer(&self, call: Call<'_>) -> Answer {
         let target = Target::read(call.uri.path());
-        if target == Target::OpenApi && call.method == Method::GET && refuse_query(call.uri).is_ok()
-        {
-            return self.openapi(call);
+        let openapi = target.route == Route::OpenApi && call.method == Method::GET;
+        if openapi && refuse_query(call.uri).is_ok() {
+            self.main.note(Some(call), target, 200, None);
+            return Answer::json(200, Bytes::clone(&self.openapi));
         }
         let mut given = call.headers.get_all(AUTHORIZATION).iter();
         let secret = given.next().filter(|_| given.next().is_none());
@@ -170,18 +160,8 @@ impl Service {
             None => self.main.answer(call, target, false),
         }
     }
-
-    /// Records a request with a Host that is not this server's.
-    pub fn note_wrong_host(&self, call: Call<'_>) {
-        self.main.note_wrong_host(call);
-    }
-
-    /// Records a request that was not HTTP, or too large, and was refused with this status.
-    pub fn malformed(&self, status: u16) {
-        self.main.malformed(status);
-    }
 }
 
 fn authorization(lane: &Lane) -> Vec<u8> {
-    format!("Bearer {}", lane.secret()).into_bytes()
+    format!("Bearer {}", lane.secret).into_bytes()
 }

@@ -3,21 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The values that a switch accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    Words(&'static [&'static str]),
-    /// A whole number from 1 to this.
-    UpTo(u64),
-}
-
 /// A whole number from 1 to `MOST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpTo<const MOST: u64>(u64);
 
 impl<const MOST: u64> UpTo<MOST> {
-    pub const CHOICE: Choice = Choice::UpTo(MOST);
-
     /// The number, or the nearest that is valid.
     #[must_use]
     pub const fn new(number: u64) -> Self {
@@ -73,8 +63,6 @@ macro_rules! switch_enum {
         impl $name {
             /// The values in words.
             pub const WORDS: &'static [&'static str] = &[$first_word, $($word),+];
-            pub const CHOICE: $crate::switch::Choice =
-                $crate::switch::Choice::Words(Self::WORDS);
             #[cfg(test)]
             pub const ALL: &'static [Self] = &[Self::$first, $(Self::$value),+];
         }

@@ -167,7 +167,7 @@ def test_a_budget_holds_across_waits(sync, backread_mock, tmp_path):
     # Requests in flight when a wait began are counted by the sync after it.
     assert 20 <= backread_mock.calls().count <= 22
     backread_mock.clear_faults()
-    backread_mock.fault("messages: status(429, retry_after=1) x1")
+    backread_mock.fault("messages: status(429, retry_after=1) x1 each")
     task = sync(mirror=str(tmp_path / "other"), max_seconds=0.9)
     assert run(task).xcom["state"] == "partial"
 

@@ -88,7 +88,7 @@ def test_outage_is_two_records_at_info(face, scripted, caplog, status):
 def test_walk_report_has_outage_seconds(face, mock):
     client = face.client(mock)
     face.call(client.users.page)
-    mock.on("any").fail(Fault.reset(), times=9)
+    mock.on("any").fail(Fault.reset(), times=9, each=True)
     listing = client.users.list()
     face.collect(listing)
     report = listing.report

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FAULTS = "|".join(name for name, _ in inspect.getmembers(Fault, inspect.ismethod))
 RULE = re.compile(
     r"\b(?:any|users?|messages?)(?: [a-z]+=[\d.]+)*: "
-    rf"(?:{FAULTS})\((?:[^()]|\([^()]*\))*\)(?: x\d+)?"
+    rf"(?:{FAULTS})\((?:[^()]|\([^()]*\))*\)(?: x\d+(?: each)?)?"
 )
 
 

@@ -120,8 +120,6 @@ def test_the_state_shows_the_server_and_its_lanes(admin_server, admin):
     assert lane["clock"]["virtual"] is False
     assert at_rest(admin("GET", "lanes/main")) == at_rest(lane)
     assert at_rest(admin("GET", "lanes")["lanes"][0]) == at_rest(lane)
-    assert state["dialects"]["bundles"] == ["documented", "lenient", "hostile"]
-    assert set(state["dialects"]["switches"]) == set(lane["dialect"]["switches"])
 
 
 def test_the_journal_goes_on_where_it_was_read_to(caller, admin_server, admin):
@@ -152,20 +150,6 @@ def test_the_journal_says_that_it_has_forgotten():
         assert [entry["number"] for entry in kept["entries"]] == [2, 3]
         assert kept["forgotten"] is True
         assert admin("GET", "lanes/main/journal?after=1")["forgotten"] is False
-
-
-def test_a_user_is_shown_as_the_world_has_it(admin_server, admin):
-    admin("PUT", "lanes/main/dialect", {"dialect": "hostile"})
-    world = admin_server.world
-    shown = admin("GET", "lanes/main/world/users/42")
-    assert shown["user"] == world.user(42)
-    assert shown["total_messages"] == len(world.message_ids(42))
-    world.add_messages(42, 5)
-    page = admin("GET", "lanes/main/world/users/42/messages?offset=2&limit=3")
-    assert [message["id"] for message in page["messages"]] == world.message_ids(42)[2:5]
-    assert page["messages"][0] == world.message(42, page["messages"][0]["id"])
-    past = admin("GET", f"lanes/main/world/users/42/messages?offset={2**64 - 1}")
-    assert past["messages"] == []
 
 
 # --- what there is to switch -------------------------------------------------------------------

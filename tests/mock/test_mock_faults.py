@@ -97,8 +97,13 @@ def test_a_fault_is_its_text(backread_mock, fault, text):
     assert hash(Fault(text)) == hash(fault)
     assert pickle.loads(pickle.dumps(fault)) == fault
     backread_mock.on("users").fail(fault, times=2)
+    backread_mock.on("users").fail(fault, times=2, each=True)
     backread_mock.on("users").fail(text)
-    assert backread_mock.faults == (f"users: {text} x2", f"users: {text}")
+    assert backread_mock.faults == (
+        f"users: {text} x2",
+        f"users: {text} x2 each",
+        f"users: {text}",
+    )
     backread_mock.clear_faults()
 
 
@@ -107,15 +112,15 @@ def test_a_fault_is_its_text(backread_mock, fault, text):
     [
         (
             "status(42)",
-            r'^fault "status\(42\)": the code of status must be from 200 to 599, not 42',
+            r'^fault "status\(42\)": code must be from 200 to 599, not "42"',
         ),
-        ("users: status(503)", "'users: status\\(503\\)': one fault such as status"),
-        ("status(503)\nstatus", "one fault such as status"),
+        ("users: status(503)", 'unknown fault "users"'),
+        ("status(503)\nstatus", "expected the end after the fault"),
         ("broken()", 'unknown fault "broken"; there are status'),
-        ("status(503) x2", "one fault such as status"),
-        ("status(503); any: stall()", "one fault such as status"),
-        ("", "a fault is missing|one fault"),
-        ("latency(-1)", "latency must be from 0"),
+        ("status(503) x2", 'expected the end after the fault, not "x2"'),
+        ("status(503); any: stall()", "expected the end after the fault"),
+        ("", "a fault is missing"),
+        ("latency(-1)", "ms must be from 0"),
     ],
 )
 def test_a_text_that_is_no_fault_is_a_value_error(backread_mock, text, problem):
@@ -160,6 +165,25 @@ def test_rules_are_added_by_text_in_their_order(backread_mock, by_hand):
     m.clear_faults()
     assert m.faults == ()
     assert by_hand(m)("/external/users?offset=9").status == 200
+
+
+def test_times_count_in_all_or_for_each_page(backread_mock, by_hand):
+    m = backread_mock
+    call = by_hand(m)
+    pages = ["/external/users?offset=0", "/external/users?offset=9"] * 2
+
+    def statuses():
+        return [call(page).status for page in pages]
+
+    m.on("users").fail(Fault.status(503), times=1)
+    assert statuses() == [503, 200, 200, 200]
+    m.faults = None
+    m.on("users").fail(Fault.status(503), times=1, each=True)
+    assert statuses() == [503, 503, 200, 200]
+    m.faults = "users: status(503) x3"
+    assert statuses() == [503, 503, 503, 200]
+    with pytest.raises(ValueError, match="each=True needs times="):
+        m.on("users").fail(Fault.status(503), each=True)
 
 
 # --- what the client makes of each ----------------------------------------------------------------

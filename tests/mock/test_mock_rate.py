@@ -32,7 +32,7 @@ def test_a_rate_out_of_bounds_is_a_value_error(arguments):
         Rate(**arguments)
     with pytest.raises(ValueError, match="says"):
         Rate(1, says="loudly")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="status: must be 429 or 503"):
+    with pytest.raises(ValueError, match="status must be 429 or 503"):
         Rate(1, status=500)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="text must be a str such as '10/s burst=20', not None"):
         Rate.read(None)  # type: ignore[arg-type]

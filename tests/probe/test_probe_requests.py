@@ -85,7 +85,7 @@ def test_passing_failures_change_no_finding(face, backread_mock):
     usual = probed(face, backread_mock)
     backread_mock.clock.virtual()
     backread_mock.fault(
-        "users: status(503) x1; messages every=5: reset(); messages every=7: garbage()"
+        "users: status(503) x1 each; messages every=5: reset(); messages every=7: garbage()"
     )
     profile = probed(face, backread_mock)
     assert not [path for path in usual.differs(profile) if not path.startswith("http")]

@@ -98,7 +98,7 @@ def a_lane(lane: Lane) -> None:
     lane.clear_faults()
     lane.allow_unfired()
     page = lane.on("messages", user=42, offset=99)
-    page.fail(Fault.status(429), times=2).fail("reset()", attempt=3, every=2, p=0.5)
+    page.fail(Fault.status(429), times=2, each=True).fail("reset()", attempt=3, every=2, p=0.5)
     assert_type(page.calls, Calls)
     assert_type(lane.on("message", user=42, message=7).calls.count, int)
     drift = lane.between_pages("users", after=1)

@@ -110,7 +110,7 @@ def mock(
 
     It listens on loopback and prints how to reach it. The lines on stdout are for a shell: they set
     the variables that the other commands read. The URL on stderr is for a browser: a page that
-    shows the requests and changes the responses.
+    shows the requests and adds faults.
     """
     from backread.testing import MockServer
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from backread._backread import read_rules
+from backread._backread import read_fault
 from backread._client.arguments import known_options
 
 __all__ = ["Fault", "rules_text"]
-
-# A fault ends with its parenthesis, so this is not part of it.
-_TIMES = re.compile(r" x\d+$")
-_ROUTE = "any: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +29,7 @@ class Fault:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise TypeError(f"a Fault is made from its text, not from {type(self.text).__name__}")
-        text = _shortest(self.text)
-        if text is None or _TIMES.search(text):
-            raise ValueError(
-                f"fault {self.text!r}: one fault such as status(503) is wanted; which requests it "
-                "is for, and how often, is said where it is used"
-            )
-        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "text", read_fault(self.text))
 
     @classmethod
     @known_options
@@ -131,29 +121,13 @@ def _call(name: str, *arguments: object, **named: object) -> Fault:
     return Fault(f"{name}({', '.join(given)})")
 
 
-def _shortest(text: str) -> str | None:
-    """The fault in canonical form; None if the text is not exactly one fault."""
-    if ":" in text.partition("(")[0]:
-        return None
-    try:
-        rules = read_rules(f"{_ROUTE}{text}")
-    except ValueError as error:
-        # The error quotes the parsed rule; the caller wrote only the part after the route.
-        before, route, problem = str(error).partition(f'"{_ROUTE.strip()}')
-        if not route:
-            return None
-        raise ValueError(f'{before}"{problem.lstrip(" ")}') from None
-    return rules[0].removeprefix(_ROUTE) if len(rules) == 1 else None
-
-
 def _quoted(name: str, text: str | None) -> str | None:
     """The text in quotes, as the grammar requires."""
     if text is None:
         return None
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str, as it is sent, not {type(text).__name__}")
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return json.dumps(text, ensure_ascii=False)
 
 
 def rules_text(faults: str | Iterable[str] | None) -> str:

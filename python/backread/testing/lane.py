@@ -140,7 +140,7 @@ class Lane:
 
     def clear_faults(self) -> None:
         """Removes all rules."""
-        self._native.clear_rules()
+        self._native.set_rules("")
 
     @known_options
     def on(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,23 +33,27 @@ class Selection:
         fault: Fault | str,
         *,
         times: int | None = None,
+        each: bool = False,
         attempt: int | None = None,
         every: int | None = None,
         p: float | None = None,
     ) -> Self:
         """Applies the fault to these requests from now on, and returns the selection.
 
-        ``times`` (the first n attempts) and ``attempt`` (only that attempt, from 1) count each
-        distinct request (route, user, message, offset) separately, so that concurrency does not
-        change the result. ``every``: one request in n, and not the retry right after it. ``p``: the
-        probability, 0 to 1, drawn from the lane's seed. Raises ValueError for invalid values.
+        ``times``: the first n of these requests, or with ``each`` the first n attempts of each
+        distinct request (route, user, message, offset, limit), which requests in parallel cannot
+        change. ``attempt``: only that attempt of each, from 1. ``every``: one request in n, and not
+        the retry right after it. ``p``: the probability, 0 to 1, drawn from the lane's seed. Raises
+        ValueError for invalid values, and for ``each`` without ``times``.
         """
+        if each and times is None:
+            raise ValueError("each=True needs times=, the number of attempts of each request")
         fault = fault if isinstance(fault, Fault) else Fault(fault)
         chosen = {"attempt": attempt, "every": every, "p": p}
         conditions = "".join(
             f" {name}={value}" for name, value in chosen.items() if value is not None
         )
-        last = "" if times is None else f" x{times}"
+        last = "" if times is None else f" x{times}{' each' if each else ''}"
         self._native.add_rules(f"{self._wanted}{conditions}: {fault}{last}")
         return self
 
@@ -89,15 +94,11 @@ class Drift:
 
         ValueError for ``ids`` without an id.
         """
-        which = _which(first, last, ids)
-        self._native.delete_after(self._route, self._user, self._after, which)
-        return self
+        return self._change(delete=_which(first, last, ids))
 
     def add(self, count: int = 1) -> Self:
         """Adds ``count`` rows to the world, newer than all existing ones."""
-        count = number("count", count, least=1)
-        self._native.add_after(self._route, self._user, self._after, count)
-        return self
+        return self._change(add=number("count", count, least=1))
 
     def edit(
         self,
@@ -113,8 +114,15 @@ class Drift:
         """
         if not fields:
             raise TypeError("edit() needs a field to set, such as name='Ada'")
-        which = _which(first, last, ids)
-        self._native.edit_after(self._route, self._user, self._after, which, fields)
+        return self._change(edit={"rows": _which(first, last, ids), "fields": fields})
+
+    def _change(self, **change: Any) -> Self:
+        drift = {"route": self._route, "user": self._user, "after": self._after, **change}
+        try:
+            text = json.dumps(drift, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the fields must be JSON: {error}") from None
+        self._native.drift(text)
         return self
 
     def __repr__(self) -> str:
@@ -124,17 +132,17 @@ class Drift:
 
 def _which(
     first: int | None, last: int | None, ids: Iterable[int] | None
-) -> tuple[str, int | list[int]]:
-    given: list[tuple[str, int | list[int]]] = []
+) -> dict[str, int | list[int]]:
+    given: dict[str, int | list[int]] = {}
     if first is not None:
-        given.append(("first", number("first", first, least=1)))
+        given["first"] = number("first", first, least=1)
     if last is not None:
-        given.append(("last", number("last", last, least=1)))
+        given["last"] = number("last", last, least=1)
     if ids is not None:
-        given.append(("ids", _ids(ids)))
+        given["ids"] = _ids(ids)
     if len(given) != 1:
         raise TypeError("pass exactly one of first=, last= and ids= to choose the rows")
-    return given[0]
+    return given
 
 
 def _ids(ids: Iterable[int]) -> list[int]:

@@ -1,145 +1,127 @@
-//! Access control: the token, and the host names that requests may use.
+//! Access control: the token, the host names that requests may use, and errors.
 
+use std::fmt::Display;
 use std::net::IpAddr;
 
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, HOST};
-use hyper::http::uri::Authority;
+use hyper::header::{AUTHORIZATION, HOST, HeaderName};
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 
-use super::problem::Problem;
-use crate::secret;
+use crate::world::WorldError;
 
-/// The token of one server: 128 random bits, as 32 hexadecimal digits.
-#[derive(Debug)]
-pub struct Token(SecretString);
+/// An error response: what is wrong with a request, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub status: u16,
+    pub message: String,
+    /// The allowed methods, if the request's method is not allowed.
+    pub allow: Option<&'static str>,
+}
 
-impl Token {
-    /// A new random token.
-    ///
-    /// # Errors
-    /// If the system provides no random bytes.
-    pub fn draw() -> Result<Self, getrandom::Error> {
-        Ok(Self(secret::draw()?.into()))
-    }
-
-    /// The token itself, for the caller that started the server.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        self.0.expose_secret()
-    }
-
-    /// Admits a request that carries the token, in a header that no foreign page can make a browser
-    /// send.
-    ///
-    /// # Errors
-    /// `unauthorized`.
-    pub fn admit(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let mut given = headers.get_all(AUTHORIZATION).iter();
-        let token = given
-            .next()
-            .and_then(|value| value.as_bytes().strip_prefix(b"Bearer "))
-            .filter(|_| given.next().is_none())
-            .unwrap_or_default();
-        // Constant time, so that timing does not show how much of a guess was right.
-        if bool::from(token.ct_eq(self.reveal().as_bytes())) {
-            return Ok(());
+impl Problem {
+    pub fn new(status: u16, message: impl Display) -> Self {
+        Self {
+            status,
+            message: message.to_string(),
+            allow: None,
         }
-        Err(Problem::unauthorized())
     }
+
+    /// The body or the query is invalid.
+    pub fn wrong(message: impl Display) -> Self {
+        Self::new(400, message)
+    }
+
+    /// The request is valid, but not in the current state.
+    pub fn conflict(message: impl Display) -> Self {
+        Self::new(409, message)
+    }
+
+    pub fn wrong_method(allow: &'static str) -> Self {
+        Self {
+            allow: Some(allow),
+            ..Self::new(405, format!("this path supports only {allow}"))
+        }
+    }
+
+    /// The body as sent.
+    pub fn body(&self) -> Value {
+        let code = match self.status {
+            401 => "unauthorized",
+            403 => "wrong_host",
+            404 => "not_found",
+            405 => "wrong_method",
+            409 => "conflict",
+            413 => "too_large",
+            500 => "defect",
+            _ => "wrong_request",
+        };
+        json!({"error": {"status": self.status, "code": code, "message": self.message}})
+    }
+}
+
+impl From<WorldError> for Problem {
+    fn from(error: WorldError) -> Self {
+        match error {
+            WorldError::NoUser { .. } | WorldError::NoMessage { .. } => Self::new(404, error),
+            _ => Self::wrong(error),
+        }
+    }
+}
+
+/// Admits a request that carries the token, in a header that no foreign page can make a browser
+/// send.
+///
+/// # Errors
+/// 401.
+pub fn check_token(token: &SecretString, headers: &HeaderMap) -> Result<(), Problem> {
+    let given = single(headers, &AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+    let given = given.unwrap_or_default().as_bytes();
+    // Constant time, so that timing does not show how much of a guess was right.
+    if bool::from(given.ct_eq(token.expose_secret().as_bytes())) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        401,
+        "send exactly one header Authorization: Bearer ADMIN_TOKEN, with the token after the # of \
+         the inspector URL; the secret of a lane is not accepted",
+    ))
 }
 
 /// Rejects requests that used a host name: the owner of a name can point it at this machine, and a
 /// browser here then treats this server as part of that owner's site (DNS rebinding).
 ///
 /// # Errors
-/// `wrong_host`.
+/// 403.
 pub fn check_host(headers: &HeaderMap) -> Result<(), Problem> {
-    let mut given = headers.get_all(HOST).iter();
-    let host = given.next().filter(|_| given.next().is_none());
-    let host = host.and_then(|host| host.to_str().ok());
-    let authority = host.and_then(|host| host.parse::<Authority>().ok());
-    match authority {
-        Some(authority) if is_address(authority.host()) && is_bare(&authority) => Ok(()),
-        _ => Err(Problem::wrong_host()),
+    if single(headers, &HOST).is_some_and(is_address) {
+        return Ok(());
     }
+    Err(Problem::new(
+        403,
+        "the header Host must be an IP address or localhost, so that no website can reach this \
+         server through its own host name; use the server's URL unchanged",
+    ))
 }
 
-/// Whether it has only a host and at most a port: `[::1].example` and `name@[::1]` have this host
-/// too.
-fn is_bare(authority: &Authority) -> bool {
-    let host = authority.host();
-    let rest = authority.as_str().strip_prefix(host);
-    match authority.port_u16() {
-        Some(port) => rest == Some(&format!(":{port}")),
-        None => rest == Some(""),
-    }
+/// The value of a header that came exactly once.
+fn single<'headers>(headers: &'headers HeaderMap, name: &HeaderName) -> Option<&'headers str> {
+    let mut given = headers.get_all(name).iter();
+    let value = given.next().filter(|_| given.next().is_none());
+    value?.to_str().ok()
 }
 
+/// Whether it is an IP address or `localhost`, with or without a port.
 fn is_address(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    bare.parse::<IpAddr>().is_ok() || bare.eq_ignore_ascii_case("localhost")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(name: &'static str, values: &[&str]) -> HeaderMap {
-        let values = values.iter().map(|value| value.parse().unwrap());
-        values.map(|value| (name.parse().unwrap(), value)).fold(
-            HeaderMap::new(),
-            |mut map, (name, value)| {
-                let _: bool = map.append::<hyper::header::HeaderName>(name, value);
-                map
-            },
-        )
-    }
-
-    #[test]
-    fn only_the_token_opens() {
-        let (token, other) = (Token::draw().unwrap(), Token::draw().unwrap());
-        let admits = |values: &[&str]| token.admit(&headers("authorization", values)).is_ok();
-        let right = format!("Bearer {}", token.reveal());
-        assert!(admits(&[&right]));
-        assert_eq!(token.reveal().len(), 32);
-        assert!(!admits(&[]));
-        assert!(!admits(&["Bearer "]));
-        assert!(!admits(&[token.reveal()]));
-        assert!(!admits(&[&right, &right]));
-        assert!(!admits(&[&right[..right.len() - 1]]));
-        assert!(!admits(&[&format!("Bearer {}", other.reveal())]));
-        assert!(!format!("{token:?}").contains(token.reveal()));
-    }
-
-    #[test]
-    fn only_addresses_are_asked_for() {
-        let answers = |host: &str| check_host(&headers("host", &[host])).is_ok();
-        for host in [
-            "127.0.0.1",
-            "127.0.0.1:8080",
-            "[::1]:8080",
-            "localhost:1",
-            "LOCALHOST",
-        ] {
-            assert!(answers(host), "{host}");
-        }
-        for host in [
-            "",
-            "evil.example",
-            "127.0.0.1.evil.example",
-            "localhost.evil.example:80",
-            "[::1].evil.example",
-            "[::1].evil.example:80",
-            "evil.example@127.0.0.1",
-            "localhost:x",
-            "localhost:",
-            "[::1",
-        ] {
-            assert!(!answers(host), "{host}");
-        }
-        assert!(check_host(&HeaderMap::new()).is_err());
-        assert!(check_host(&headers("host", &["127.0.0.1", "127.0.0.1"])).is_err());
-    }
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
+        _ => host,
+    };
+    let unbracketed = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let address = unbracketed.unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }

@@ -3,12 +3,9 @@
 //! recorded.
 
 pub(super) mod access;
-mod admin_request;
 mod describe;
-mod files;
-mod lanes;
-mod problem;
-mod worlds;
+mod requests;
+mod routes;
 
 use std::fmt::Display;
 use std::pin::pin;
@@ -18,26 +15,42 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use hyper::header::HeaderValue;
-use hyper::http::request;
 use hyper::{Method, Request};
-use serde_json::Value;
+use secrecy::{ExposeSecret, SecretString};
 
-use self::access::Token;
-use self::admin_request::AdminRequest;
-use self::problem::Problem;
+use self::access::{Problem, check_host, check_token};
+use self::requests::NewDrift;
+use super::drift::Drift;
 use super::service::Service;
 use crate::chunks::Chunks;
 use crate::http::exchange::{Answer, JSON};
 
+/// Parses a change of the world between two pages, as in a request's body.
+///
+/// # Errors
+/// What is wrong.
+pub fn read_drift(json: &str) -> Result<Drift, String> {
+    let drift: Result<NewDrift, Problem> = requests::body(json.as_bytes());
+    drift
+        .and_then(NewDrift::read)
+        .map_err(|problem| problem.message)
+}
+
 const PREFIX: &str = "/__mock";
 const LARGEST_BODY: usize = 1 << 20;
+
+/// Only the page's own files may load, and no site may frame it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
 
 /// The admin interface of one server.
 #[derive(Debug)]
 pub struct Admin {
     service: Arc<Service>,
     url: String,
-    token: Token,
+    /// 128 random bits, as 32 hexadecimal digits.
+    token: SecretString,
 }
 
 /// Whether a path belongs to the admin interface.
@@ -48,22 +61,20 @@ pub fn is_admin(path: &str) -> bool {
 }
 
 impl Admin {
-    /// The interface to a service whose URL is `url`, with a new token.
-    ///
-    /// # Errors
-    /// If the system provides no random bytes for the token.
-    pub fn new(service: Arc<Service>, url: String) -> Result<Self, getrandom::Error> {
-        Ok(Self {
+    /// The interface to a service whose URL is `url`.
+    #[must_use]
+    pub fn new(service: Arc<Service>, url: String, token: String) -> Self {
+        Self {
             service,
             url,
-            token: Token::draw()?,
-        })
+            token: token.into(),
+        }
     }
 
     /// The token for `Authorization: Bearer TOKEN`.
     #[must_use]
     pub fn token(&self) -> &str {
-        self.token.reveal()
+        self.token.expose_secret()
     }
 
     /// Answers one request; slow work runs outside the serving thread.
@@ -74,51 +85,55 @@ impl Admin {
     {
         let (head, body) = request.into_parts();
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
-        if let Err(problem) = access::check_host(&head.headers) {
+        if let Err(problem) = check_host(&head.headers) {
             return refuse(&problem);
         }
-        if let Some(file) = files::find(path) {
+        if let Some((content_type, text)) = file(path) {
             return match head.method {
-                Method::GET => respond(200, HeaderValue::from_static(file.content_type), file.text),
+                Method::GET => respond(200, HeaderValue::from_static(content_type), text),
                 _ => refuse(&Problem::wrong_method("GET")),
             };
         }
         if path.is_empty() {
-            return to_the_page();
+            // Without the slash, the page would not find its files.
+            let mut answer = respond(308, JSON, "{}");
+            answer.headers.push(("location", format!("{PREFIX}/")));
+            return answer;
         }
-        if let Err(problem) = self.token.admit(&head.headers) {
+        if let Err(problem) = check_token(&self.token, &head.headers) {
             return refuse(&problem);
         }
         let body = match read(body).await {
             Ok(body) => body,
             Err(problem) => return refuse(&problem),
         };
-        let answered = tokio::task::spawn_blocking(move || self.serve(&head, &body)).await;
-        match answered.unwrap_or_else(|_| Err(Problem::defect())) {
+        let served = tokio::task::spawn_blocking(move || {
+            let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
+            let path: Vec<&str> = path.split('/').skip(1).collect();
+            let arguments = head.uri.query().unwrap_or_default();
+            self.serve(head.method.as_str(), &path, arguments, &body)
+        });
+        let defect = "the mock failed; please report this request as a bug";
+        let served = served.await.unwrap_or(Err(Problem::new(500, defect)));
+        match served {
             Ok(value) => respond(200, JSON, value.to_string()),
             Err(problem) => refuse(&problem),
         }
     }
+}
 
-    fn serve(&self, head: &request::Parts, body: &[u8]) -> Result<Value, Problem> {
-        let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
-        let parts: Vec<&str> = path.split('/').skip(1).collect();
-        let request = AdminRequest {
-            method: head.method.as_str(),
-            query: head.uri.query().unwrap_or_default(),
-            body,
-        };
-        match parts.as_slice() {
-            ["state"] => request.only_get(|| Ok(self.state())),
-            ["lanes"] => self.lanes(&request),
-            ["lanes", name, rest @ ..] => self.lane(name, rest, &request),
-            _ => Err(Problem::unknown_path()),
-        }
-    }
-
-    fn state(&self) -> Value {
-        describe::state(&self.url, &self.service)
-    }
+/// A file of the inspector: its content type and text. It contains no data, so it needs no token.
+fn file(path: &str) -> Option<(&'static str, &'static str)> {
+    Some(match path {
+        "/" => ("text/html; charset=utf-8", include_str!("inspector.html")),
+        "/inspector.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("inspector.js"),
+        ),
+        "/inspector.css" => ("text/css; charset=utf-8", include_str!("inspector.css")),
+        "/inspector.svg" => ("image/svg+xml", include_str!("inspector.svg")),
+        _ => return None,
+    })
 }
 
 /// The body. A body that is too long is still read, but discarded: a client that is sending would
@@ -139,7 +154,8 @@ where
         }
     }
     if length > LARGEST_BODY {
-        return Err(Problem::too_large(LARGEST_BODY));
+        let problem = format!("the body is larger than {LARGEST_BODY} bytes");
+        return Err(Problem::new(413, problem));
     }
     Ok(kept)
 }
@@ -147,26 +163,16 @@ where
 /// The response for a problem.
 pub(super) fn refuse(problem: &Problem) -> Answer {
     let mut answer = respond(problem.status, JSON, problem.body().to_string());
-    if let Some(allow) = problem.allow {
-        answer.headers.push(("allow", allow.into()));
-    }
-    if problem.status == 401 {
-        answer.headers.push(("www-authenticate", "Bearer".into()));
-    }
-    answer
-}
-
-/// Redirects `/__mock` without the slash, from where the page would not find its files.
-fn to_the_page() -> Answer {
-    let mut answer = respond(308, JSON, "{}");
-    answer.headers.push(("location", format!("{PREFIX}/")));
+    let allow = problem.allow.map(|allow| ("allow", allow.into()));
+    let wanted = (problem.status == 401).then(|| ("www-authenticate", "Bearer".into()));
+    answer.headers.extend(allow.into_iter().chain(wanted));
     answer
 }
 
 fn respond(status: u16, content_type: HeaderValue, body: impl Into<Chunks>) -> Answer {
     let headers = [
         ("cache-control", "no-store"),
-        ("content-security-policy", files::POLICY),
+        ("content-security-policy", POLICY),
         ("referrer-policy", "no-referrer"),
         ("x-content-type-options", "nosniff"),
     ];

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::routes::{DEFAULT_LIMIT, MAX_LIMIT};
-use super::switch::{Choice, UpTo, switch_enum};
+use super::switch::{UpTo, switch_enum};
 use super::world::Hints;
 
 switch_enum! {
@@ -164,12 +164,6 @@ macro_rules! dialect {
                     }
                 }
                 Ok(())
-            }
-
-            /// Every switch with the values that it accepts.
-            #[must_use]
-            pub fn choices() -> Vec<(&'static str, Choice)> {
-                vec![$((stringify!($name), <$kind>::CHOICE)),+]
             }
 
             /// Every switch with its value, as text.

@@ -1,167 +1,162 @@
-//! The faults that a response can have, each defined once: its text, its arguments and its effect.
+//! The faults that a response can have: one table of their fields, and their effects.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::str::FromStr;
+use std::time::Duration;
 
-use super::argument::{
-    Argument, Bytes, ContentType, Latency, Length, Milliseconds, Seconds, SomeBytes, StatusCode,
-    Text,
-};
-use super::delivery::{Change, Drip, Effect, Ending};
-use super::grammar::{Call, Cursor, GrammarError};
+use hyper::header::HeaderValue;
+
+use super::delivery::{Change, Drip, Effect, Ending, How, LONGEST_DELAY, Latency};
+use super::field::Kind::{self, Ascii, Number, NumberOr, Text, Whole, Words};
+use super::field::Omitted::{Nothing, Same, Wrong};
+use super::field::{Call, Form, Value, bare, form, named};
+use super::grammar::{GrammarError, Parser};
+use crate::refusal::Refusal;
+
+const BYTES: Kind = Whole(0, 1 << 40);
+
+/// Each fault with its fields, their bounds, and what is meant without them.
+static FAULTS: &[Form] = &[
+    form(
+        "status",
+        &[
+            bare("code", Whole(200, 599), Wrong),
+            named("retry_after", Whole(0, 1 << 32), Nothing),
+            named("body", Text, Nothing),
+        ],
+    ),
+    form(
+        "latency",
+        &[bare("ms", NumberOr(LONGEST_DELAY, &LOGNORMAL), Wrong)],
+    ),
+    form("reset", &[named("after_bytes", BYTES, Nothing)]),
+    form(
+        "truncate",
+        &[
+            named("at", BYTES, Wrong),
+            named("length", Words(&["declared", "honest"]), Same("declared")),
+        ],
+    ),
+    form(
+        "drip",
+        &[
+            named("bytes", Whole(1, 1 << 40), Same("1024")),
+            named("ms", Number(LONGEST_DELAY), Same("10")),
+        ],
+    ),
+    form("stall", &[named("after_bytes", BYTES, Nothing)]),
+    form("garbage", &[bare("text", Text, Nothing)]),
+    form(
+        "wrong_content_type",
+        &[bare("content_type", Ascii, Same("text/html"))],
+    ),
+    form("stale_keepalive", &[]),
+];
+
+static LOGNORMAL: Form = form(
+    "lognormal",
+    &[
+        bare("median", Number(LONGEST_DELAY), Same("200")),
+        bare("spread", Number(10.0), Same("0.5")),
+    ],
+);
 
 /// Sent instead of JSON if no other text is given.
 const GARBAGE: &str = "{\"limit\": 99, \"offset\": <html><body>Bad Gateway</body></html>";
 
-/// How an argument is written, and what else is accepted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
-    /// Written without its name; accepted with it.
-    Bare,
-    /// Written with its name; accepted without it.
-    Either,
-    /// Always with its name.
-    Named,
+/// A fault of a response. Parses from a text such as `status(429, retry_after=1)`, and displays as
+/// the shortest text with the same meaning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    text: String,
+    pub(super) effect: Effect,
 }
 
-/// Defines the faults. For each: the variant and the name in rules; the arguments with their types,
-/// styles and, after `or`, defaults; what an error says that it takes; its effect on a response.
-macro_rules! faults {
-    (|$chances:ident| $(
-        $(#[$about:meta])*
-        $fault:ident = $name:literal(
-            $($argument:ident: $kind:ty as $style:ident $(or $usual:expr)?),*
-        ) takes $takes:literal => $effect:expr;
-    )+) => {
-        /// A fault of a response.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Fault {
-            $($(#[$about])* $fault { $($argument: $kind),* },)+
+impl Fault {
+    pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Self, String> {
+        let call = parser.call(FAULTS)?;
+        match effect(&call) {
+            Some(effect) => Ok(Self {
+                text: call.text,
+                effect,
+            }),
+            None => Err(format!("{} cannot be parsed", call.text)),
         }
+    }
+}
 
-        impl Fault {
-            const NAMES: &'static [&'static str] = &[$($name),+];
-
-            pub(super) fn read(mut call: Call<'_>) -> Result<Self, String> {
-                let fault = match call.name {
-                    $($name => {
-                        $(
-                            let usual: Option<$kind> = None $(.or(Some($usual)))?;
-                            let $argument =
-                                argument(&mut call, stringify!($argument), Style::$style, usual)?;
-                        )*
-                        call.finish($takes)?;
-                        Self::$fault {
-                            $($argument: $argument.ok_or(concat!($name, " takes ", $takes))?),*
-                        }
-                    })+
-                    name => {
-                        let names = Self::NAMES.join(", ");
-                        return Err(if name.is_empty() {
-                            format!("a fault is missing; there are {names}")
-                        } else {
-                            format!("unknown fault {name:?}; there are {names}")
-                        });
-                    }
-                };
-                Ok(fault)
-            }
-
-            /// What it does to a response; a random time is drawn from two numbers in `[0, 1)`.
-            pub(super) fn effect(&self, $chances: (f64, f64)) -> Effect {
-                match self {
-                    $(Self::$fault { $($argument),* } => $effect,)+
-                }
-            }
-
-            /// Whether the effect differs between requests.
-            pub(super) fn is_random(&self) -> bool {
-                match self {
-                    $(Self::$fault { $($argument),* } => false $(|| $argument.is_random())*,)+
-                }
-            }
-        }
-
-        impl fmt::Display for Fault {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let (name, arguments): (_, Vec<Option<String>>) = match self {
-                    $(Self::$fault { $($argument),* } => ($name, vec![
-                        $(written(stringify!($argument), Style::$style, $argument)),*
-                    ]),)+
-                };
-                let arguments: Vec<String> = arguments.into_iter().flatten().collect();
-                write!(formatter, "{name}({})", arguments.join(", "))
-            }
-        }
+/// What a fault does to a response.
+fn effect(Call { name, values, .. }: &Call) -> Option<Effect> {
+    let end = |how, after_bytes| Some(Effect::End(Ending { how, after_bytes }));
+    let answer = |status, retry_after, body| {
+        Some(Effect::Change(Change::Answer {
+            status,
+            retry_after,
+            body,
+        }))
     };
+    match (*name, values.as_slice()) {
+        ("status", [Some(Value::Whole(code)), retry_after, body]) => {
+            let code = u16::try_from(*code).ok()?;
+            let body = text(body).unwrap_or_else(|| Refusal::by_fault(code).body());
+            answer(code, whole(retry_after), body)
+        }
+        ("latency", [Some(Value::Number(ms))]) => {
+            Some(Effect::Delay(Latency::Fixed(milliseconds(*ms))))
+        }
+        ("latency", [Some(Value::Call(lognormal))]) => match *lognormal.values.as_slice() {
+            [Some(Value::Number(median)), Some(Value::Number(spread))] => {
+                Some(Effect::Delay(Latency::Lognormal { median, spread }))
+            }
+            _ => None,
+        },
+        ("reset", [after_bytes]) => end(How::Reset, whole(after_bytes)),
+        ("truncate", [at, Some(Value::Word("declared"))]) => end(How::Close, whole(at)),
+        ("truncate", [at, _]) => end(How::Short, whole(at)),
+        ("drip", [Some(Value::Whole(bytes)), Some(Value::Number(ms))]) => {
+            Some(Effect::Drip(Drip {
+                bytes: NonZeroUsize::new(usize::try_from(*bytes).ok()?)?,
+                pause: milliseconds(*ms),
+            }))
+        }
+        ("stall", [after_bytes]) => end(How::Stall, whole(after_bytes)),
+        ("garbage", [garbage]) => answer(200, None, text(garbage).unwrap_or(GARBAGE.into())),
+        ("wrong_content_type", [content_type]) => {
+            let value = HeaderValue::from_str(&text(content_type)?).ok()?;
+            Some(Effect::Change(Change::ContentType(value)))
+        }
+        ("stale_keepalive", []) => end(How::Stale, Some(u64::MAX)),
+        _ => None,
+    }
 }
 
-faults! { |chances|
-    /// Another status. `body` replaces the error that the mock writes.
-    Status = "status"(
-        code: StatusCode as Bare,
-        retry_after: Option<Seconds> as Named,
-        body: Option<Text> as Named
-    ) takes "a code, and retry_after and body if wanted, as in status(429, retry_after=1)" =>
-        Effect::Change(Change::Status {
-            code: code.get() as u16,
-            retry_after: retry_after.map(Seconds::get),
-            body: body.clone().map(|Text(body)| body),
-        });
-    /// The response is late.
-    Latency = "latency"(ms: Latency as Bare) takes "milliseconds or lognormal(MEDIAN, SPREAD)" =>
-        Effect::Delay(ms.draw(chances));
-    /// The connection is reset: before any byte of the response, or after its head and this many
-    /// bytes of its body.
-    Reset = "reset"(after_bytes: Option<Bytes> as Either) takes "after_bytes=N or nothing" =>
-        Effect::End(Ending::Reset { after_bytes: after_bytes.map(Bytes::get) });
-    /// The body ends early.
-    Truncate = "truncate"(at: Bytes as Either, length: Length as Named or Length::Declared)
-        takes "at=N, and length=declared or length=honest" =>
-        Effect::End(match length {
-            Length::Declared => Ending::Close { after_bytes: at.get() },
-            Length::Honest => Ending::Short { bytes: at.get() },
-        });
-    /// The body comes in pieces of `bytes` bytes, each after a pause.
-    Drip = "drip"(
-        bytes: SomeBytes as Either or SomeBytes::near(1024),
-        ms: Milliseconds as Either or Milliseconds(10.0)
-    ) takes "bytes=N and ms=N" =>
-        Effect::Drip(Drip { bytes: bytes.non_zero(), pause: ms.duration() });
-    /// Nothing more is sent until the client disconnects: no head at all, or only the head and this
-    /// many bytes of the body.
-    Stall = "stall"(after_bytes: Option<Bytes> as Either) takes "after_bytes=N or nothing" =>
-        Effect::End(Ending::Stall { after_bytes: after_bytes.map(Bytes::get) });
-    /// Status 200 and the content type of JSON, but the body is something else.
-    Garbage = "garbage"(text: Option<Text> as Bare) takes "a text in quotes or nothing" =>
-        Effect::Change(Change::Garbage(match text {
-            Some(Text(text)) => text.clone(),
-            None => GARBAGE.into(),
-        }));
-    /// The right body with another content type.
-    WrongContentType = "wrong_content_type"(
-        content_type: ContentType as Bare or ContentType::HTML
-    ) takes "a content type in quotes, as in wrong_content_type(\"text/html\")" =>
-        Effect::Change(Change::ContentType(content_type.clone()));
-    /// The connection is kept open for another request, and closed without a response when that
-    /// request arrives.
-    StaleKeepalive = "stale_keepalive"() takes "" => Effect::End(Ending::Stale);
+fn whole(value: &Option<Value>) -> Option<u64> {
+    match value {
+        Some(Value::Whole(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+fn text(value: &Option<Value>) -> Option<String> {
+    match value {
+        Some(Value::Text(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn milliseconds(number: f64) -> Duration {
+    Duration::from_secs_f64(number / 1000.0)
 }
 
 impl FromStr for Fault {
     type Err = GrammarError;
 
-    /// Parses a fault alone, such as `status(429, retry_after=1)`.
     fn from_str(text: &str) -> Result<Self, GrammarError> {
-        let mut cursor = Cursor::new(text.trim());
-        let fault = cursor.call().and_then(Self::read).and_then(|fault| {
-            if cursor.at_end() {
-                return Ok(fault);
-            }
-            Err(format!(
-                "expected the end after the fault, not {}",
-                cursor.shown()
-            ))
+        let mut parser = Parser { rest: text.trim() };
+        let fault = Self::parse(&mut parser).and_then(|fault| match parser.rest {
+            "" => Ok(fault),
+            _ => parser.expected("expected the end after the fault"),
         });
         fault.map_err(|problem| GrammarError {
             text: text.trim().into(),
@@ -170,31 +165,8 @@ impl FromStr for Fault {
     }
 }
 
-fn argument<Kind: Argument>(
-    call: &mut Call<'_>,
-    name: &str,
-    style: Style,
-    usual: Option<Kind>,
-) -> Result<Option<Kind>, String> {
-    let value = match style {
-        Style::Named => call.named(name)?,
-        Style::Bare | Style::Either => call.first(name)?,
-    };
-    let Some(value) = value else {
-        return Ok(usual.or_else(Kind::omitted));
-    };
-    if style == Style::Bare {
-        Kind::read(&format!("the {name} of {}", call.name), value).map(Some)
-    } else {
-        Kind::read(name, value).map(Some)
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
     }
-}
-
-fn written(name: &str, style: Style, argument: &impl Argument) -> Option<String> {
-    let value = argument.written()?;
-    Some(if style == Style::Bare {
-        value
-    } else {
-        format!("{name}={value}")
-    })
 }

@@ -1,8 +1,9 @@
-//! The grammar of faults, as tokens and calls; their meaning is handled elsewhere.
+//! The parser of fault rules. The tables in `fault.rs` and `rule.rs` say what may be written where.
 
-use std::fmt::{self, Write as _};
-
+use serde_json::Deserializer;
 use thiserror::Error;
+
+use super::field::{Call, Field, Form, Kind, Value};
 
 /// Why a text is not a fault rule: the rule as written, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -12,307 +13,145 @@ pub struct GrammarError {
     pub problem: String,
 }
 
-/// A value as written.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value<'text> {
-    /// A number or a word.
-    Bare(&'text str),
-    /// The text between quotes, unescaped.
-    Quoted(String),
-    /// `name(arguments)`.
-    Call(Call<'text>),
-}
-
-/// A name with optional arguments in parentheses.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Call<'text> {
-    pub name: &'text str,
-    arguments: Vec<(Option<&'text str>, Value<'text>)>,
-}
-
-impl<'text> Call<'text> {
-    /// Takes the argument with this name.
-    ///
-    /// # Errors
-    /// The name was given more than once.
-    pub fn named(&mut self, name: &str) -> Result<Option<Value<'text>>, String> {
-        self.take(name, |given| given == Some(name))
-    }
-
-    /// Takes the first unnamed argument, or the one with this name.
-    ///
-    /// # Errors
-    /// Both were given.
-    pub fn first(&mut self, name: &str) -> Result<Option<Value<'text>>, String> {
-        self.take(name, |given| given.is_none_or(|given| given == name))
-    }
-
-    fn take(
-        &mut self,
-        name: &str,
-        wanted: impl Fn(Option<&str>) -> bool,
-    ) -> Result<Option<Value<'text>>, String> {
-        let Some(at) = self.arguments.iter().position(|(name, _)| wanted(*name)) else {
-            return Ok(None);
-        };
-        let (_, value) = self.arguments.remove(at);
-        if self
-            .arguments
-            .iter()
-            .any(|(given, _)| given.is_some_and(|given| given == name))
-        {
-            return Err(format!("{name} was given more than once"));
-        }
-        Ok(Some(value))
-    }
-
-    /// Checks that every argument was taken.
-    ///
-    /// # Errors
-    /// Names the first one that was not; `takes` lists the valid ones.
-    pub fn finish(&self, takes: &str) -> Result<(), String> {
-        let Some((name, value)) = self.arguments.first() else {
-            return Ok(());
-        };
-        let call = self.name;
-        let given = match name {
-            Some(name) => format!("{name}={value}"),
-            None => value.to_string(),
-        };
-        Err(if takes.is_empty() {
-            format!("{call} takes no arguments, not {given}")
-        } else {
-            format!("{call} takes {takes}, not {given}")
-        })
-    }
-}
-
-impl fmt::Display for Value<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bare(text) => formatter.write_str(text),
-            Self::Quoted(text) => Quoted(text).fmt(formatter),
-            Self::Call(call) => write!(formatter, "{}(...)", call.name),
-        }
-    }
-}
-
-/// A quoted text, escaped so that it parses back to the same text.
-pub(crate) struct Quoted<'text>(pub &'text str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_char('"')?;
-        for character in self.0.chars() {
-            match character {
-                '"' => formatter.write_str("\\\"")?,
-                '\\' => formatter.write_str("\\\\")?,
-                '\n' => formatter.write_str("\\n")?,
-                '\r' => formatter.write_str("\\r")?,
-                '\t' => formatter.write_str("\\t")?,
-                control if control.is_control() => {
-                    write!(formatter, "\\u{{{:x}}}", u32::from(control))?;
-                }
-                plain => formatter.write_char(plain)?,
-            }
-        }
-        formatter.write_char('"')
-    }
-}
-
-/// A position in the text; spaces before the next token are skipped.
+/// The text that is not parsed yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'text> {
-    rest: &'text str,
+pub(super) struct Parser<'text> {
+    pub rest: &'text str,
 }
 
-impl<'text> Cursor<'text> {
-    pub const fn new(text: &'text str) -> Self {
-        Self { rest: text }
-    }
-
-    /// The unread rest.
-    pub const fn rest(&self) -> &'text str {
-        self.rest
-    }
-
+impl<'text> Parser<'text> {
     fn skip_spaces(&mut self) {
-        self.rest = self
-            .rest
-            .trim_start_matches(|character: char| character.is_whitespace() && character != '\n');
+        let space = |character: char| character.is_whitespace() && character != '\n';
+        self.rest = self.rest.trim_start_matches(space);
     }
 
-    /// Whether only spaces are left.
-    pub fn at_end(&mut self) -> bool {
-        self.skip_spaces();
-        self.rest.is_empty()
-    }
-
-    /// Consumes a newline or a semicolon, which end a rule.
-    pub fn separator(&mut self) -> bool {
-        self.token('\n') || self.token(';')
-    }
-
-    /// Whether a rule ends here.
-    pub fn at_separator(&mut self) -> bool {
-        self.at_end() || self.rest.starts_with(['\n', ';'])
-    }
-
-    /// Consumes one character, if it is next.
+    /// Consumes a character, if it is next.
     pub fn token(&mut self, character: char) -> bool {
         self.skip_spaces();
-        match self.rest.strip_prefix(character) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
+        let rest = self.rest.strip_prefix(character);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
     }
 
-    /// Consumes the characters of a number or word; empty if none comes next.
-    pub fn bare(&mut self) -> &'text str {
+    /// Consumes a name or a number; empty if none comes next.
+    pub fn word(&mut self) -> &'text str {
         self.skip_spaces();
         let wanted = |character: char| character.is_alphanumeric() || "_.+-".contains(character);
         let end = self.rest.find(|character| !wanted(character));
-        let (bare, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
-        bare
+        word
     }
 
-    /// What comes next, for an error message.
-    pub fn shown(&mut self) -> String {
-        let mut ahead = *self;
-        let bare = ahead.bare();
-        match ahead.rest.chars().next() {
-            _ if !bare.is_empty() => format!("{bare:?}"),
-            Some('\n') | None => "the end".into(),
-            Some(other) => format!("{:?}", other.to_string()),
-        }
+    /// Whether a rule ends here: at a newline, a semicolon or the end of the text.
+    pub fn at_end(&mut self) -> bool {
+        self.skip_spaces();
+        self.rest.is_empty() || self.rest.starts_with(['\n', ';'])
     }
 
-    /// A name, with optional arguments in parentheses.
-    pub fn call(&mut self) -> Result<Call<'text>, String> {
-        let name = self.bare();
-        self.arguments(name, true)
+    /// An error that shows what comes instead.
+    pub fn expected<T>(mut self, what: &str) -> Result<T, String> {
+        let word = self.word();
+        let next = self.rest.chars().next().filter(|next| *next != '\n');
+        let next = next.map(String::from);
+        Err(
+            match Some(word)
+                .filter(|word| !word.is_empty())
+                .or(next.as_deref())
+            {
+                Some(next) => format!("{what}, not {next:?}"),
+                None => format!("{what}, not the end"),
+            },
+        )
     }
 
-    fn arguments(&mut self, name: &'text str, nested: bool) -> Result<Call<'text>, String> {
-        let mut arguments = Vec::new();
-        if self.token('(') && !self.token(')') {
-            loop {
-                arguments.push(self.argument(nested)?);
-                if self.token(')') {
-                    break;
-                }
-                if !self.token(',') {
-                    return Err(format!(
-                        "expected , or ) in {name}(...), not {}",
-                        self.shown()
-                    ));
-                }
+    /// Parses one of the forms, with its fields in parentheses.
+    pub fn call(&mut self, forms: &'static [Form]) -> Result<Call, String> {
+        let name = self.word();
+        let Some(form) = forms.iter().find(|form| form.name == name) else {
+            let names: Vec<&str> = forms.iter().map(|form| form.name).collect();
+            let names = names.join(", ");
+            return Err(match name {
+                "" => format!("a fault is missing; there are {names}"),
+                _ => format!("unknown fault {name:?}; there are {names}"),
+            });
+        };
+        let mut values = vec![None; form.fields.len()];
+        let mut more = self.token('(') && !self.token(')');
+        while more {
+            self.argument(form, &mut values)?;
+            more = self.token(',');
+            if !more && !self.token(')') {
+                return self.expected(&format!("expected , or ) in {name}(...)"));
             }
         }
-        Ok(Call { name, arguments })
+        form.call(values)
     }
 
-    fn argument(&mut self, nested: bool) -> Result<(Option<&'text str>, Value<'text>), String> {
+    /// Parses `value` or `name=value`, in its place.
+    fn argument(&mut self, form: &Form, values: &mut [Option<Value>]) -> Result<(), String> {
         let mut ahead = *self;
-        let name = ahead.bare();
-        if !name.is_empty() && ahead.token('=') {
+        let name = ahead.word();
+        let named = !name.is_empty() && ahead.token('=');
+        let mut places = form.fields.iter().zip(values);
+        let place = match named {
+            true => places.find(|(field, _)| field.name == name),
+            false => places.find(|(_, value)| value.is_none()),
+        };
+        let Some((field, value)) = place else {
+            return self.expected(&form.takes());
+        };
+        if named {
             *self = ahead;
-            return Ok((Some(name), self.value(nested)?));
         }
-        Ok((None, self.value(nested)?))
+        self.once(field, value)
     }
 
-    fn value(&mut self, nested: bool) -> Result<Value<'text>, String> {
-        if self.token('"') {
-            return self.quoted().map(Value::Quoted);
+    /// Parses `name=value` for one of the fields.
+    pub fn assignment(
+        &mut self,
+        fields: &[&Field],
+        values: &mut [Option<Value>],
+    ) -> Result<&'text str, String> {
+        let start = *self;
+        let name = self.word();
+        let mut places = fields.iter().zip(values);
+        let Some((field, value)) = places.find(|(field, _)| field.name == name) else {
+            let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            return start.expected(&format!("expected one of {}", names.join(", ")));
+        };
+        if !self.token('=') {
+            return self.expected(&format!("expected = after {name}"));
         }
-        let bare = self.bare();
-        if bare.is_empty() {
-            return Err(format!("expected a value, not {}", self.shown()));
-        }
-        // Calls nest only one level deep; without a limit, odd texts could exhaust the stack.
-        if nested && self.rest.starts_with('(') {
-            return self.arguments(bare, false).map(Value::Call);
-        }
-        Ok(Value::Bare(bare))
+        self.once(field, value)?;
+        Ok(name)
     }
 
-    fn quoted(&mut self) -> Result<String, String> {
-        let mut text = String::new();
-        let mut characters = self.rest.chars();
-        while let Some(character) = characters.next() {
-            text.push(match character {
-                '"' => {
-                    self.rest = characters.as_str();
-                    return Ok(text);
+    /// Parses the value of a field that has none yet.
+    pub fn once(&mut self, field: &Field, value: &mut Option<Value>) -> Result<(), String> {
+        match value.replace(self.value(field)?) {
+            Some(_) => Err(format!("{} was given more than once", field.name)),
+            None => Ok(()),
+        }
+    }
+
+    fn value(&mut self, field: &Field) -> Result<Value, String> {
+        self.skip_spaces();
+        let start = *self;
+        let mut texts = Deserializer::from_str(self.rest).into_iter::<String>();
+        let value = match texts.next() {
+            Some(Ok(text)) => {
+                self.rest = self.rest.get(texts.byte_offset()..).unwrap_or_default();
+                field.kind.quoted(text)
+            }
+            _ => match (self.word(), field.kind) {
+                (word, Kind::NumberOr(_, form)) if word == form.name => {
+                    *self = start;
+                    return self.call(std::slice::from_ref(form)).map(Value::Call);
                 }
-                '\\' => match characters.next() {
-                    Some('n') => '\n',
-                    Some('r') => '\r',
-                    Some('t') => '\t',
-                    Some('u') => {
-                        let (code, rest) = characters
-                            .as_str()
-                            .strip_prefix('{')
-                            .and_then(|rest| rest.split_once('}'))
-                            .ok_or("\\u needs a code in braces, as in \\u{7f}")?;
-                        characters = rest.chars();
-                        u32::from_str_radix(code, 16)
-                            .ok()
-                            .and_then(char::from_u32)
-                            .ok_or_else(|| format!("\\u{{{code}}} is not a character"))?
-                    }
-                    Some(same @ ('"' | '\\')) => same,
-                    Some(other) => {
-                        return Err(format!(
-                            "unknown escape \\{other}; there are \\\" \\\\ \\n \\r \\t \\u{{...}}"
-                        ));
-                    }
-                    None => break,
-                },
-                plain => plain,
-            });
-        }
-        Err("a closing quote is missing".into())
-    }
-}
-
-/// Parses a whole number from `least` to `most`.
-pub(super) fn whole(name: &str, value: &Value<'_>, least: u64, most: u64) -> Result<u64, String> {
-    let Value::Bare(text) = value else {
-        return Err(format!("{name} must be a whole number, not {value}"));
-    };
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse::<u64>().ok();
-    match number.filter(|_| digits) {
-        Some(number) if (least..=most).contains(&number) => Ok(number),
-        None if !digits => Err(format!("{name} must be a whole number, not {text:?}")),
-        _ => Err(format!("{name} must be from {least} to {most}, not {text}")),
-    }
-}
-
-/// Parses a number, with or without a decimal point.
-pub(super) fn decimal(name: &str, value: &Value<'_>) -> Result<f64, String> {
-    let number = match value {
-        Value::Bare(text) => text.parse::<f64>().ok(),
-        Value::Quoted(_) | Value::Call(_) => None,
-    };
-    let refuse = || format!("{name} must be a number, not {value}");
-    number
-        .filter(|number| number.is_finite())
-        .ok_or_else(refuse)
-}
-
-/// Parses a quoted text.
-pub(super) fn quoted(name: &str, value: Value<'_>) -> Result<String, String> {
-    match value {
-        Value::Quoted(text) => Ok(text),
-        other => Err(format!(
-            "{name} must be in quotes, as in \"...\", not {other}"
-        )),
+                (word, kind) => kind.value(word),
+            },
+        };
+        value.or_else(|must| start.expected(&format!("{} must be {must}", field.name)))
     }
 }

@@ -1,41 +1,26 @@
 //! The active rules, and which of them fire on a request.
 
-use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
-use crate::faults::delivery::Delivery;
-use crate::faults::rule::Rule;
+use super::delivery::{Delivery, Effect, Latency};
+use super::rule::Rule;
 use crate::request_key::{Attempts, Purpose, RequestKey, unit};
 use crate::routes::Route;
 use crate::world::draw::{Digest, blend};
 
-/// Rules in the order in which they were set. Their effect on a request depends on the seed, on
-/// what is requested and on how often it was requested, never on the order of arrival.
+/// Rules in the order in which they were set. Except for `xN`, their effect on a request depends on
+/// the seed, on what is requested and on how often it was requested, never on the order of arrival.
 #[derive(Debug, Default)]
 pub struct Rules {
-    armed: RwLock<Vec<Armed>>,
+    active: RwLock<Vec<ActiveRule>>,
     last: AtomicU64,
 }
 
-/// Identifies an active rule; unique within a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RuleId(pub u64);
-
-/// An active rule.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ActiveRule {
-    pub id: RuleId,
-    pub rule: Rule,
-    /// How often it fired.
-    pub fired: u64,
-}
-
 #[derive(Debug)]
-struct Armed {
-    id: RuleId,
+struct ActiveRule {
+    id: u64,
     rule: Rule,
-    text: Arc<str>,
     /// Makes its random numbers differ from those of other rules.
     salt: u64,
     fired: AtomicU64,
@@ -46,19 +31,28 @@ struct Armed {
 }
 
 impl Rules {
-    /// Adds a rule; earlier rules take precedence.
-    pub fn add(&self, rule: Rule) -> RuleId {
-        let id = RuleId(self.last.fetch_add(1, Ordering::Relaxed) + 1);
-        self.write().push(Armed::new(id, rule));
-        id
+    /// Adds rules; earlier rules take precedence.
+    pub fn add(&self, rules: impl IntoIterator<Item = Rule>) {
+        self.write().extend(rules.into_iter().map(|rule| {
+            let mut digest = Digest::new();
+            digest.text(&rule.text);
+            ActiveRule {
+                id: self.last.fetch_add(1, Relaxed) + 1,
+                rule,
+                salt: digest.value(),
+                fired: AtomicU64::new(0),
+                seen: Attempts::default(),
+                spent: Attempts::default(),
+            }
+        }));
     }
 
-    /// Removes a rule; false if it does not exist.
-    pub fn remove(&self, id: RuleId) -> bool {
-        let mut armed = self.write();
-        let before = armed.len();
-        armed.retain(|armed| armed.id != id);
-        armed.len() < before
+    /// Removes a rule by its id; false if it does not exist.
+    pub fn remove(&self, id: u64) -> bool {
+        self.write()
+            .extract_if(.., |active| active.id == id)
+            .count()
+            > 0
     }
 
     /// Removes all rules.
@@ -66,92 +60,66 @@ impl Rules {
         self.write().clear();
     }
 
-    /// The active rules, in their order.
-    pub fn list(&self) -> Vec<ActiveRule> {
-        let armed = self.read();
-        armed.iter().map(Armed::active).collect()
+    /// The active rules in their order: the id, the rule, and how often it fired.
+    pub fn list(&self) -> Vec<(u64, Rule, u64)> {
+        let active = self.active.read().unwrap_or_else(PoisonError::into_inner);
+        let shown = active.iter();
+        shown
+            .map(|each| (each.id, each.rule.clone(), each.fired.load(Relaxed)))
+            .collect()
     }
 
     /// How to answer a request; counts one more attempt of it for each rule that it matches.
     pub fn choose(&self, seed: u64, request: &RequestKey) -> Delivery {
         let mut delivery = Delivery::default();
-        for armed in self.read().iter() {
-            armed.apply(seed, request, &mut delivery);
+        let active = self.active.read().unwrap_or_else(PoisonError::into_inner);
+        for each in active.iter().filter(|each| each.rule.matches(request)) {
+            each.apply(seed, request, &mut delivery);
         }
         delivery
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Vec<Armed>> {
-        self.armed.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Vec<Armed>> {
-        self.armed.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<ActiveRule>> {
+        self.active.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Armed {
-    fn new(id: RuleId, rule: Rule) -> Self {
-        let text = rule.to_string();
-        let mut digest = Digest::new();
-        digest.text(&text);
-        Self {
-            id,
-            rule,
-            text: text.into(),
-            salt: digest.value(),
-            fired: AtomicU64::new(0),
-            seen: Attempts::default(),
-            spent: Attempts::default(),
-        }
-    }
-
-    fn active(&self) -> ActiveRule {
-        ActiveRule {
-            id: self.id,
-            rule: self.rule.clone(),
-            fired: self.fired.load(Ordering::Relaxed),
-        }
-    }
-
+impl ActiveRule {
     fn apply(&self, seed: u64, request: &RequestKey, delivery: &mut Delivery) {
-        let Rule {
-            on,
-            attempt,
-            every,
-            p,
-            fault,
-            times,
-        } = &self.rule;
-        if !on.matches(request) {
-            return;
-        }
-        let counted = attempt.is_some() || every.is_some() || p.is_some() || fault.is_random();
+        let rule = &self.rule;
+        let effect = &rule.fault.effect;
+        let is_random = matches!(effect, Effect::Delay(Latency::Lognormal { .. }));
+        let counted = rule.attempt.or(rule.every).is_some() || rule.p.is_some() || is_random;
         let number = if counted { self.seen.next(request) } else { 1 };
         let seed = blend(&[seed, self.salt]);
         let chance = |purpose| request.chance(seed, purpose, number);
-        let is_due = attempt.is_none_or(|attempt| attempt.get() == number)
-            && every.is_none_or(|every| is_turn(request, number, every))
-            && p.is_none_or(|p| p.holds(unit(chance(Purpose::Fault))));
-        if !is_due {
-            return;
-        }
-        let bits = chance(Purpose::Latency);
-        let effect = fault.effect((unit(bits), unit(blend(&[bits]))));
-        if delivery.has_room_for(&effect) && times.is_none_or(|times| self.spend(request, times)) {
-            delivery.add(effect, &self.text);
-            self.fired.fetch_add(1, Ordering::Relaxed);
+        let is_due = rule.attempt.is_none_or(|attempt| attempt == number)
+            && rule
+                .every
+                .is_none_or(|every| is_turn(request, number, every))
+            && rule.p.is_none_or(|p| unit(chance(Purpose::Fault)) < p);
+        if is_due && delivery.has_room_for(effect) && self.fire(request) {
+            let bits = chance(Purpose::Latency);
+            let chances = (unit(bits), unit(blend(&[bits])));
+            delivery.add(effect, chances, &rule.text);
         }
     }
 
-    fn spend(&self, request: &RequestKey, times: NonZeroU64) -> bool {
-        self.spent.next(request) <= times.get()
+    /// Counts that it fires, unless it did so as often as it may.
+    fn fire(&self, request: &RequestKey) -> bool {
+        let times = self.rule.times.unwrap_or(u64::MAX);
+        if self.rule.each && self.spent.next(request) > times {
+            return false;
+        }
+        let most = if self.rule.each { u64::MAX } else { times };
+        let more = |fired| (fired < most).then(|| fired + 1);
+        self.fired.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 }
 
 /// Whether it is this attempt's turn. Pages take turns along the list, other requests at random,
 /// and the next attempt of the same request is never hit immediately (except with every=1).
-fn is_turn(request: &RequestKey, attempt: u64, every: NonZeroU64) -> bool {
+fn is_turn(request: &RequestKey, attempt: u64, every: u64) -> bool {
     let limit = request.limit.max(1);
     // An offset between two pages has no page number.
     let page = if request.offset.is_multiple_of(limit) {
@@ -159,16 +127,14 @@ fn is_turn(request: &RequestKey, attempt: u64, every: NonZeroU64) -> bool {
     } else {
         request.hash()
     };
+    let first = RequestKey {
+        offset: 0,
+        ..*request
+    };
     let number = match request.route {
         Route::Users => page,
-        Route::Messages => page.wrapping_add(
-            RequestKey {
-                offset: 0,
-                ..*request
-            }
-            .hash(),
-        ),
+        Route::Messages => page.wrapping_add(first.hash()),
         _ => request.hash(),
     };
-    number.wrapping_add(attempt).is_multiple_of(every.get())
+    number.wrapping_add(attempt).is_multiple_of(every)
 }

@@ -1,14 +1,10 @@
 //! The types between the socket and the service: a request, and its response.
 
-use std::fmt;
-use std::sync::Arc;
-
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, Uri};
 
 use crate::chunks::Chunks;
 use crate::faults::delivery::{Change, Delivery};
-use crate::refusal::Refusal;
 use backread_clock::Clock;
 
 /// The content type of every response unless a fault changes it.
@@ -23,7 +19,6 @@ pub struct Call<'request> {
 }
 
 /// A response; the socket layer only adds framing.
-#[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
     pub content_type: HeaderValue,
@@ -35,19 +30,15 @@ pub struct Answer {
 }
 
 /// How to send a response that is not sent at once and whole.
-#[derive(Clone, Debug)]
 pub struct Sending {
     pub delivery: Delivery,
     /// The clock for delays and drips.
     pub clock: Clock,
-    /// Notified once the whole response is sent; never if the client disconnects before that.
-    pub sent: Option<Arc<dyn Sent>>,
+    /// Called once the whole response is sent; never if the client disconnects before that.
+    pub sent: Option<OnSent>,
 }
 
-/// Notified once the whole response is sent.
-pub trait Sent: fmt::Debug + Send + Sync {
-    fn sent(&self);
-}
+pub type OnSent = Box<dyn FnOnce() + Send>;
 
 impl Answer {
     /// JSON that is sent at once and whole.
@@ -66,31 +57,16 @@ impl Answer {
     #[must_use]
     pub fn delivered(mut self, delivery: Delivery, clock: &Clock) -> Self {
         match &delivery.change {
-            Some(Change::Status {
-                code,
+            Some(Change::Answer {
+                status,
                 retry_after,
                 body,
             }) => {
-                self.status = *code;
-                self.content_type = JSON;
-                self.headers.clear();
-                if let Some(seconds) = retry_after {
-                    self.headers.push(("retry-after", seconds.to_string()));
-                }
-                self.body = match body {
-                    Some(body) => body.clone().into(),
-                    None => Refusal::by_fault(*code).body().into(),
-                };
+                self = Self::json(*status, body.clone());
+                let wait = retry_after.map(|seconds| ("retry-after", seconds.to_string()));
+                self.headers.extend(wait);
             }
-            Some(Change::Garbage(text)) => {
-                self.status = 200;
-                self.content_type = JSON;
-                self.headers.clear();
-                self.body = text.clone().into();
-            }
-            Some(Change::ContentType(content_type)) => {
-                self.content_type = content_type.header().clone();
-            }
+            Some(Change::ContentType(content_type)) => self.content_type = content_type.clone(),
             None => {}
         }
         if !delivery.is_plain() {

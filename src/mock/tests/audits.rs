@@ -11,21 +11,21 @@ use crate::audit::List;
 use crate::drift::{Change, Drift, Which};
 use crate::faults::rule::read_rules;
 use crate::http::exchange::Call;
-use crate::lane::{Lane, LaneOptions, Parts};
+use crate::lane::{Lane, LaneOptions};
 use crate::routes::{Route, Target};
 use crate::world::World;
 
 fn lane(users: u64, dialect: &str) -> Arc<Lane> {
-    Arc::new(Lane::new(Parts {
-        name: "main".into(),
-        secret: "mock_secret".into(),
-        vendor: "example".into(),
-        world: Arc::new(World::new(3, users, 5, 5).unwrap()),
-        options: LaneOptions {
+    Arc::new(Lane::new(
+        "main".into(),
+        "mock_secret".into(),
+        "example",
+        Arc::new(World::new(3, users, 5, 5).unwrap()),
+        LaneOptions {
             dialect: dialect.parse().unwrap(),
             ..LaneOptions::default()
         },
-    }))
+    ))
 }
 
 /// The ids in the response to one list request.
@@ -73,7 +73,7 @@ proptest! {
         let (mut held, mut stayed) = (Vec::new(), None::<BTreeSet<u64>>);
         let mut changes = changes.into_iter();
         loop {
-            let alive: BTreeSet<u64> = lane.world().view().user_ids().into_iter().collect();
+            let alive: BTreeSet<u64> = lane.world.view().user_ids().into_iter().collect();
             stayed = Some(stayed.map_or(alive.clone(), |stayed| &stayed & &alive));
             let page = read(&lane, &format!("/external/users?offset={}&limit={limit}", held.len()));
             if page.is_empty() {
@@ -82,15 +82,15 @@ proptest! {
             held.extend(page);
             if let Some((deleted, added, pick)) = changes.next() {
                 for _ in 0..deleted {
-                    let ids = lane.world().view().user_ids();
+                    let ids = lane.world.view().user_ids();
                     if let Some(id) = ids.get(pick as usize % ids.len().max(1)) {
-                        lane.world().remove_user(*id).unwrap();
+                        lane.world.remove_user(*id).unwrap();
                     }
                 }
-                lane.world().add_users(added).unwrap();
+                lane.world.add_users(added).unwrap();
             }
         }
-        let alive: BTreeSet<u64> = lane.world().view().user_ids().into_iter().collect();
+        let alive: BTreeSet<u64> = lane.world.view().user_ids().into_iter().collect();
         let stayed = &stayed.unwrap() & &alive;
         let mut times: BTreeMap<u64, u64> = BTreeMap::new();
         for id in &held {
@@ -117,8 +117,8 @@ proptest! {
 fn a_change_goes_on_past_rows_that_are_gone_and_takes_ids_as_they_were_sent() {
     let lane = lane(9, "ids=large");
     let ids = read(&lane, "/external/users");
-    lane.world()
-        .remove_user(lane.world().view().user_ids()[1])
+    lane.world
+        .remove_user(lane.world.view().user_ids()[1])
         .unwrap();
     after_one_page(&lane, Change::Delete(Which::Ids(vec![ids[1], ids[2]])));
     read(&lane, "/external/users");
@@ -129,11 +129,8 @@ fn a_change_goes_on_past_rows_that_are_gone_and_takes_ids_as_they_were_sent() {
 #[test]
 fn what_was_cut_behind_its_end_was_not_cut() {
     let lane = lane(9, "documented");
-    for rule in
-        read_rules("users: truncate(at=1000000)\nusers: reset(after_bytes=1000000)").unwrap()
-    {
-        lane.rules.add(rule);
-    }
+    lane.rules
+        .add(read_rules("users: truncate(at=1000000)\nusers: reset(after_bytes=1000000)").unwrap());
     after_one_page(&lane, Change::Add(1));
     let held = read(&lane, "/external/users");
     assert_eq!(lane.drifts.waiting(), 0);
@@ -143,9 +140,7 @@ fn what_was_cut_behind_its_end_was_not_cut() {
 #[test]
 fn a_page_that_is_late_is_none_before_it_was_sent() {
     let lane = lane(9, "documented");
-    for rule in read_rules("users: latency(60000)").unwrap() {
-        lane.rules.add(rule);
-    }
+    lane.rules.add(read_rules("users: latency(60000)").unwrap());
     after_one_page(&lane, Change::Add(1));
     read(&lane, "/external/users");
     assert_eq!(lane.drifts.waiting(), 1);
@@ -159,16 +154,16 @@ fn a_page_that_is_late_is_none_before_it_was_sent() {
 
 #[test]
 fn an_audit_of_what_was_forgotten_is_refused() {
-    let lane = Arc::new(Lane::new(Parts {
-        name: "main".into(),
-        secret: "mock_secret".into(),
-        vendor: "example".into(),
-        world: Arc::new(World::new(3, 9, 0, 0).unwrap()),
-        options: LaneOptions {
+    let lane = Arc::new(Lane::new(
+        "main".into(),
+        "mock_secret".into(),
+        "example",
+        Arc::new(World::new(3, 9, 0, 0).unwrap()),
+        LaneOptions {
             journal: 2,
             ..LaneOptions::default()
         },
-    }));
+    ));
     for _ in 0..3 {
         read(&lane, "/external/users");
     }

@@ -15,7 +15,7 @@ const RULES: &str = "
     users every=3: truncate(at=200, length=declared)
     messages p=0.2: garbage()
     user attempt=2: reset(after_bytes=10)
-    messages p=0.3: truncate(at=77, length=honest) x1
+    messages p=0.3: truncate(at=77, length=honest) x1 each
     any p=0.2: latency(lognormal(2, 0.5))
 ";
 

@@ -2,12 +2,15 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::stub::*;
+use crate::connection::serve_connection;
 use backread_clock::virtual_start;
 
 #[test]
@@ -289,4 +292,19 @@ fn what_is_no_request_is_refused_and_told() {
     server.ended.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(server.stub.malformed.load(Ordering::Relaxed), 1);
     assert_eq!(server.stub.asked.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_takes_more_than_a_minute_ends_the_connection() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = tokio::net::TcpStream::connect(listener.local_addr().unwrap());
+    let (mut client, (served, _)) = (client.await.unwrap(), listener.accept().await.unwrap());
+    client
+        .write_all(b"GET /external/users HTTP/1.1\r\nhost: mo")
+        .await
+        .unwrap();
+    let start = tokio::time::Instant::now();
+    serve_connection(served, Arc::new(Stub::new("", None))).await;
+    assert_eq!(start.elapsed().as_secs(), 60);
+    assert_eq!(client.read(&mut [0; 99]).await.unwrap(), 0);
 }

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use crate::faults::fault::Fault;
-use crate::faults::grammar::Quoted;
 use crate::faults::rule::{Rule, read_rules};
 
 fn problem(text: &str) -> String {
@@ -19,8 +18,8 @@ fn a_rule_is_written_one_way_and_read_in_many() {
         ),
         (" any\tp = .10 :latency( 250 ) ", "any p=0.1: latency(250)"),
         (
-            "messages user=42:truncate(at=100)x 3",
-            "messages user=42: truncate(at=100, length=declared) x3",
+            "messages user=42:truncate(at=100)x 3  each",
+            "messages user=42: truncate(at=100, length=declared) x3 each",
         ),
         (
             "message message=7 user=42: reset",
@@ -31,7 +30,7 @@ fn a_rule_is_written_one_way_and_read_in_many() {
             "user: latency(lognormal(200, 0.5))",
         ),
         (
-            "any every=3 attempt=2: garbage(\"<\\\"\n>\")",
+            "any every=3 attempt=2: garbage(\"<\\\"\\u000a>\")",
             "any attempt=2 every=3: garbage(\"<\\\"\\n>\")",
         ),
         ("any: stall(after_bytes=0)", "any: stall(after_bytes=0)"),
@@ -56,7 +55,7 @@ fn what_is_no_rule_is_told_with_its_place() {
         "fault \"users offset=x: status(503)\": offset must be a whole number, not \"x\""
     );
     for (text, part) in [
-        ("", "expected a rule"),
+        ("", "expected one rule"),
         ("people: reset()", "not \"people\""),
         (
             "users user=1: reset()",
@@ -70,36 +69,48 @@ fn what_is_no_rule_is_told_with_its_place() {
             "users offset=1 offset=2: reset()",
             "offset was given more than once",
         ),
-        ("users where=1: reset()", "unknown condition \"where\""),
+        ("users where=1: reset()", "attempt, every, p, not \"where\""),
         (
             "users offset: reset()",
             "expected = after offset, not \":\"",
         ),
-        ("users reset()", "expected = after reset, not \"(\""),
-        ("users", "or a colon, not the end"),
+        ("users reset()", "expected one of user, message"),
+        ("users", "every, p, not the end"),
         ("users:", "a fault is missing"),
         ("users: explode()", "unknown fault \"explode\""),
-        ("users: status()", "status takes a code"),
-        ("users: status(99)", "must be from 200 to 599, not 99"),
+        ("users: status()", "status takes code, retry_after, body"),
+        (
+            "users: status(99)",
+            "code must be from 200 to 599, not \"99\"",
+        ),
         ("users: status(-1)", "must be a whole number, not \"-1\""),
-        ("users: status(503, 1)", "not 1"),
-        ("users: status(503, retry=1)", "not retry=1"),
+        ("users: status(503, 1, 2)", "body must be text in quotes"),
+        (
+            "users: status(503, retry=1)",
+            "retry_after, body, not \"retry\"",
+        ),
         (
             "users: status(503, code=500)",
             "code was given more than once",
         ),
-        ("users: status(503, body=no)", "body must be in quotes"),
-        ("users: latency(-1)", "latency must be from 0 to"),
-        ("users: latency(NaN)", "latency must be a number, not NaN"),
-        ("users: latency(lognormal(1, 2, 3))", "lognormal takes"),
-        ("users: truncate(length=declared)", "truncate takes at=N"),
+        ("users: status(503, body=no)", "body must be text in quotes"),
+        ("users: latency(-1)", "ms must be from 0 to"),
+        ("users: latency(NaN)", "ms must be a number, not \"NaN\""),
+        (
+            "users: latency(lognormal(1, 2, 3))",
+            "lognormal takes median, spread, not 3",
+        ),
+        (
+            "users: truncate(length=declared)",
+            "truncate takes at, length",
+        ),
         (
             "users: truncate(at=1, length=long)",
-            "declared or honest, not long",
+            "declared or honest, not \"long\"",
         ),
         ("users: drip(bytes=0, ms=1)", "bytes must be from 1 to"),
-        ("users: garbage(\"x)", "a closing quote is missing"),
-        ("users: garbage(\"\\x\")", "unknown escape \\x"),
+        ("users: garbage(\"x)", "text must be text in quotes"),
+        ("users: garbage(\"\\x\")", "escapes as in JSON"),
         ("users: wrong_content_type(\"a\\nb\")", "printable ASCII"),
         ("users: stale_keepalive(1)", "takes no arguments, not 1"),
         (
@@ -107,9 +118,10 @@ fn what_is_no_rule_is_told_with_its_place() {
             "expected xN or the end after the fault, not \"y\"",
         ),
         ("users: reset() x0", "must be from 1 to"),
-        ("users: reset() x1 x2", "expected the end after x1"),
-        ("users p=2: reset()", "p must be from 0 to 1, not 2"),
-        ("users: reset(); users: stall()", "not several"),
+        ("users: reset() x1 x2", "expected each or the end after xN"),
+        ("users: reset() x1 every", "not \"every\""),
+        ("users p=2: reset()", "p must be from 0 to 1, not \"2\""),
+        ("users: reset(); users: stall()", "expected one rule"),
     ] {
         let told = problem(text);
         assert!(told.contains(part), "{text}: {told}");
@@ -123,7 +135,7 @@ fn what_is_no_rule_is_told_with_its_place() {
 
 #[test]
 fn rules_stand_on_lines_or_behind_semicolons() {
-    let text = "\n users: garbage(\"a;\\nb\") ; any: reset()\r\n\nuser: stall() x2;";
+    let text = "\n users: garbage(\"a;\\nb\") ; any: reset()\r\n\nuser: stall() x2 each;";
     let shown: Vec<String> = read_rules(text)
         .unwrap()
         .iter()
@@ -134,9 +146,13 @@ fn rules_stand_on_lines_or_behind_semicolons() {
         [
             "users: garbage(\"a;\\nb\")",
             "any: reset()",
-            "user: stall() x2"
+            "user: stall() x2 each"
         ]
     );
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap()
 }
 
 fn texts() -> impl Strategy<Value = String> {
@@ -150,7 +166,7 @@ fn texts() -> impl Strategy<Value = String> {
         (200..600_u16, any::<Option<u32>>(), any::<Option<String>>()).prop_map(
             |(code, after, body)| {
                 let after = after.map(|seconds| format!(", retry_after={seconds}"));
-                let body = body.map(|body| format!(", body={}", Quoted(&body)));
+                let body = body.map(|body| format!(", body={}", quoted(&body)));
                 format!(
                     "status({code}{}{})",
                     after.unwrap_or_default(),
@@ -167,8 +183,8 @@ fn texts() -> impl Strategy<Value = String> {
             format!("truncate(at={at}{length})")
         }),
         (1..9000_u64, 0.0..9.0_f64).prop_map(|(bytes, ms)| format!("drip(bytes={bytes}, ms={ms})")),
-        any::<String>().prop_map(|text| format!("garbage({})", Quoted(&text))),
-        "[ -~]{0,20}".prop_map(|text| { format!("wrong_content_type({})", Quoted(&text)) }),
+        any::<String>().prop_map(|text| format!("garbage({})", quoted(&text))),
+        "[ -~]{0,20}".prop_map(|text| { format!("wrong_content_type({})", quoted(&text)) }),
         Just("stale_keepalive".to_owned()),
     ];
     let routes = prop_oneof![
@@ -184,7 +200,10 @@ fn texts() -> impl Strategy<Value = String> {
         0.0..1.0_f64,
     );
     (routes, conditions, faults).prop_map(|(route, (times, every, p), fault)| {
-        let times = times.map(|times| format!(" x{times}")).unwrap_or_default();
+        let each = if p < 0.5 { " each" } else { "" };
+        let times = times
+            .map(|times| format!(" x{times}{each}"))
+            .unwrap_or_default();
         let every = every.map(|every| format!(" every={}", u64::from(every) + 1));
         format!("{route}{} p={p}: {fault}{times}", every.unwrap_or_default())
     })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::faults::delivery::{Delivery, Ending};
+use crate::faults::delivery::Delivery;
 use crate::faults::rule::read_rules;
 use crate::faults::rules::Rules;
 use crate::request_key::{Attempts, RequestKey};
@@ -10,9 +10,7 @@ use crate::routes::Route;
 
 fn rules(text: &str) -> Rules {
     let rules = Rules::default();
-    for rule in read_rules(text).unwrap() {
-        rules.add(rule);
-    }
+    rules.add(read_rules(text).unwrap());
     rules
 }
 
@@ -70,34 +68,43 @@ fn a_rule_is_for_the_requests_that_it_names() {
 }
 
 #[test]
-fn times_and_attempts_are_counted_for_each_request() {
-    let twice = rules("users: status(503) x2");
+fn times_count_in_all_or_for_each_request() {
     let pattern = |rules: &Rules, request: &RequestKey| -> Vec<bool> {
         (0..5).map(|_| fires(rules, request)).collect()
     };
+    let twice = rules("users: status(503) x2");
     assert_eq!(pattern(&twice, &page(0)), [true, true, false, false, false]);
-    assert_eq!(
-        pattern(&twice, &page(99)),
-        [true, true, false, false, false]
-    );
+    assert_eq!(pattern(&twice, &page(99)), [false; 5]);
+    let each = rules("users: status(503) x2 each");
+    for offset in [0, 99] {
+        assert_eq!(
+            pattern(&each, &page(offset)),
+            [true, true, false, false, false]
+        );
+    }
     let second = rules("users attempt=2: status(503)");
-    assert_eq!(
-        pattern(&second, &page(0)),
-        [false, true, false, false, false]
-    );
-    // They fire in turn: a request that an earlier rule took does not use up a later one.
-    let both = rules("users: status(503) x1; users: reset() x1");
-    let endings: Vec<Delivery> = (0..3).map(|_| both.choose(1, &page(0))).collect();
-    assert!(endings[0].change.is_some() && endings[0].ending == Ending::Whole);
-    assert_eq!(endings[1].ending, Ending::Reset { after_bytes: None });
-    assert!(endings[2].is_plain());
-    assert_eq!(
-        both.list()
-            .iter()
-            .map(|rule| rule.fired)
-            .collect::<Vec<_>>(),
-        [1, 1]
-    );
+    for offset in [0, 99] {
+        assert_eq!(
+            pattern(&second, &page(offset)),
+            [false, true, false, false, false]
+        );
+    }
+}
+
+#[test]
+fn a_request_that_an_earlier_rule_took_does_not_use_up_a_later_one() {
+    for text in [
+        "users: status(503) x1; users: reset() x1",
+        "users: status(503) x1 each; users: reset() x1 each",
+    ] {
+        let both = rules(text);
+        let endings: Vec<Delivery> = (0..3).map(|_| both.choose(1, &page(0))).collect();
+        assert!(endings[0].change.is_some() && endings[0].ending.is_none());
+        assert!(endings[1].ending.is_some());
+        assert!(endings[2].is_plain());
+        let fired: Vec<u64> = both.list().iter().map(|(_, _, fired)| *fired).collect();
+        assert_eq!(fired, [1, 1]);
+    }
 }
 
 #[test]
@@ -160,7 +167,7 @@ fn delays_add_up_and_of_the_rest_the_first_wins() {
     let delivery = all.choose(1, &page(0));
     assert_eq!(delivery.delay, Duration::from_millis(5));
     assert_eq!(delivery.drip.map(|drip| drip.bytes.get()), Some(5));
-    assert!(delivery.change.is_some() && delivery.ending == Ending::Whole);
+    assert!(delivery.change.is_some() && delivery.ending.is_none());
     let fired: Vec<&str> = delivery.rules.iter().map(|rule| &**rule).collect();
     assert_eq!(
         fired,
@@ -175,15 +182,13 @@ fn delays_add_up_and_of_the_rest_the_first_wins() {
 
 #[test]
 fn rules_come_and_go() {
-    let rules = Rules::default();
-    let first = rules.add("users: reset() x1".parse().unwrap());
-    let second = rules.add("users: stall()".parse().unwrap());
+    let rules = rules("users: reset() x1; users: stall()");
+    let ids: Vec<u64> = rules.list().iter().map(|(id, ..)| *id).collect();
     assert!(fires(&rules, &page(0)));
-    assert!(rules.remove(second) && !rules.remove(second));
+    assert!(rules.remove(ids[1]) && !rules.remove(ids[1]));
     assert!(!fires(&rules, &page(0)));
-    assert!(rules.remove(first));
     // A rule that is set again restarts its count.
-    rules.add("users: reset() x1".parse().unwrap());
+    rules.add(["users: reset() x1".parse().unwrap()]);
     assert!(fires(&rules, &page(0)));
     rules.clear();
     assert!(rules.list().is_empty() && !fires(&rules, &page(99)));

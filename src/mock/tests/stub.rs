@@ -11,13 +11,12 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::chunks::Chunks;
-use crate::connection::serve_connection;
+use crate::connection::{Responder, serve_connection};
 use crate::faults::rule::read_rules;
 use crate::faults::rules::Rules;
 use crate::http::exchange::{Answer, Call};
 use crate::journal::PageArguments;
 use crate::request_key::RequestKey;
-use crate::responder::Responder;
 use crate::routes::{MAX_LIMIT, Target};
 use backread_clock::Clock;
 
@@ -54,6 +53,20 @@ impl Responder for Stub {
 
     fn malformed(&self, _: u16) {
         self.malformed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Stub {
+    pub fn new(rules: &str, body: Option<Bytes>) -> Self {
+        let stub = Self {
+            rules: Rules::default(),
+            body,
+            clock: Clock::switchable(),
+            asked: AtomicU64::new(0),
+            malformed: AtomicU64::new(0),
+        };
+        stub.rules.add(read_rules(rules).unwrap());
+        stub
     }
 }
 
@@ -94,16 +107,7 @@ impl Server {
     }
 
     pub fn of(rules: &str, body: Option<Bytes>) -> Self {
-        let stub = Arc::new(Stub {
-            rules: Rules::default(),
-            body,
-            clock: Clock::switchable(),
-            asked: AtomicU64::new(0),
-            malformed: AtomicU64::new(0),
-        });
-        for rule in read_rules(rules).unwrap() {
-            stub.rules.add(rule);
-        }
+        let stub = Arc::new(Stub::new(rules, body));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         listener.set_nonblocking(true).unwrap();

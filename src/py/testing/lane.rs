@@ -8,14 +8,15 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use pythonize::pythonize;
 
-use super::arguments::{Id, json_fields};
+use super::arguments::Id;
 use super::world::World;
 use crate::py::testing::clock::Clock;
+use backread_mock::admin::read_drift;
 use backread_mock::audit::{AuditError, List};
 use backread_mock::dialect::Dialect;
-use backread_mock::drift::{Change, Drift, Which};
+use backread_mock::faults::fault::Fault;
 use backread_mock::faults::rate::Rate;
-use backread_mock::faults::rule::{Rule, read_rules as read_all};
+use backread_mock::faults::rule::{Rule, read_rules};
 use backread_mock::journal::Entry;
 use backread_mock::lane::Lane;
 
@@ -31,26 +32,26 @@ impl NativeLane {
     /// Its name in the inspector.
     #[getter]
     fn name(&self) -> &str {
-        self.inner.name()
+        &self.inner.name
     }
 
     /// The secret that its requests carry.
     #[getter]
     fn secret(&self) -> &str {
-        self.inner.secret()
+        &self.inner.secret
     }
 
     /// The seed of all its random numbers.
     #[getter]
     fn seed(&self) -> u64 {
-        self.inner.seed()
+        self.inner.seed
     }
 
     /// The rows that it serves.
     #[getter]
     fn world(&self) -> World {
         World {
-            inner: Arc::clone(self.inner.world()),
+            inner: Arc::clone(&self.inner.world),
         }
     }
 
@@ -87,18 +88,15 @@ impl NativeLane {
 
     /// The fault rules in their order, each with how often it fired.
     fn rules(&self) -> Vec<(String, u64)> {
-        let active = self.inner.rules.list();
+        let active = self.inner.rules.list().into_iter();
         active
-            .iter()
-            .map(|active| (active.rule.to_string(), active.fired))
+            .map(|(_, rule, fired)| (rule.to_string(), fired))
             .collect()
     }
 
     /// Adds rules after the existing ones. Raises ValueError for an invalid one, and then adds none.
     fn add_rules(&self, text: &str) -> PyResult<()> {
-        for rule in rules(text)? {
-            self.inner.rules.add(rule);
-        }
+        self.inner.rules.add(rules(text)?);
         Ok(())
     }
 
@@ -106,54 +104,25 @@ impl NativeLane {
     fn set_rules(&self, text: &str) -> PyResult<()> {
         let rules = rules(text)?;
         self.inner.rules.clear();
-        for rule in rules {
-            self.inner.rules.add(rule);
-        }
+        self.inner.rules.add(rules);
         Ok(())
-    }
-
-    /// Removes all rules.
-    fn clear_rules(&self) {
-        self.inner.rules.clear();
     }
 
     /// The rules that never fired, except those with a probability, and the pending changes.
     fn unfired(&self) -> Vec<String> {
         let rules = self.inner.rules.list().into_iter();
         rules
-            .filter(|active| active.fired == 0 && active.rule.p.is_none())
-            .map(|active| active.rule.to_string())
+            .filter(|(_, rule, fired)| *fired == 0 && rule.p.is_none())
+            .map(|(_, rule, _)| rule.to_string())
             .chain(self.inner.drifts.list())
             .collect()
     }
 
-    /// Removes rows right after a number of pages; which: ("first", n), ("last", n) or ("ids", ids).
-    fn delete_after(
-        &self,
-        route: &str,
-        user: Option<Id>,
-        after: u64,
-        which: (String, Bound<'_, PyAny>),
-    ) -> PyResult<()> {
-        self.drift(route, user, after, Change::Delete(rows(&which)?))
-    }
-
-    /// Adds rows at the end of the list right after a number of pages.
-    fn add_after(&self, route: &str, user: Option<Id>, after: u64, count: u64) -> PyResult<()> {
-        self.drift(route, user, after, Change::Add(count))
-    }
-
-    /// Sets fields of rows right after a number of pages.
-    fn edit_after(
-        &self,
-        route: &str,
-        user: Option<Id>,
-        after: u64,
-        which: (String, Bound<'_, PyAny>),
-        fields: &Bound<'_, PyDict>,
-    ) -> PyResult<()> {
-        let fields = json_fields(Some(fields))?;
-        self.drift(route, user, after, Change::Edit(rows(&which)?, fields))
+    /// Adds a change of the world between two pages, as JSON. Raises ValueError for a wrong one.
+    fn drift(&self, change: &str) -> PyResult<()> {
+        let drift = read_drift(change).map_err(PyValueError::new_err)?;
+        self.inner.drifts.add(drift);
+        Ok(())
     }
 
     /// The number of pending changes between pages.
@@ -208,11 +177,8 @@ impl NativeLane {
     }
 
     /// The number of requests by route.
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = self.inner.counters.by_route().into_iter();
-        counts
-            .map(|(route, count)| (route.name(), count))
-            .into_py_dict(py)
+    fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.inner.counters.by_route()
     }
 
     /// The number of requests by response status.
@@ -226,19 +192,13 @@ impl NativeLane {
     }
 
     fn __repr__(&self) -> String {
-        format!("NativeLane({})", self.inner.name())
+        format!("NativeLane({})", self.inner.name)
     }
 }
 
 impl NativeLane {
     pub(super) const fn of(inner: Arc<Lane>) -> Self {
         Self { inner }
-    }
-
-    fn drift(&self, route: &str, user: Option<Id>, after: u64, change: Change) -> PyResult<()> {
-        let drift = Drift::new(route, user.map(|user| user.0), after, change);
-        self.inner.drifts.add(drift.map_err(PyValueError::new_err)?);
-        Ok(())
     }
 }
 
@@ -267,26 +227,20 @@ pub fn read_rate(text: &str) -> PyResult<(String, f64, u64, String, u16)> {
     ))
 }
 
-/// Parses rules, and returns each in its shortest form. Raises ValueError for an invalid one.
+/// Parses a fault, and returns its shortest form. Raises ValueError for an invalid one.
 #[pyfunction]
-pub fn read_rules(text: &str) -> PyResult<Vec<String>> {
-    Ok(rules(text)?.iter().map(ToString::to_string).collect())
+pub fn read_fault(text: &str) -> PyResult<String> {
+    let fault: Result<Fault, _> = text.parse();
+    let fault = fault.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(fault.to_string())
 }
 
 pub(super) fn rules(text: &str) -> PyResult<Vec<Rule>> {
-    read_all(text).map_err(|error| PyValueError::new_err(error.to_string()))
+    read_rules(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 pub(super) fn read<T: std::str::FromStr<Err = String>>(text: &str) -> PyResult<T> {
     text.parse().map_err(PyValueError::new_err)
-}
-
-fn rows((kind, value): &(String, Bound<'_, PyAny>)) -> PyResult<Which> {
-    match kind.as_str() {
-        "first" => Ok(Which::First(value.extract()?)),
-        "last" => Ok(Which::Last(value.extract()?)),
-        _ => Ok(Which::Ids(value.extract()?)),
-    }
 }
 
 fn describe<'py>(py: Python<'py>, entries: &[Entry]) -> PyResult<Bound<'py, PyAny>> {

@@ -24,5 +24,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<server::NativeMockServer>()?;
     module.add_function(wrap_pyfunction!(lane::read_dialect, module)?)?;
     module.add_function(wrap_pyfunction!(lane::read_rate, module)?)?;
-    module.add_function(wrap_pyfunction!(lane::read_rules, module)?)
+    module.add_function(wrap_pyfunction!(lane::read_fault, module)?)
 }

@@ -13,15 +13,11 @@ use backread_mock::server::{MockServer, Options, StartError};
 
 fn raised(error: StartError) -> PyErr {
     let text = error.to_string();
-    match error {
-        StartError::Argument { .. } => PyValueError::new_err(text),
+    match error.source.map(|source| source.raw_os_error()) {
+        None => PyValueError::new_err(text),
         // With a number, Python picks the subclass and fills errno.
-        StartError::Listen { source, .. }
-        | StartError::Thread(source)
-        | StartError::Secret(source) => match source.raw_os_error() {
-            Some(number) => PyOSError::new_err((number, text)),
-            None => PyOSError::new_err(text),
-        },
+        Some(Some(number)) => PyOSError::new_err((number, text)),
+        Some(None) => PyOSError::new_err(text),
     }
 }
 

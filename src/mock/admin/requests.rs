@@ -1,0 +1,286 @@
+//! What requests to the admin interface say: their queries and bodies.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::value::{Error as QueryError, MapDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
+use serde_json::Value;
+
+use super::access::Problem;
+use crate::dialect::Dialect;
+use crate::drift::{Change, Drift, Which};
+use crate::faults::rate::Rate;
+use crate::faults::rule::{Rule, read_rules};
+use crate::lane::LaneOptions;
+use crate::world::{Fields, World};
+
+/// The most rows that one request adds, changes or removes.
+const MOST_ROWS: u64 = 10_000;
+
+/// Parses a query of whole numbers.
+///
+/// # Errors
+/// 400, which names the argument.
+pub fn query<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    let given = url::form_urlencoded::parse(text.as_bytes()).map(|(name, value)| {
+        let refuse = |_| Problem::wrong(format!("{name}: must be a whole number, not {value:?}"));
+        let number: u64 = value.parse().map_err(refuse)?;
+        Ok((name.clone().into_owned(), number))
+    });
+    let given = given.collect::<Result<Vec<_>, Problem>>()?;
+    let read: Result<T, QueryError> = T::deserialize(MapDeserializer::new(given.into_iter()));
+    read.map_err(Problem::wrong)
+}
+
+/// Parses a body.
+///
+/// # Errors
+/// 400, which names the place in the body.
+pub fn body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    // In two steps, because deserialization errors of a value say more than those of a text.
+    let value: Value = serde_json::from_slice(body)
+        .map_err(|error| Problem::wrong(format!("body: must be a JSON object: {error}")))?;
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let place = error.path().to_string();
+        let place = if place == "." { "body" } else { &place };
+        Problem::wrong(format!("{place}: {}", error.inner()))
+    })
+}
+
+/// A part of a journal.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Since {
+    pub after: u64,
+    pub limit: usize,
+}
+
+impl Default for Since {
+    fn default() -> Self {
+        Self {
+            after: 0,
+            limit: 100,
+        }
+    }
+}
+
+/// A lane to open; omitted values are as the main lane began.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object that describes the lane")]
+pub struct NewLane {
+    pub name: Option<String>,
+    seed: Option<u64>,
+    pub world: Option<NewWorld>,
+    dialect: Option<Parsed<Dialect>>,
+    rate: Option<Parsed<Rate>>,
+    #[serde(default, deserialize_with = "rules")]
+    faults: Vec<Rule>,
+}
+
+impl NewLane {
+    pub fn options(self) -> LaneOptions {
+        LaneOptions {
+            seed: self.seed,
+            dialect: self
+                .dialect
+                .map_or(Dialect::DOCUMENTED, |dialect| dialect.0),
+            rate: self.rate.map(|rate| rate.0),
+            rules: self.faults,
+            ..LaneOptions::default()
+        }
+    }
+}
+
+/// A world to create.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[serde(expecting = "an object with seed, users and messages_per_user")]
+pub struct NewWorld {
+    seed: u64,
+    users: u64,
+    messages_per_user: (u64, u64),
+}
+
+impl Default for NewWorld {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            users: 100,
+            messages_per_user: (0, 40),
+        }
+    }
+}
+
+impl NewWorld {
+    /// The world.
+    ///
+    /// # Errors
+    /// 400, which names the number that is too large.
+    pub fn make(&self) -> Result<World, Problem> {
+        let (least, most) = self.messages_per_user;
+        Ok(World::new(self.seed, self.users, least, most)?)
+    }
+}
+
+/// A value that is sent as text.
+#[derive(Debug)]
+pub struct Parsed<T>(pub T);
+
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Rule>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let rules = texts.iter().map(|text| read_rules(text));
+    let rules: Result<Vec<_>, _> = rules.collect();
+    Ok(rules.map_err(D::Error::custom)?.concat())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object with dialect, a text")]
+pub struct NewDialect {
+    pub dialect: Parsed<Dialect>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object with rate, a text or null")]
+pub struct NewRate {
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub rate: Option<Parsed<Rate>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "an object with faults, a list of texts")]
+pub struct NewFaults {
+    #[serde(deserialize_with = "rules")]
+    pub faults: Vec<Rule>,
+}
+
+/// A change of a world.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(expecting = "an object with one change of the world")]
+pub enum WorldChange {
+    AddUsers(u64),
+    AddMessages { user: u64, count: u64 },
+    RemoveUser(u64),
+    RemoveMessage { user: u64, id: u64 },
+    EditUser { id: u64, fields: Fields },
+    EditMessage { user: u64, id: u64, fields: Fields },
+}
+
+impl WorldChange {
+    /// Makes the change, and returns the ids of added rows.
+    ///
+    /// # Errors
+    /// 404 for a row that does not exist, 400 for values that are wrong.
+    pub fn apply(self, world: &World) -> Result<Vec<u64>, Problem> {
+        match self {
+            Self::AddUsers(count) => return Ok(world.add_users(some_rows("add_users", count)?)?),
+            Self::AddMessages { user, count } => {
+                let count = some_rows("add_messages.count", count)?;
+                return Ok(world.add_messages(user, count)?);
+            }
+            Self::RemoveUser(id) => world.remove_user(id)?,
+            Self::RemoveMessage { user, id } => world.remove_message(user, id)?,
+            Self::EditUser { id, fields } => world.edit_user(id, fields)?,
+            Self::EditMessage { user, id, fields } => world.edit_message(user, id, fields)?,
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// Rejects a number of rows outside 1 to [`MOST_ROWS`].
+fn some_rows(argument: &str, count: u64) -> Result<u64, Problem> {
+    if (1..=MOST_ROWS).contains(&count) {
+        return Ok(count);
+    }
+    Err(Problem::wrong(format!(
+        "{argument}: must be from 1 to {MOST_ROWS}, not {count}"
+    )))
+}
+
+/// A change of the world between two pages.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "an object with route, after, and one of delete, add and edit")]
+pub struct NewDrift {
+    route: String,
+    user: Option<u64>,
+    after: u64,
+    delete: Option<Rows>,
+    add: Option<u64>,
+    edit: Option<Edit>,
+}
+
+/// Which rows of a list.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[serde(expecting = "an object with one of first, last and ids")]
+enum Rows {
+    First(u64),
+    Last(u64),
+    Ids(Vec<u64>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object with rows and fields")]
+struct Edit {
+    rows: Rows,
+    fields: Fields,
+}
+
+impl NewDrift {
+    /// The same as the lane's type.
+    ///
+    /// # Errors
+    /// 400 unless it is exactly one change, with few enough rows, of a list.
+    pub fn read(self) -> Result<Drift, Problem> {
+        let change = match (self.delete, self.add, self.edit) {
+            (Some(rows), None, None) => Change::Delete(rows.which("delete")?),
+            (None, Some(count), None) => Change::Add(some_rows("add", count)?),
+            (None, None, Some(edit)) => Change::Edit(edit.rows.which("edit.rows")?, edit.fields),
+            _ => return Err(Problem::wrong("give exactly one of delete, add and edit")),
+        };
+        Drift::new(&self.route, self.user, self.after, change).map_err(Problem::wrong)
+    }
+}
+
+impl Rows {
+    fn which(self, argument: &str) -> Result<Which, Problem> {
+        Ok(match self {
+            Self::First(count) => Which::First(some_rows(&format!("{argument}.first"), count)?),
+            Self::Last(count) => Which::Last(some_rows(&format!("{argument}.last"), count)?),
+            Self::Ids(ids) => Which::Ids(ids),
+        })
+    }
+}
+
+/// How the clock advances.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(
+    expecting = "an object with virtual, a boolean, start, a timestamp, and advance, in seconds"
+)]
+pub struct NewTime {
+    #[serde(rename = "virtual")]
+    pub is_virtual: Option<bool>,
+    pub start: Option<Parsed<jiff::Timestamp>>,
+    pub advance: Option<f64>,
+}
+
+/// The rows that a reader has.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "an object with ids and, for messages, messages_of")]
+pub struct Held {
+    pub ids: Vec<u64>,
+    pub messages_of: Option<u64>,
+}
