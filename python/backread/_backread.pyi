@@ -15,7 +15,6 @@ from typing import (
     Literal,
     Protocol,
     Self,
-    TypeAlias,
     TypedDict,
     TypeVar,
     final,
@@ -543,10 +542,8 @@ class NativeMockServer:
         port: int,
         secret: str | None,
         vendor: str | None,
-        dialect: str | None,
-        rate: str | None,
-        faults: str | None,
         journal: int,
+        lane: str,
     ) -> Self: ...
     @property
     def url(self) -> str: ...
@@ -557,16 +554,7 @@ class NativeMockServer:
     @property
     def admin_token(self) -> str: ...
     def lane(self) -> NativeLane: ...
-    def open_lane(
-        self,
-        world: World | None,
-        *,
-        name: str | None,
-        dialect: str | None,
-        rate: str | None,
-        faults: str | None,
-        seed: int | None,
-    ) -> NativeLane: ...
+    def open_lane(self, world: World | None, lane: str) -> NativeLane: ...
     def close_lane(self, lane: NativeLane) -> None: ...
     def stop(self) -> None: ...
 

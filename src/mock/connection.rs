@@ -41,7 +41,7 @@ pub trait Responder: Send + Sync + 'static {
     fn malformed(&self, status: u16);
 
     /// The handler of requests below `/__mock`, if there is one.
-    fn admin(&self) -> Option<&Arc<Admin>> {
+    fn admin(self: &Arc<Self>) -> Option<&Arc<Admin>> {
         None
     }
 }
@@ -64,7 +64,7 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
             }
             let mut answer = match responder.admin() {
                 Some(admin) if is_admin(request.uri().path()) => {
-                    Box::pin(Arc::clone(admin).answer(request)).await
+                    Box::pin(Arc::clone(admin).administer(request)).await
                 }
                 _ => responder.answer(Call {
                     method: request.method(),

@@ -11,14 +11,12 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use super::admin::{Admin, access, refuse};
-use super::connection::{Responder, serve_connection};
+use super::admin::Admin;
+use super::connection::serve_connection;
 use super::lane::{Lane, LaneOptions};
-use super::routes::Target;
 use super::secret;
 use super::service::{DEFAULT_VENDOR, Service};
 use super::world::World;
-use crate::http::exchange::{Answer, Call};
 
 /// The name of the lane for the server's own secret.
 pub const MAIN_LANE: &str = "main";
@@ -94,7 +92,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct MockServer {
     address: SocketAddr,
-    front: Arc<Front>,
+    admin: Arc<Admin>,
     running: Mutex<Option<Running>>,
 }
 
@@ -103,36 +101,6 @@ struct Running {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
     process: u32,
-}
-
-/// The service with its admin interface.
-#[derive(Debug)]
-struct Front {
-    service: Arc<Service>,
-    admin: Arc<Admin>,
-}
-
-impl Responder for Front {
-    fn answer(&self, call: Call<'_>) -> Answer {
-        match access::check_host(call.headers) {
-            Ok(()) => self.service.answer(call),
-            Err(problem) => {
-                // No mistake of a client: a website may send it.
-                let main = self.service.main();
-                main.note(Some(call), Target::UNKNOWN, problem.status, None);
-                refuse(&problem)
-            }
-        }
-    }
-
-    fn malformed(&self, status: u16) {
-        let main = self.service.main();
-        main.note(None, Target::UNKNOWN, status, Some("malformed"));
-    }
-
-    fn admin(&self) -> Option<&Arc<Admin>> {
-        Some(&self.admin)
-    }
 }
 
 impl MockServer {
@@ -167,17 +135,12 @@ impl MockServer {
         let main = Lane::new(MAIN_LANE.into(), secret, &vendor, world, lane);
         let service = Arc::new(Service::new(vendor, Arc::new(main)));
         let token = secret::draw().map_err(no_random_bytes)?;
-        let admin = Admin::new(Arc::clone(&service), url(address), token);
-        let front = Arc::new(Front {
-            service,
-            admin: Arc::new(admin),
-        });
-
+        let admin = Arc::new(Admin::new(service, url(address), token));
         let runtime = Builder::new_current_thread().enable_all().build();
         let no_thread = |error| StartError::system("start the mock's thread", error);
         let runtime = runtime.map_err(no_thread)?;
         let (stop, stopped) = oneshot::channel();
-        let answering = Arc::clone(&front);
+        let answering = Arc::clone(&admin);
         let thread = std::thread::Builder::new()
             .name("backread-mock".into())
             .spawn(move || {
@@ -193,7 +156,7 @@ impl MockServer {
         };
         Ok(Self {
             address,
-            front,
+            admin,
             running: Mutex::new(Some(running)),
         })
     }
@@ -219,13 +182,13 @@ impl MockServer {
     /// The service behind the server.
     #[must_use]
     pub fn service(&self) -> &Arc<Service> {
-        &self.front.service
+        &self.admin.service
     }
 
     /// The token for the admin interface below `/__mock/`.
     #[must_use]
     pub fn admin_token(&self) -> &str {
-        self.front.admin.token()
+        self.admin.token()
     }
 
     /// Stops listening and drops every connection; returns once the port is free. Further calls do
@@ -287,7 +250,7 @@ fn check_word(argument: &str, word: &str, allowed: fn(u8) -> bool) -> Result<(),
 fn serve(
     runtime: &Runtime,
     listener: TcpListener,
-    front: &Arc<Front>,
+    admin: &Arc<Admin>,
     stopped: oneshot::Receiver<()>,
 ) {
     runtime.block_on(async {
@@ -296,20 +259,20 @@ fn serve(
         };
         tokio::select! {
             _ = stopped => {}
-            () = accept(&listener, front) => {}
+            () = accept(&listener, admin) => {}
         }
         // A forked child may hold the socket too, and without this would keep the port.
         let _ = SockRef::from(&listener).shutdown(Shutdown::Both);
     });
 }
 
-async fn accept(listener: &tokio::net::TcpListener, front: &Arc<Front>) {
+async fn accept(listener: &tokio::net::TcpListener, admin: &Arc<Admin>) {
     // Long enough for file descriptors to be freed if there are none left.
     const PAUSE: Duration = Duration::from_millis(5);
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(serve_connection(stream, Arc::clone(front)));
+                tokio::spawn(serve_connection(stream, Arc::clone(admin)));
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from backread._backread import NativeMockServer, World
@@ -10,6 +11,7 @@ from backread.testing.dialect import Dialect, dialect_text
 from backread.testing.fault import rules_text
 from backread.testing.lane import Lane
 from backread.testing.rate import Rate, rate_text
+from backread.testing.requests import number
 
 __all__ = ["MockServer"]
 
@@ -52,10 +54,8 @@ class MockServer(Lane):
             port=port,
             secret=secret,
             vendor=vendor,
-            dialect=_dialect(dialect),
-            faults=rules_text(faults) or None,
-            rate=rate_text(rate),
             journal=journal,
+            lane=_lane(dialect, faults, rate),
         )
         super().__init__(server, server.lane(), world)
 
@@ -95,11 +95,7 @@ class MockServer(Lane):
         """
         native = self._server.open_lane(
             None if world is None else _world(world),
-            name=name,
-            dialect=_dialect(dialect),
-            rate=rate_text(rate),
-            faults=rules_text(faults) or None,
-            seed=seed,
+            _lane(dialect, faults, rate, name, None if seed is None else number("seed", seed)),
         )
         return Lane(self._server, native, native.world if world is None else world)
 
@@ -123,5 +119,19 @@ def _world(world: World) -> World:
     return world
 
 
-def _dialect(dialect: Dialect | str | None) -> str | None:
-    return None if dialect is None else dialect_text(dialect)
+def _lane(
+    dialect: Dialect | str | None,
+    faults: str | Iterable[str] | None,
+    rate: Rate | str | None,
+    name: str | None = None,
+    seed: int | None = None,
+) -> str:
+    """How a lane answers at first, as JSON."""
+    lane = {
+        "name": name,
+        "seed": seed,
+        "dialect": None if dialect is None else dialect_text(dialect),
+        "rate": rate_text(rate),
+        "faults": [rules_text(faults)],
+    }
+    return json.dumps(lane)

@@ -55,7 +55,7 @@ async function refresh() {
   fill("faults", current.faults, ({ id, rule, fired }) => element("li", {},
     element("span", {}, element("code", {}, rule), element("small", {}, `fired: ${fired}`)),
     element("button", { type: "button", ariaLabel: `Remove ${rule}`, onclick: () => change("DELETE", `/${id}`) }, "Remove")));
-  const counted = Object.entries({ ...current.counts, ...current.statuses }).filter(([, count]) => count > 0);
+  const counted = [...Object.entries(current.counts), ...Object.entries(current.statuses)].filter(([, count]) => count > 0);
   byId("counts").textContent = counted.map((each) => each.join(": ")).join(", ") || "No request yet.";
   await showRequests();
 }

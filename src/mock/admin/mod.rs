@@ -19,11 +19,14 @@ use hyper::{Method, Request};
 use secrecy::{ExposeSecret, SecretString};
 
 use self::access::{Problem, check_host, check_token};
-use self::requests::NewDrift;
+use self::requests::{NewDrift, NewLane};
+use super::connection::Responder;
 use super::drift::Drift;
+use super::lane::LaneOptions;
+use super::routes::Target;
 use super::service::Service;
 use crate::chunks::Chunks;
-use crate::http::exchange::{Answer, JSON};
+use crate::http::exchange::{Answer, Call, JSON};
 
 /// Parses a change of the world between two pages, as in a request's body.
 ///
@@ -36,6 +39,16 @@ pub fn read_drift(json: &str) -> Result<Drift, String> {
         .map_err(|problem| problem.message)
 }
 
+/// Parses the name of a lane and how it answers at first, as in a request's body.
+///
+/// # Errors
+/// What is wrong.
+pub fn read_lane(json: &str) -> Result<(Option<String>, LaneOptions), String> {
+    let lane: Result<NewLane, Problem> = requests::body(json.as_bytes());
+    let mut lane = lane.map_err(|problem| problem.message)?;
+    Ok((lane.name.take(), lane.options()))
+}
+
 const PREFIX: &str = "/__mock";
 const LARGEST_BODY: usize = 1 << 20;
 
@@ -44,10 +57,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// The admin interface of one server.
+/// One server: its service with the admin interface.
 #[derive(Debug)]
 pub struct Admin {
-    service: Arc<Service>,
+    pub service: Arc<Service>,
     url: String,
     /// 128 random bits, as 32 hexadecimal digits.
     token: SecretString,
@@ -78,7 +91,7 @@ impl Admin {
     }
 
     /// Answers one request; slow work runs outside the serving thread.
-    pub async fn answer<B>(self: Arc<Self>, request: Request<B>) -> Answer
+    pub async fn administer<B>(self: Arc<Self>, request: Request<B>) -> Answer
     where
         B: Body<Data = Bytes>,
         B::Error: Display,
@@ -122,6 +135,29 @@ impl Admin {
     }
 }
 
+impl Responder for Admin {
+    fn answer(&self, call: Call<'_>) -> Answer {
+        match check_host(call.headers) {
+            Ok(()) => self.service.answer(call),
+            Err(problem) => {
+                // No mistake of a client: a website may send it.
+                let main = self.service.main();
+                main.note(Some(call), Target::UNKNOWN, problem.status, None);
+                refuse(&problem)
+            }
+        }
+    }
+
+    fn malformed(&self, status: u16) {
+        let main = self.service.main();
+        main.note(None, Target::UNKNOWN, status, Some("malformed"));
+    }
+
+    fn admin(self: &Arc<Self>) -> Option<&Arc<Admin>> {
+        Some(self)
+    }
+}
+
 /// A file of the inspector: its content type and text. It contains no data, so it needs no token.
 fn file(path: &str) -> Option<(&'static str, &'static str)> {
     Some(match path {
@@ -161,7 +197,7 @@ where
 }
 
 /// The response for a problem.
-pub(super) fn refuse(problem: &Problem) -> Answer {
+fn refuse(problem: &Problem) -> Answer {
     let mut answer = respond(problem.status, JSON, problem.body().to_string());
     let allow = problem.allow.map(|allow| ("allow", allow.into()));
     let wanted = (problem.status == 401).then(|| ("www-authenticate", "Bearer".into()));

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io::IoSlice;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::chunks::Chunks;
@@ -16,12 +17,58 @@ use crate::http::exchange::OnSent;
 use crate::http::socket::CloseSignal;
 use backread_clock::Clock;
 
-/// The body of one response. Its pieces are written to the socket without joining them.
+/// Pieces that are written to the socket in one go without joining them, if they are few.
+#[derive(Debug, Default)]
+pub struct Pieces {
+    pieces: VecDeque<Bytes>,
+    rest: usize,
+}
+
+/// From this many pieces on, joining them is cheaper than passing each to the system.
+const MANY_PIECES: usize = 32;
+
+impl Pieces {
+    fn join(&mut self) {
+        let mut joined = Vec::with_capacity(self.rest);
+        let pieces = self.pieces.drain(..);
+        pieces.for_each(|piece| joined.extend_from_slice(&piece));
+        self.pieces.push_back(joined.into());
+    }
+}
+
+impl Buf for Pieces {
+    fn remaining(&self) -> usize {
+        self.rest
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.pieces.front().map_or(&[], |piece| piece)
+    }
+
+    fn chunks_vectored<'buffer>(&'buffer self, slots: &mut [IoSlice<'buffer>]) -> usize {
+        let filled = slots.iter_mut().zip(&self.pieces);
+        filled
+            .map(|(slot, piece)| *slot = IoSlice::new(piece))
+            .count()
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        self.rest = self.rest.saturating_sub(count);
+        while let Some(front) = self.pieces.front_mut() {
+            if count < front.len() {
+                front.advance(count);
+                return;
+            }
+            count -= front.len();
+            self.pieces.pop_front();
+        }
+    }
+}
+
+/// The body of one response.
 pub struct Body {
     /// The part not sent yet.
-    pieces: VecDeque<Bytes>,
-    /// The number of bytes of this part.
-    rest: usize,
+    unsent: Pieces,
     /// The number of bytes that Content-Length promises beyond that.
     missing: usize,
     drip: Option<Dripping>,
@@ -38,20 +85,18 @@ struct Dripping {
     hold: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// From this many pieces on, joining them is cheaper than passing each to the system.
-const MANY_PIECES: usize = 12;
-
 impl Body {
     /// The whole body, at once.
     pub fn whole(chunks: Chunks) -> Self {
-        let rest = chunks.length();
-        let mut pieces: VecDeque<Bytes> = chunks.into_iter().collect();
-        if pieces.len() > MANY_PIECES {
-            pieces = [join(pieces)].into();
+        let mut unsent = Pieces {
+            rest: chunks.length(),
+            pieces: chunks.into_iter().collect(),
+        };
+        if unsent.pieces.len() > MANY_PIECES {
+            unsent.join();
         }
         Self {
-            pieces,
-            rest,
+            unsent,
             missing: 0,
             drip: None,
             sent: None,
@@ -61,31 +106,27 @@ impl Body {
 
     /// The first `bytes` of it, which Content-Length states as the length.
     pub fn shortened(mut self, bytes: u64) -> Self {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.rest = self.rest.min(bytes);
-        let mut left = self.rest;
-        for piece in &mut self.pieces {
+        let Pieces { pieces, rest } = &mut self.unsent;
+        *rest = usize::try_from(bytes).map_or(*rest, |bytes| bytes.min(*rest));
+        let mut left = *rest;
+        for piece in &mut *pieces {
             piece.truncate(left);
             left -= piece.len();
         }
-        self.pieces.retain(|piece| !piece.is_empty());
         self
     }
 
     /// The first `bytes` of it, then the signal.
     pub fn cut(self, bytes: u64, signal: &Arc<CloseSignal>) -> Self {
-        let whole = self.rest;
+        let whole = self.unsent.rest;
         let mut body = self.shortened(bytes);
-        body.missing = whole - body.rest;
+        body.missing = whole - body.unsent.rest;
         body.signal = Some(Arc::clone(signal));
         body
     }
 
     /// The same in drips: each `bytes` come after a pause.
     pub fn dripping(mut self, bytes: NonZeroUsize, pause: Duration, clock: Clock) -> Self {
-        let joined = join(std::mem::take(&mut self.pieces));
-        self.pieces
-            .extend(Some(joined).filter(|joined| !joined.is_empty()));
         self.drip = Some(Dripping {
             bytes,
             pause,
@@ -102,14 +143,6 @@ impl Body {
     }
 }
 
-fn join(pieces: VecDeque<Bytes>) -> Bytes {
-    let mut joined = Vec::with_capacity(pieces.iter().map(Bytes::len).sum());
-    pieces
-        .iter()
-        .for_each(|piece| joined.extend_from_slice(piece));
-    joined.into()
-}
-
 impl Dripping {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let hold = self.hold.get_or_insert_with(|| {
@@ -123,47 +156,48 @@ impl Dripping {
 }
 
 impl HttpBody for Body {
-    type Data = Bytes;
+    type Data = Pieces;
     type Error = Infallible;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Pieces>, Infallible>>> {
         let body = self.get_mut();
-        let piece = match (&mut body.drip, body.pieces.front_mut()) {
-            (Some(drip), Some(front)) => {
+        let frame = match (&mut body.drip, body.unsent.has_remaining()) {
+            (_, false) => None,
+            (None, true) => Some(std::mem::take(&mut body.unsent)),
+            (Some(drip), true) => {
                 ready!(drip.poll(context));
-                if front.len() > drip.bytes.get() {
-                    Some(front.split_to(drip.bytes.get()))
-                } else {
-                    body.pieces.pop_front()
-                }
+                let rest = body.unsent.rest.min(drip.bytes.get());
+                let piece = body.unsent.copy_to_bytes(rest);
+                Some(Pieces {
+                    pieces: [piece].into(),
+                    rest,
+                })
             }
-            _ => body.pieces.pop_front(),
         };
-        body.rest -= piece.as_ref().map_or(0, Bytes::len);
-        if body.pieces.is_empty() {
+        if !body.unsent.has_remaining() {
             if let Some(sent) = body.sent.take() {
                 sent();
             }
             if let Some(signal) = &body.signal {
                 signal.reach();
-                if piece.is_none() {
+                if frame.is_none() {
                     // The task that waits for the signal ends the connection.
                     return Poll::Pending;
                 }
             }
         }
-        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+        Poll::Ready(frame.map(|pieces| Ok(Frame::data(pieces))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.signal.is_none() && self.pieces.is_empty()
+        self.signal.is_none() && !self.unsent.has_remaining()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact((self.rest + self.missing) as u64)
+        SizeHint::with_exact((self.unsent.rest + self.missing) as u64)
     }
 }
 

@@ -98,7 +98,7 @@ fn what_is_no_rule_is_told_with_its_place() {
         ("users: latency(NaN)", "ms must be a number, not \"NaN\""),
         (
             "users: latency(lognormal(1, 2, 3))",
-            "lognormal takes median, spread, not 3",
+            "lognormal takes median, spread, not \"3\"",
         ),
         (
             "users: truncate(length=declared)",
@@ -112,7 +112,7 @@ fn what_is_no_rule_is_told_with_its_place() {
         ("users: garbage(\"x)", "text must be text in quotes"),
         ("users: garbage(\"\\x\")", "escapes as in JSON"),
         ("users: wrong_content_type(\"a\\nb\")", "printable ASCII"),
-        ("users: stale_keepalive(1)", "takes no arguments, not 1"),
+        ("users: stale_keepalive(1)", "takes no arguments, not \"1\""),
         (
             "users: reset() y",
             "expected xN or the end after the fault, not \"y\"",

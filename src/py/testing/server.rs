@@ -6,8 +6,9 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use super::arguments::count;
-use super::lane::{NativeLane, read, rules};
+use super::lane::NativeLane;
 use super::world::World;
+use backread_mock::admin::read_lane;
 use backread_mock::lane::LaneOptions;
 use backread_mock::server::{MockServer, Options, StartError};
 
@@ -35,7 +36,7 @@ pub struct NativeMockServer {
 #[pymethods]
 impl NativeMockServer {
     #[new]
-    #[pyo3(signature = (world, *, host, port, secret, vendor, dialect, rate, faults, journal))]
+    #[pyo3(signature = (world, *, host, port, secret, vendor, journal, lane))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -44,11 +45,10 @@ impl NativeMockServer {
         port: &Bound<'_, PyAny>,
         secret: Option<String>,
         vendor: Option<String>,
-        dialect: Option<&str>,
-        rate: Option<&str>,
-        faults: Option<&str>,
         journal: &Bound<'_, PyAny>,
+        lane: &str,
     ) -> PyResult<Self> {
+        let (_, lane) = read_lane(lane).map_err(PyValueError::new_err)?;
         let options = Options {
             host,
             port: count("port", port, u64::from(u16::MAX))? as u16,
@@ -56,7 +56,7 @@ impl NativeMockServer {
             vendor,
             lane: LaneOptions {
                 journal: count("journal", journal, 1 << 24)? as usize,
-                ..lane_options(None, dialect, rate, faults)?
+                ..lane
             },
         };
         let world = Arc::clone(&world.inner);
@@ -96,21 +96,12 @@ impl NativeMockServer {
         NativeLane::of(Arc::clone(self.inner.service().main()))
     }
 
-    /// Opens a lane with a new secret and clock, and a world (None: a copy of the server's). Raises
-    /// ValueError for an invalid argument.
-    #[pyo3(signature = (world, *, name, seed, dialect, rate, faults))]
-    fn open_lane(
-        &self,
-        world: Option<&World>,
-        name: Option<String>,
-        seed: Option<&Bound<'_, PyAny>>,
-        dialect: Option<&str>,
-        rate: Option<&str>,
-        faults: Option<&str>,
-    ) -> PyResult<NativeLane> {
-        let lane_options = lane_options(seed, dialect, rate, faults)?;
+    /// Opens a lane with a new secret and clock, and a world (None: a copy of the server's). `lane`
+    /// is its name, seed, dialect, rate and faults as JSON. Raises ValueError for an invalid one.
+    fn open_lane(&self, world: Option<&World>, lane: &str) -> PyResult<NativeLane> {
+        let (name, options) = read_lane(lane).map_err(PyValueError::new_err)?;
         let world = world.map(|world| Arc::clone(&world.inner));
-        let lane = self.inner.service().open_lane(name, world, lane_options);
+        let lane = self.inner.service().open_lane(name, world, options);
         lane.map(NativeLane::of).map_err(PyValueError::new_err)
     }
 
@@ -127,19 +118,4 @@ impl NativeMockServer {
     fn __repr__(&self) -> String {
         format!("NativeMockServer({})", self.inner.url())
     }
-}
-
-fn lane_options(
-    seed: Option<&Bound<'_, PyAny>>,
-    dialect: Option<&str>,
-    rate: Option<&str>,
-    faults: Option<&str>,
-) -> PyResult<LaneOptions> {
-    Ok(LaneOptions {
-        seed: seed.map(|seed| count("seed", seed, u64::MAX)).transpose()?,
-        dialect: dialect.map(read).transpose()?.unwrap_or_default(),
-        rate: rate.map(read).transpose()?,
-        rules: faults.map(rules).transpose()?.unwrap_or_default(),
-        ..LaneOptions::default()
-    })
 }
