@@ -66,18 +66,22 @@ struct Page {
 }
 
 impl List {
-    fn position(self, view: &View, id: u64) -> Option<u64> {
+    /// The user whose messages these are.
+    #[must_use]
+    pub const fn user(self) -> Option<u64> {
         match self {
-            Self::Users => view.user_position(id),
-            Self::Messages { user_id } => view.message_position(user_id, id),
+            Self::Users => None,
+            Self::Messages { user_id } => Some(user_id),
         }
     }
 
+    fn position(self, view: &View, id: u64) -> Option<u64> {
+        view.list(self.user()).ok()?.position(id)
+    }
+
     fn ids(self, view: &View) -> Vec<u64> {
-        match self {
-            Self::Users => view.user_ids(),
-            Self::Messages { user_id } => view.message_ids(user_id).unwrap_or_default(),
-        }
+        let list = view.list(self.user());
+        list.map(|list| list.ids()).unwrap_or_default()
     }
 }
 

@@ -25,16 +25,6 @@ impl Chunks {
         self.length
     }
 
-    /// Removes the last byte, if there is one.
-    pub fn drop_last_byte(&mut self) {
-        let Some(mut piece) = self.pieces.pop() else {
-            return;
-        };
-        self.length -= piece.len();
-        piece.truncate(piece.len() - 1);
-        self.push(piece);
-    }
-
     /// All bytes in one piece.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
@@ -60,29 +50,5 @@ impl<Piece: Into<Bytes>> From<Piece> for Chunks {
         let mut chunks = Self::default();
         chunks.push(piece);
         chunks
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn pieces_read_like_one_text(texts: Vec<String>) {
-            let mut chunks = Chunks::default();
-            for text in &texts {
-                chunks.push(text.clone());
-            }
-            let mut whole = texts.concat().into_bytes();
-            prop_assert_eq!(chunks.length(), whole.len());
-            prop_assert_eq!(chunks.to_vec(), whole.clone());
-            whole.pop();
-            chunks.drop_last_byte();
-            prop_assert_eq!((chunks.length(), chunks.to_vec()), (whole.len(), whole.clone()));
-            let joined: Vec<u8> = chunks.into_iter().flatten().collect();
-            prop_assert_eq!(joined, whole);
-        }
     }
 }

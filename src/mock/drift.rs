@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::dialect::Order;
 use super::routes::{Route, Target};
-use super::world::{Fields, View, World, WorldError};
-use crate::dialect::order::Sequence;
+use super::world::{Fields, List, World, WorldError};
 use crate::dialect::row_mutation::RowMutation;
 
 /// The most rows that change between two pages.
@@ -201,42 +200,20 @@ impl fmt::Display for Which {
 /// exists is skipped.
 fn apply(world: &World, user: Option<u64>, change: Change, mutation: &RowMutation) -> usize {
     let view = world.view();
+    let Ok(list) = view.list(user) else { return 0 };
     let each = |which, change: &dyn Fn(u64) -> Result<(), WorldError>| {
-        let ids = ids(&view, user, which, mutation).into_iter();
+        let ids = ids(list, which, mutation).into_iter();
         ids.filter(|id| change(*id).is_ok()).count()
     };
-    match (change, user) {
-        (Change::Add(count), None) => world.add_users(count).map_or(0, |added| added.len()),
-        (Change::Add(count), Some(user)) => {
-            let added = world.add_messages(user, count);
-            added.map_or(0, |added| added.len())
-        }
-        (Change::Delete(which), None) => each(which, &|id| world.remove_user(id)),
-        (Change::Delete(which), Some(user)) => each(which, &|id| world.remove_message(user, id)),
-        (Change::Edit(which, fields), None) => {
-            each(which, &|id| world.edit_user(id, fields.clone()))
-        }
-        (Change::Edit(which, fields), Some(user)) => {
-            each(which, &|id| world.edit_message(user, id, fields.clone()))
-        }
+    match change {
+        Change::Add(count) => world.add(user, count).map_or(0, |added| added.len()),
+        Change::Delete(which) => each(which, &|id| world.remove(user, id)),
+        Change::Edit(which, fields) => each(which, &|id| world.edit(user, id, fields.clone())),
     }
 }
 
-fn ids(view: &View, user: Option<u64>, which: Which, mutation: &RowMutation) -> Vec<u64> {
-    let total = match user {
-        None => view.total_users(),
-        Some(user) => view.total_messages(user).unwrap_or(0),
-    };
-    // An order that changes with every request has no first row; use the world's.
-    let order = match mutation.dialect.order {
-        Order::Newest => Order::Newest,
-        Order::Id | Order::Ties | Order::Shuffled => Order::Id,
-    };
-    let sequence = Sequence {
-        order,
-        total,
-        chance: 0,
-    };
+fn ids(list: List<'_>, which: Which, mutation: &RowMutation) -> Vec<u64> {
+    let total = list.len();
     let places = match which {
         // As they were sent; the world's own ids are also accepted.
         Which::Ids(ids) => {
@@ -246,11 +223,16 @@ fn ids(view: &View, user: Option<u64>, which: Which, mutation: &RowMutation) -> 
         Which::First(count) => 0..count.min(total),
         Which::Last(count) => total.saturating_sub(count)..total,
     };
+    // An order that changes with every request has no first row; the world's is used.
+    let newest_first = mutation.dialect.order == Order::Newest;
     places
-        .map(|place| sequence.position(place))
-        .filter_map(|position| match user {
-            None => view.user_id_at(position),
-            Some(user) => view.message_id_at(user, position),
+        .map(|place| {
+            if newest_first {
+                total - 1 - place
+            } else {
+                place
+            }
         })
+        .filter_map(|position| list.id_at(position))
         .collect()
 }

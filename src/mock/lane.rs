@@ -8,7 +8,7 @@ use super::audit::{self, Audit, AuditError, List};
 use super::counters::Counters;
 use super::dialect::Dialect;
 use super::drift::Drifts;
-use super::journal::{CAPACITY, Entry, Journal};
+use super::journal::{CAPACITY, Journal};
 use super::request_key::Attempts;
 use super::routes::Route;
 use super::world::{View, World};
@@ -146,46 +146,41 @@ impl Lane {
     /// dropped entries for later ones.
     pub fn audit(&self, list: List, held: &[u64]) -> Result<Audit, AuditError> {
         let mutation = self.mutation();
-        let list = match list {
-            List::Users => List::Users,
-            // The world's own id of the user is also accepted.
-            List::Messages { user_id } => List::Messages {
-                user_id: mutation.own_id(user_id).unwrap_or(user_id),
-            },
+        // The world's own ids of users are also accepted.
+        let own = |id| mutation.own_id(id).unwrap_or(id);
+        let (list, route) = match list {
+            List::Users => (List::Users, Route::Users),
+            List::Messages { user_id } => {
+                let user_id = own(user_id);
+                (List::Messages { user_id }, Route::Messages)
+            }
         };
-        let (entries, forgotten) = self.journal.all();
+        let (mut entries, forgotten) = self.journal.all();
         if forgotten {
             let kept = entries.len();
             return Err(AuditError::Forgotten { kept });
         }
-        let entries: Vec<Entry> = entries
-            .into_iter()
-            .filter(|entry| match list {
-                List::Users => entry.target.route == Route::Users,
-                List::Messages { user_id } => {
-                    entry.target.route == Route::Messages
-                        && entry.target.user.and_then(|id| mutation.own_id(id)) == Some(user_id)
-                }
-            })
-            .collect();
+        entries.retain(|entry| {
+            entry.target.route == route && entry.target.user.map(own) == list.user()
+        });
         let first = entries.iter().find_map(|entry| entry.served.as_ref());
         let before = match first {
             Some(served) => served.view.clone(),
             None => (**self.before.load()).clone(),
         };
         let now = self.world.view();
-        if let List::Messages { user_id } = list {
-            let known = |view: &View| view.total_messages(user_id).is_some();
-            if !known(&now) && !known(&before) {
-                return Err(AuditError::NoUser { user_id });
+        now.list(list.user())
+            .or_else(|_| before.list(list.user()))
+            .map_err(|_| AuditError::NoUser {
+                user_id: list.user().unwrap_or(0),
+            })?;
+        let (mut known, mut never_sent) = (Vec::new(), Vec::new());
+        for id in held {
+            match mutation.own_id(*id) {
+                Some(own) => known.push(own),
+                None => never_sent.push(*id),
             }
         }
-        let (known, never_sent): (Vec<u64>, Vec<u64>) =
-            held.iter().partition(|id| mutation.own_id(**id).is_some());
-        let known: Vec<u64> = known
-            .into_iter()
-            .filter_map(|id| mutation.own_id(id))
-            .collect();
         let mut audit = audit::audit(list, &known, before, entries, now);
         // The ids as the reader knows them.
         let missing = audit.missing.iter_mut().map(|row| &mut row.id);

@@ -16,8 +16,8 @@ use super::query::{read_page, refuse_query};
 use super::refusal::Refusal;
 use super::request_key::{Purpose, RequestKey};
 use super::routes::{Route, Target};
-use super::world::View;
 use super::world::draw::Digest;
+use super::world::{List, View};
 use crate::chunks::Chunks;
 use crate::dialect::order::Sequence;
 use crate::dialect::row_mutation::RowMutation;
@@ -216,7 +216,7 @@ impl Lane {
             None => None,
             Some(sent) => Some(mutation.own_id(sent).ok_or_else(unknown)?),
         };
-        let rows = page::total(&view, user).ok_or_else(unknown)?;
+        let rows = view.list(user).map_err(|_| unknown())?.len();
         let mut offset = asked.offset;
         if offset > 0 && offset >= rows {
             match dialect.past_end {
@@ -248,7 +248,7 @@ impl Lane {
         };
         let total = match dialect.total {
             Total::Exact => Some(rows),
-            Total::Stale => Some(page::total(&self.began, user).unwrap_or(rows)),
+            Total::Stale => Some(self.began.list(user).map_or(rows, List::len)),
             Total::Capped => Some(rows.min(dialect.total_cap.get())),
             Total::Null => None,
             Total::Low => Some(rows.saturating_sub(1 + rows / 10)),
@@ -258,7 +258,7 @@ impl Lane {
             offset,
             limit: asked.limit,
         };
-        let body = page::body(&served, user, sent, total, mutation);
+        let body = page::body(&served, user, sent, total, mutation).map_err(|_| unknown())?;
         Ok((Answer::json(200, body), Some(served)))
     }
 }

@@ -2,6 +2,8 @@
 
 pub mod order;
 pub mod row_mutation;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::str::FromStr;

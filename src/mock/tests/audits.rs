@@ -73,7 +73,7 @@ proptest! {
         let (mut held, mut stayed) = (Vec::new(), None::<BTreeSet<u64>>);
         let mut changes = changes.into_iter();
         loop {
-            let alive: BTreeSet<u64> = lane.world.view().user_ids().into_iter().collect();
+            let alive: BTreeSet<u64> = lane.world.view().users().ids().into_iter().collect();
             stayed = Some(stayed.map_or(alive.clone(), |stayed| &stayed & &alive));
             let page = read(&lane, &format!("/external/users?offset={}&limit={limit}", held.len()));
             if page.is_empty() {
@@ -82,15 +82,15 @@ proptest! {
             held.extend(page);
             if let Some((deleted, added, pick)) = changes.next() {
                 for _ in 0..deleted {
-                    let ids = lane.world.view().user_ids();
+                    let ids = lane.world.view().users().ids();
                     if let Some(id) = ids.get(pick as usize % ids.len().max(1)) {
-                        lane.world.remove_user(*id).unwrap();
+                        lane.world.remove(None, *id).unwrap();
                     }
                 }
-                lane.world.add_users(added).unwrap();
+                lane.world.add(None, added).unwrap();
             }
         }
-        let alive: BTreeSet<u64> = lane.world.view().user_ids().into_iter().collect();
+        let alive: BTreeSet<u64> = lane.world.view().users().ids().into_iter().collect();
         let stayed = &stayed.unwrap() & &alive;
         let mut times: BTreeMap<u64, u64> = BTreeMap::new();
         for id in &held {
@@ -118,7 +118,7 @@ fn a_change_goes_on_past_rows_that_are_gone_and_takes_ids_as_they_were_sent() {
     let lane = lane(9, "ids=large");
     let ids = read(&lane, "/external/users");
     lane.world
-        .remove_user(lane.world.view().user_ids()[1])
+        .remove(None, lane.world.view().users().ids()[1])
         .unwrap();
     after_one_page(&lane, Change::Delete(Which::Ids(vec![ids[1], ids[2]])));
     read(&lane, "/external/users");

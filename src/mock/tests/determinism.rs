@@ -60,7 +60,7 @@ fn answers(dialect: &str, paths: &[String]) -> Vec<(String, Vec<u8>)> {
 
 fn paths(world: &World) -> Vec<String> {
     let mut paths = Vec::new();
-    for user_id in world.view().user_ids().into_iter().take(25) {
+    for user_id in world.view().users().ids().into_iter().take(25) {
         paths.push(format!("/external/users/{user_id}"));
         for offset in [0, 40, 80, 120] {
             paths.push(format!(

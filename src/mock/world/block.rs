@@ -1,122 +1,115 @@
-//! Consecutive rows rendered as one text, so that a page is a few slices of it.
+//! Consecutive rows rendered as one text, so that a page is a few slices of it; and a cache of them.
+//! A block never changes, so no entry is ever outdated.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 
-/// The most rows in a block.
+/// The most rows in a cached block.
 pub const BLOCK: u64 = 64;
+/// The most bytes of rendered rows for one world.
+const CAPACITY: u64 = 64 * 1024 * 1024;
+/// The usual number of blocks in it; small, so that the cache uses few shards.
+const USUAL_BLOCKS: usize = 512;
 
-/// Consecutive rows, each followed by a comma.
-#[derive(Clone, Debug)]
+/// Consecutive rows, with commas between them.
+#[derive(Clone, Debug, Default)]
 pub struct Block {
     text: Bytes,
-    /// The position of each row's comma.
-    commas: Arc<[usize]>,
+    /// Where each row ends.
+    ends: Arc<[usize]>,
+}
+
+/// A block under construction.
+#[derive(Debug, Default)]
+pub struct BlockBuilder {
+    pub text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl BlockBuilder {
+    /// Appends a row, which `write` adds to the text.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.text.is_empty() {
+            self.text.push(b',');
+        }
+        write(&mut self.text);
+        self.ends.push(self.text.len());
+    }
+
+    pub fn finish(mut self) -> Block {
+        // The cache counts a block by its length, so it must not hold more than that.
+        self.text.shrink_to_fit();
+        Block {
+            text: Bytes::from(self.text),
+            ends: self.ends.into(),
+        }
+    }
 }
 
 impl Block {
-    /// Renders rows one after the other, each by one call of `write`.
-    pub fn written(rows: Range<u64>, mut write: impl FnMut(u64, &mut Vec<u8>)) -> Self {
-        let mut text = Vec::new();
-        let commas = rows.map(|row| {
-            write(row, &mut text);
-            let comma = text.len();
-            text.push(b',');
-            comma
-        });
-        let commas = commas.collect();
-        // The cache counts a block by its length, so it must not hold more than that.
-        text.shrink_to_fit();
-        Self {
-            text: Bytes::from(text),
-            commas,
-        }
-    }
-
-    /// The rows `places` with their commas; empty if they do not exist.
+    /// The rows `places`, with commas between them; empty if they do not exist.
     pub fn rows(&self, places: Range<u64>) -> Bytes {
-        let end = |place: u64| self.commas.get(place as usize).copied();
-        let start = places
-            .start
-            .checked_sub(1)
-            .map_or(Some(0), |before| end(before).map(|comma| comma + 1));
+        let end = |place: u64| self.ends.get(place as usize).copied();
+        let before = places.start.checked_sub(1);
+        let start = before.map_or(Some(0), |before| end(before).map(|comma| comma + 1));
         let stop = places.end.checked_sub(1).and_then(end);
         match (start, stop) {
-            (Some(start), Some(stop)) if start <= stop => self.text.slice(start..=stop),
+            (Some(start), Some(stop)) if start <= stop => self.text.slice(start..stop),
             _ => Bytes::new(),
         }
     }
 
-    /// One row without its comma; empty if it does not exist.
-    pub fn row(&self, place: u64) -> Bytes {
-        let mut row = self.rows(place..place + 1);
-        row.truncate(row.len().saturating_sub(1));
-        row
-    }
-
-    /// All rows, each followed by a comma.
+    /// All rows.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
+}
 
-    /// Its approximate memory use, in bytes.
+/// The list of a block, and its first row.
+pub type Key = (Option<u64>, u64);
+
+#[derive(Clone, Debug)]
+struct BlockWeight;
+
+impl Weighter<Key, Block> for BlockWeight {
+    fn weight(&self, _: &Key, block: &Block) -> u64 {
+        // The cache's approximate overhead per entry.
+        const ENTRY: usize = 64 + 2 * size_of::<Block>();
+        (ENTRY + block.text.len() + size_of_val(&*block.ends)) as u64
+    }
+}
+
+/// Blocks by key, at most [`CAPACITY`] bytes of them. Takes no memory until the first one.
+#[derive(Debug, Default)]
+pub struct Blocks {
+    cached: OnceLock<Cache<Key, Block, BlockWeight>>,
+}
+
+impl Blocks {
+    /// The block, if it is cached.
+    pub fn get(&self, key: Key) -> Option<Block> {
+        self.cached.get()?.get(&key)
+    }
+
+    /// The block, rendered if it is not cached.
+    pub fn get_or_render(&self, key: Key, render: impl FnOnce() -> Block) -> Block {
+        let new = || Cache::with_weighter(USUAL_BLOCKS, CAPACITY, BlockWeight);
+        let cached = self.cached.get_or_init(new);
+        cached.get(&key).unwrap_or_else(|| {
+            // Two threads may both render it, with the same result.
+            let block = render();
+            cached.insert(key, block.clone());
+            block
+        })
+    }
+
+    /// The number of bytes cached.
+    #[cfg(test)]
     pub fn weight(&self) -> u64 {
-        (self.text.len() + size_of_val(&*self.commas) + 2 * size_of::<Self>()) as u64
-    }
-}
-
-/// The block of row `row`: at most [`BLOCK`] rows, and none from both sides of `first`, the initial
-/// number of rows; blocks past it may extend beyond the list.
-pub const fn span(row: u64, first: u64) -> Range<u64> {
-    let start = row - row % BLOCK;
-    let end = start + BLOCK;
-    if end <= first || first <= start {
-        start..end
-    } else if row < first {
-        start..first
-    } else {
-        first..end
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn a_block_gives_its_rows(texts in prop::collection::vec("[a-z]{1,9}", 1..64), a: u64, b: u64) {
-            let write = |row: u64, out: &mut Vec<u8>| {
-                out.extend_from_slice(texts.get(row as usize).map_or(b"", |text| text.as_bytes()));
-            };
-            let count = texts.len() as u64;
-            let block = Block::written(0..count, write);
-            let (a, b) = (a % count, b % count);
-            let (start, end) = (a.min(b), a.max(b) + 1);
-            let part = texts.get(start as usize..end as usize).unwrap_or_default();
-            let expected: String = part.iter().map(|text| format!("{text},")).collect();
-            prop_assert_eq!(block.rows(start..end), expected.as_bytes());
-            let expected = texts.get(a as usize).map(String::as_bytes);
-            prop_assert_eq!(Some(&*block.row(a)), expected);
-            prop_assert!(block.row(count).is_empty());
-        }
-
-        #[test]
-        fn every_row_is_in_one_block(first in 0_u64..300) {
-            let mut row = 0;
-            while row < 400 {
-                let block = span(row, first);
-                prop_assert_eq!(block.start, row);
-                prop_assert!(block.end > row && block.end <= row + BLOCK);
-                prop_assert!(!(block.start < first && block.end > first));
-                for inside in block.clone() {
-                    prop_assert_eq!(span(inside, first), block.clone());
-                }
-                row = block.end;
-            }
-        }
+        self.cached.get().map_or(0, Cache::weight)
     }
 }

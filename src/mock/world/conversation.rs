@@ -1,15 +1,18 @@
 //! The shape of conversations: how long they are, when they happen, who speaks, what was read.
 
-use super::calendar::{self, Calendar, DAY, HOUR, MINUTE, SECOND};
+use super::calendar::{Calendar, DAY, MINUTE, SECOND, in_rhythm};
+use super::changes::Activity;
 use super::draw::{Draw, Stream};
-use super::overlay::Activity;
 
-/// Messages per visit, unless the list is so long that visits must have more.
+/// Messages per visit.
 const VISIT: u64 = 12;
-/// The most visits in a list, so that even the longest spans about two years.
-const MAX_VISITS: u64 = 700;
-/// The longest visit, so that it is over before the next one can begin at seven.
-const VISIT_TIME: u64 = 6 * HOUR + 30 * MINUTE;
+/// The longest pause within a visit.
+const LONGEST_PAUSE: u64 = 2048 * SECOND;
+/// How many of the longest pauses are in the gap between two visits. The rhythm of the week shortens
+/// gaps to 38 % at the least, and visits begin in the first half: one is over before the next begins.
+const GAP_PAUSES: u64 = 64;
+/// The days over which very long lists are spread at least.
+const LONG: u64 = 700;
 
 /// One user's conversation, as generated (without later changes).
 #[derive(Clone, Debug)]
@@ -20,64 +23,13 @@ pub struct Conversation {
     pub length: u64,
     /// When the user arrived, in milliseconds since 1970.
     pub arrival: u64,
-    visit: u64,
-    gap_days: u64,
+    /// The same before the rhythm of the week is applied, and the time from visit to visit.
+    begin: u64,
+    gap: u64,
     invited: bool,
     unread: u64,
     /// When the last message was written, if that is known.
     last: Option<u64>,
-}
-
-/// The times of one conversation; requesting them in order costs one step each.
-#[derive(Debug)]
-pub struct Moments<'conversation> {
-    conversation: &'conversation Conversation,
-    /// The visit that was last requested, and the position reached in it.
-    visit: Option<(u64, u64)>,
-    replies: Draw,
-    moment: u64,
-    end: Option<u64>,
-}
-
-impl<'conversation> Moments<'conversation> {
-    /// The times of `conversation`, to be requested one by one.
-    #[must_use]
-    pub const fn new(conversation: &'conversation Conversation) -> Self {
-        let replies = Draw::new(conversation.seed, Stream::Reply, conversation.index, 0);
-        Self {
-            conversation,
-            visit: None,
-            replies,
-            moment: 0,
-            end: None,
-        }
-    }
-
-    /// When message `position` was written, in milliseconds since 1970.
-    pub fn at(&mut self, position: u64) -> u64 {
-        let conversation = self.conversation;
-        if position >= conversation.length {
-            let end = *self.end.get_or_insert_with(|| conversation.end());
-            return conversation.added_moment(position, end);
-        }
-        let (number, place) = (position / conversation.visit, position % conversation.visit);
-        let reached = match self.visit {
-            Some((visit, reached)) if visit == number && reached <= place => reached,
-            _ => {
-                let Conversation { seed, index, .. } = *conversation;
-                self.replies = Draw::new(seed, Stream::Reply, index, number);
-                self.moment = conversation.visit_start(number);
-                0
-            }
-        };
-        let longest = VISIT_TIME / conversation.visit;
-        for _ in reached..place {
-            let doubling = (4 * SECOND) << self.replies.below(9);
-            self.moment += (doubling + self.replies.below(doubling)).clamp(1, longest);
-        }
-        self.visit = Some((number, place));
-        self.moment
-    }
 }
 
 /// Who speaks in a message, and who has read it.
@@ -110,23 +62,26 @@ pub const fn length(seed: u64, index: u64, lo: u64, hi: u64) -> u64 {
 }
 
 impl Conversation {
-    /// The conversation of the user in row `index`, of `length` messages.
+    /// The conversation of the user in row `index`, of `length` messages: visits at even intervals,
+    /// over a day to three years, each interval as likely as one twice as long.
     #[must_use]
     pub fn new(seed: u64, index: u64, length: u64, calendar: &Calendar) -> Self {
-        let arrival = calendar.arrival(seed, index);
-        let days_left = calendar.days_left(arrival);
-        let visit = VISIT.max(length.div_ceil(MAX_VISITS.min(1 + days_left)));
-        let visits = length.div_ceil(visit).max(1);
+        let begin = calendar.arrival(seed, index);
+        let visits = length.div_ceil(VISIT).max(1);
         let mut draw = Draw::new(seed, Stream::Arrival, index, 1);
         let doubling = 1 << draw.below(9);
-        let span_days = (doubling + draw.below(doubling)).min(days_left);
+        let days = (doubling + draw.below(doubling)).max(visits.min(LONG));
+        let mut span = days * DAY;
+        if visits > 1 {
+            span = span.min(calendar.left(begin));
+        }
         Self {
             seed,
             index,
             length,
-            arrival,
-            visit,
-            gap_days: (span_days / visits).max(1),
+            arrival: in_rhythm(begin),
+            begin,
+            gap: span / visits,
             invited: draw.chance(350),
             unread: if draw.chance(300) {
                 1 + draw.below(2)
@@ -137,20 +92,14 @@ impl Conversation {
         }
     }
 
-    /// What follows `length` given messages that end at `last`; only for positions from `length`
-    /// on.
+    /// What follows given messages instead; the last of them was written at `last`, if that is known.
     #[must_use]
-    pub const fn following(seed: u64, index: u64, length: u64, last: u64) -> Self {
+    pub fn after(self, last: Option<u64>) -> Self {
         Self {
-            seed,
-            index,
-            length,
-            arrival: last,
-            visit: VISIT,
-            gap_days: 1,
             invited: false,
             unread: 0,
-            last: Some(last),
+            last: last.or(Some(self.arrival)),
+            ..self
         }
     }
 
@@ -158,54 +107,40 @@ impl Conversation {
     /// user's arrival. Positions past `length` are messages added manually.
     #[must_use]
     pub fn moment(&self, position: u64) -> u64 {
-        Moments::new(self).at(position)
+        if let Some(added) = position.checked_sub(self.length) {
+            let uneven = Draw::new(self.seed, Stream::Reply, self.index, position).below(MINUTE);
+            return self.end() + (1 + added) * 90 * SECOND + uneven;
+        }
+        let (visit, place) = (position / VISIT, position % VISIT);
+        let longest = LONGEST_PAUSE.min(self.gap / GAP_PAUSES);
+        let mut pauses = Draw::new(self.seed, Stream::Reply, self.index, visit);
+        (0..place).fold(self.visit_start(visit), |moment, _| {
+            let doubling = (longest / 2) >> (8 - pauses.below(9));
+            moment + (doubling + pauses.below(doubling)).max(1)
+        })
+    }
+
+    fn visit_start(&self, visit: u64) -> u64 {
+        let mut draw = Draw::new(self.seed, Stream::Visit, self.index, visit);
+        if visit == 0 {
+            let delay = SECOND + draw.below(10 * MINUTE);
+            return self.arrival + delay.min(self.gap / GAP_PAUSES).max(1);
+        }
+        in_rhythm(self.begin + visit * self.gap + draw.below(self.gap / 2))
+    }
+
+    /// When the generated messages end; those added manually follow.
+    fn end(&self) -> u64 {
+        let last = || self.length.checked_sub(1).map(|last| self.moment(last));
+        self.last.or_else(last).unwrap_or(self.arrival)
     }
 
     /// When the messages last changed: the time of the last one, and a second for each edit.
     #[must_use]
     pub fn last_change(&self, activity: Activity) -> u64 {
-        self.last_moment(self.length + activity.added) + activity.edited * SECOND
-    }
-
-    /// When the generated messages end; those added manually follow.
-    fn end(&self) -> u64 {
-        self.last.unwrap_or_else(|| self.last_moment(self.length))
-    }
-
-    fn added_moment(&self, position: u64, end: u64) -> u64 {
-        let uneven = Draw::new(self.seed, Stream::Reply, self.index, position).below(MINUTE);
-        end + (1 + position - self.length) * 90 * SECOND + uneven
-    }
-
-    fn visit_start(&self, number: u64) -> u64 {
-        let mut draw = Draw::new(self.seed, Stream::Visit, self.index, number);
-        if number == 0 {
-            return self.arrival + SECOND + draw.below(10 * MINUTE);
-        }
-        let mut day = self.arrival / DAY + number * self.gap_days;
-        // A visit may be moved back, but stays after the previous one: if visits are a week apart,
-        // to any working day; if they are closer, to Friday.
-        let (back, room) = match self.gap_days {
-            7.. => (5, self.gap_days - 7),
-            3.. => (1, self.gap_days - 3),
-            _ => (0, 0),
-        };
-        if back > 0 {
-            day += draw.below(room + 1);
-            let weekday = calendar::weekday(day);
-            if weekday > 4 && draw.chance(800) {
-                day -= weekday - 4 + draw.below(back);
-            }
-        }
-        day * DAY + 7 * HOUR + draw.below(6 * HOUR) + draw.below(6 * HOUR)
-    }
-
-    /// When the last of `count` messages was written, or when the user arrived if there is none.
-    #[must_use]
-    pub fn last_moment(&self, count: u64) -> u64 {
-        count
-            .checked_sub(1)
-            .map_or(self.arrival, |last| self.moment(last))
+        let added = activity.added.checked_sub(1);
+        let last = added.map_or_else(|| self.end(), |added| self.moment(self.length + added));
+        last + activity.edited * SECOND
     }
 
     /// Who speaks in message `position`, and who has read it.
@@ -219,13 +154,10 @@ impl Conversation {
             _ => users_turn != draw.chance(180),
         };
         let fresh = position + self.unread >= self.length;
-        let place = position % self.visit;
-        let beat = if place == 0 {
-            Beat::Opening
-        } else if place + 1 == self.visit || position + 1 == self.length {
-            Beat::Closing
-        } else {
-            Beat::Middle
+        let beat = match position % VISIT {
+            0 => Beat::Opening,
+            place if place + 1 == VISIT || position + 1 == self.length => Beat::Closing,
+            _ => Beat::Middle,
         };
         Turn {
             by_user,
@@ -234,81 +166,5 @@ impl Conversation {
             read_by_operator: !by_user || !fresh,
             beat,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn lengths_stay_within_what_was_asked(
-            seed: u64, index in 0_u64..1 << 31, lo in 0_u64..1000, more in 0_u64..100_000,
-        ) {
-            let found = length(seed, index, lo, lo + more);
-            prop_assert!((lo..=lo + more).contains(&found));
-        }
-
-        #[test]
-        fn messages_follow_each_other(seed: u64, index in 0_u64..1 << 31, hi in 1_u64..400) {
-            let length = length(seed, index, 0, hi);
-            let conversation = Conversation::new(seed, index, length, &Calendar::default());
-            let mut before = conversation.arrival;
-            for position in 0..conversation.length + 20 {
-                let moment = conversation.moment(position);
-                prop_assert!(moment > before, "position {position}: {moment} after {before}");
-                before = moment;
-            }
-        }
-
-        #[test]
-        fn all_messages_are_before_the_end(
-            seed: u64, index in 0_u64..3_000, hi in 1_u64..2_000,
-            end in 1_300_000_000_000_u64..7_000_000_000_000,
-        ) {
-            let calendar = Calendar::ending(seed, 2_000, end).unwrap();
-            let length = length(seed, index, 0, hi);
-            let conversation = Conversation::new(seed, index, length, &calendar);
-            let mut before = conversation.arrival;
-            for position in 0..conversation.length {
-                let moment = conversation.moment(position);
-                prop_assert!(before < moment && moment < end, "position {position}: {moment}");
-                before = moment;
-            }
-        }
-
-        #[test]
-        fn the_order_of_asking_changes_no_moment(
-            seed: u64, index in 0_u64..100, asked in prop::collection::vec(0_u64..300, 1..40),
-        ) {
-            let length = length(seed, index, 0, 290);
-            let conversation = Conversation::new(seed, index, length, &Calendar::default());
-            let mut moments = Moments::new(&conversation);
-            for position in asked {
-                prop_assert_eq!(moments.at(position), conversation.moment(position));
-            }
-        }
-
-        #[test]
-        fn the_longest_lists_stay_in_order(seed: u64, index in 0_u64..1000, from in 0_u64..999_900) {
-            let conversation = Conversation::new(seed, index, 1_000_000, &Calendar::default());
-            for position in from..from + 99 {
-                prop_assert!(conversation.moment(position) < conversation.moment(position + 1));
-            }
-        }
-    }
-
-    #[test]
-    fn most_lists_are_short_and_few_are_long() {
-        let mut lengths: Vec<u64> = (0..10_000).map(|index| length(7, index, 0, 500)).collect();
-        lengths.sort_unstable();
-        let median = lengths.get(5_000).copied().unwrap_or_default();
-        let top = lengths.get(9_900).copied().unwrap_or_default();
-        assert!((20..45).contains(&median), "median {median}");
-        assert!(top > 450, "99th percentile {top}");
-        let mean = lengths.iter().sum::<u64>() / 10_000;
-        assert!((90..110).contains(&mean), "mean {mean}");
     }
 }

@@ -1,8 +1,5 @@
-//! Counter-based randomness: every number is a pure function of (generator version, seed, stream,
-//! row), so that any row can be generated alone, in any order, on any machine.
-
-/// The version of the generator; rows change only together with it.
-pub const GENERATOR_VERSION: u64 = 1;
+//! Counter-based randomness: every number is a pure function of (seed, stream, row), so that any row
+//! can be generated alone, in any order, on any machine.
 
 /// The use of a sequence of draws. Each use has its own, so that an additional draw in one does not
 /// affect the others.
@@ -65,7 +62,7 @@ impl Draw {
     /// The sequence of `stream` for the row `(row, part)`; `part` is 0 for users.
     #[must_use]
     pub const fn new(seed: u64, stream: Stream, row: u64, part: u64) -> Self {
-        let key = mix(seed ^ mix((GENERATOR_VERSION << 32) | stream as u64));
+        let key = mix(seed ^ mix((1 << 32) | stream as u64));
         let key = mix(key.wrapping_add(row.wrapping_mul(STEP)));
         Self {
             state: mix(key.wrapping_add(part.wrapping_mul(STEP))),
@@ -102,12 +99,10 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// An empty hash under the generator's version.
+    /// An empty hash.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            state: mix(GENERATOR_VERSION),
-        }
+        Self { state: mix(1) }
     }
 
     /// Adds one number.
@@ -115,12 +110,17 @@ impl Digest {
         self.state = mix(self.state.wrapping_add(STEP) ^ mix(value));
     }
 
-    /// Adds one text with its length, so that adjacent texts cannot be confused.
-    pub fn text(&mut self, value: &str) {
+    /// Adds bytes with their number, so that adjacent texts cannot be confused.
+    pub fn bytes(&mut self, value: &[u8]) {
         self.number(value.len() as u64);
-        for byte in value.bytes() {
-            self.number(u64::from(byte));
+        for byte in value {
+            self.number(u64::from(*byte));
         }
+    }
+
+    /// Adds one text.
+    pub fn text(&mut self, value: &str) {
+        self.bytes(value.as_bytes());
     }
 
     /// Sixty-four bits.
@@ -129,24 +129,9 @@ impl Digest {
         self.state
     }
 
-    /// Adds bytes, eight at a time, and their number.
-    pub fn bytes(&mut self, value: &[u8]) {
-        self.number(value.len() as u64);
-        for word in value.chunks(8) {
-            let bits = word.iter().rev();
-            self.number(bits.fold(0, |bits, byte| (bits << 8) | u64::from(*byte)));
-        }
-    }
-
     /// Sixteen hexadecimal digits.
     #[must_use]
     pub fn hex(&self) -> String {
         format!("{:016x}", self.state)
-    }
-}
-
-impl Default for Digest {
-    fn default() -> Self {
-        Self::new()
     }
 }

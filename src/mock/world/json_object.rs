@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::calendar::read_timestamp;
-use super::overlay::Fields;
+use super::changes::Fields;
+use super::row::{Moment, TIMES};
 
 /// The fields of an object as in its text, in order; names may occur twice.
 #[derive(Debug)]
@@ -22,32 +23,41 @@ impl<'text> Entries<'text> {
         serde_json::from_slice(text)
     }
 
-    /// The value of a field; the last one, if the name occurs twice.
+    /// The index of a field; the last one, if the name occurs twice.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        let named = |(key, _): &(&RawValue, _)| string(key).is_some_and(|key| key == name);
+        self.0.iter().rposition(named)
+    }
+
+    /// The value of a field.
     pub fn get(&self, name: &str) -> Option<&'text RawValue> {
-        let mut entries = self.0.iter().rev();
-        entries
-            .find(|(key, _)| is_name(key, name))
-            .map(|(_, value)| *value)
+        Some(self.0.get(self.find(name)?)?.1)
     }
 
-    /// The value of a timestamp field in milliseconds since 1970, if it is one.
-    pub fn moment(&self, name: &str) -> Option<u64> {
-        read_timestamp(&string(self.get(name)?)?)
+    /// The latest of the times in a row.
+    pub fn latest(&self) -> Option<u64> {
+        let read = |name| Some(Moment::read(&string(self.get(name)?)?)?.0);
+        TIMES.into_iter().filter_map(read).max()
     }
 
-    /// The object without whitespace between its tokens.
-    pub fn to_text(&self) -> Vec<u8> {
-        let mut out = vec![b'{'];
-        for (number, (key, value)) in self.0.iter().enumerate() {
-            if number > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(key.get().as_bytes());
-            out.push(b':');
-            write_compact(value.get(), &mut out);
+    /// The object with fields set, in place or at the end.
+    pub fn with_fields(&self, fields: &Fields) -> Vec<u8> {
+        let mut missing: Vec<(&String, &Value)> = fields.iter().collect();
+        let mut parts = Vec::with_capacity(self.0.len() + fields.len());
+        for (key, value) in &self.0 {
+            let name = string(key);
+            let set = name.and_then(|name| fields.get_key_value(&*name));
+            parts.push(match set {
+                Some((name, value)) => {
+                    missing.retain(|(other, _)| *other != name);
+                    format!("{key}:{value}")
+                }
+                None => format!("{key}:{value}"),
+            });
         }
-        out.push(b'}');
-        out
+        let missing = missing.into_iter();
+        parts.extend(missing.map(|(name, value)| format!("{}:{value}", Value::from(&**name))));
+        format!("{{{}}}", parts.join(",")).into_bytes()
     }
 }
 
@@ -74,7 +84,7 @@ impl<'text> Deserialize<'text> for Entries<'text> {
 }
 
 /// The text of a JSON string; `None` for other values, and for one with a lone surrogate.
-fn string(value: &RawValue) -> Option<Cow<'_, str>> {
+pub fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     let text = value.get();
     match text.strip_prefix('"')?.strip_suffix('"') {
         Some(plain) if !plain.contains('\\') => Some(Cow::Borrowed(plain)),
@@ -82,93 +92,22 @@ fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a key, once unescaped, is this name.
-pub fn is_name(key: &RawValue, name: &str) -> bool {
-    string(key).is_some_and(|key| key == name)
-}
-
-/// The object with fields set: in place, or at the end.
+/// The row with fields set; other fields stay as they are, byte for byte.
 pub fn with_fields(row: &[u8], fields: &Fields) -> Vec<u8> {
-    let Ok(Entries(entries)) = Entries::read(row) else {
-        return row.to_vec();
-    };
-    let mut out = Vec::with_capacity(row.len() + 32);
-    let mut missing: Vec<_> = fields.iter().collect();
-    out.push(b'{');
-    for (key, value) in entries {
-        out.extend_from_slice(key.get().as_bytes());
-        out.push(b':');
-        let name = string(key);
-        match name.and_then(|name| fields.get_key_value(&*name)) {
-            Some((name, value)) => {
-                missing.retain(|(other, _)| *other != name);
-                out.extend_from_slice(value.to_string().as_bytes());
-            }
-            None => out.extend_from_slice(value.get().as_bytes()),
-        }
-        out.push(b',');
+    match Entries::read(row) {
+        Ok(entries) => entries.with_fields(fields),
+        Err(_) => row.to_vec(),
     }
-    for (name, value) in missing {
-        let name = serde_json::Value::from(name.as_str());
-        out.extend_from_slice(format!("{name}:{value},").as_bytes());
-    }
-    if out.len() > 1 {
-        out.pop();
-    }
-    out.push(b'}');
-    out
 }
 
-/// Writes JSON without whitespace between its tokens.
-pub fn write_compact(value: &str, out: &mut Vec<u8>) {
+/// JSON without whitespace between its tokens.
+pub fn compact(text: &[u8]) -> Vec<u8> {
     let (mut inside, mut escaped) = (false, false);
-    let is_space = |byte: &u8| {
-        let outside = !inside;
-        if inside {
-            inside = escaped || *byte != b'"';
-            escaped = !escaped && *byte == b'\\';
-        } else {
-            inside = *byte == b'"';
-        }
-        outside && matches!(*byte, b' ' | b'\t' | b'\n' | b'\r')
+    let mut is_kept = |byte: &u8| {
+        let quote = *byte == b'"' && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        inside ^= quote;
+        inside || !byte.is_ascii_whitespace()
     };
-    for part in value.as_bytes().split(is_space) {
-        out.extend_from_slice(part);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn set(row: &str, fields: serde_json::Value) -> String {
-        let fields = match fields {
-            serde_json::Value::Object(fields) => fields,
-            _ => Fields::new(),
-        };
-        String::from_utf8_lossy(&with_fields(row.as_bytes(), &fields)).into_owned()
-    }
-
-    #[test]
-    fn fields_are_set_where_they_stand_and_others_stay_to_the_byte() {
-        let row = r#"{"id":1.50e2,"n\u0061me":"\ud800","deep":[[{"a":"\/"}]]}"#;
-        assert_eq!(set(row, json!({})), row);
-        assert_eq!(
-            set(row, json!({"new \"one\"": 1, "name": null})),
-            r#"{"id":1.50e2,"n\u0061me":null,"deep":[[{"a":"\/"}]],"new \"one\"":1}"#
-        );
-        let entries = Entries::read(row.as_bytes()).ok();
-        let name = entries.as_ref().and_then(|entries| entries.get("id"));
-        assert_eq!(name.map(RawValue::get), Some("1.50e2"));
-        assert_eq!(set("{}", json!({"a": {}})), r#"{"a":{}}"#);
-        assert_eq!(set(r#"{"a":1,"a":2}"#, json!({"a": 3})), r#"{"a":3,"a":3}"#);
-    }
-
-    #[test]
-    fn only_the_space_between_tokens_goes() {
-        let mut out = Vec::new();
-        write_compact("{ \"a \\\\\" :\t[ \"b \\\" c\" ,\r\n1.0 ] }", &mut out);
-        assert_eq!(out, br#"{"a \\":["b \" c",1.0]}"#);
-    }
+    text.iter().copied().filter(|byte| is_kept(byte)).collect()
 }

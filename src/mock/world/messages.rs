@@ -1,111 +1,170 @@
-//! The messages of one user, as they are written.
+//! The messages of one user, as they are generated.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use serde_json::value::RawValue;
 
-use super::conversation::{Conversation, Moments, Turn};
+use super::conversation::{Beat, Conversation, Turn};
 use super::draw::{Draw, Stream};
 use super::generator::Generator;
-use super::json_object::Entries;
-use super::message::MessageRow;
-use super::schema::{self, MESSAGE, OPERATOR_SENDER, USER_SENDER};
-use super::user::{OperatorRow, Person};
+use super::json_object::{Entries, string};
+use super::row::{Message, Moment, UserSender, raw};
+use super::user::{Person, operator};
 
 /// The number of operators in a world.
 const OPERATORS: u64 = 12;
 
-/// The writer of one user's messages.
-pub struct Messages<'conversation> {
-    generator: Generator,
+/// The messages of the user in row `index`.
+pub struct Messages<'world> {
+    generator: &'world Generator,
     index: u64,
-    conversation: &'conversation Conversation,
-    moments: Moments<'conversation>,
+    conversation: Conversation,
     person: Person,
-    /// How operators address the user, as the content of a JSON string.
-    first_name: Vec<u8>,
-    user: Vec<u8>,
-    usual_operator: Vec<u8>,
+    /// How operators address the user.
+    first_name: Cow<'static, str>,
+    user: Box<RawValue>,
+    usual_operator: Box<RawValue>,
 }
 
-impl<'conversation> Messages<'conversation> {
-    /// The messages of the user in row `index`, to be written one by one.
+impl<'world> Messages<'world> {
+    /// The messages of a generated user, or of the one in `given`.
     pub fn new(
-        generator: Generator,
+        generator: &'world Generator,
         index: u64,
-        conversation: &'conversation Conversation,
+        conversation: Conversation,
+        given: Option<&[u8]>,
     ) -> Self {
         let seed = generator.seed;
-        let mut person = Person::new(generator, index);
-        let first_name = person.given.0.as_bytes().to_vec();
-        let mut user = Vec::new();
-        schema::write(USER_SENDER, &mut person, &mut user);
+        let person = Person::new(seed, index);
+        let mut first_name = Cow::Borrowed(&*person.given.0);
+        let user = match given.and_then(|row| Entries::read(row).ok()) {
+            Some(row) => {
+                let value = |name| row.get(name).unwrap_or(RawValue::NULL);
+                if let Some(name) = string(value("name")) {
+                    first_name = Cow::Owned(name.into_owned());
+                }
+                raw(&UserSender {
+                    id: value("id"),
+                    name: value("name"),
+                    email: value("email"),
+                })
+            }
+            None => raw(&UserSender {
+                id: &raw(&generator.id(None, index)),
+                name: &raw(&person.name()),
+                email: &raw(&person.email()),
+            }),
+        };
         let usual = Draw::new(seed, Stream::Operator, index, 0).below(OPERATORS);
         Self {
             generator,
             index,
             conversation,
-            moments: Moments::new(conversation),
             person,
             first_name,
             user,
-            usual_operator: operator_row(seed, usual),
+            usual_operator: raw(&operator(seed, usual)),
         }
     }
 
-    /// The same, with the user as in `row`.
-    pub fn with_user(mut self, row: &[u8]) -> Self {
-        let Ok(row) = Entries::read(row) else {
-            return self;
-        };
-        let value = |name| row.get(name).map_or("null", RawValue::get);
-        let name = value("name").strip_prefix('"');
-        if let Some(name) = name.and_then(|name| name.strip_suffix('"')) {
-            self.first_name = name.as_bytes().to_vec();
-        }
-        self.user.clear();
-        schema::write_values(USER_SENDER, &mut self.user, |field, out| {
-            out.extend_from_slice(value(field.name).as_bytes());
-        });
-        self
-    }
-
-    /// Writes message `position`; cheapest in the order of the list.
-    pub fn write(&mut self, position: u64, out: &mut Vec<u8>) {
-        let moment = self.moments.at(position);
-        let turn = self.conversation.turn(position);
-        let mut row = MessageRow {
-            id: self.generator.message_id(self.index, position),
-            turn,
-            moment,
-            sender: self.sender(turn, position),
-            person: &self.person,
-            first_name: &self.first_name,
-            draw: Draw::new(self.generator.seed, Stream::Text, self.index, position),
-        };
-        schema::write(MESSAGE, &mut row, out);
-    }
-
-    fn sender(&self, turn: Turn, position: u64) -> Cow<'_, [u8]> {
-        if turn.by_user {
-            return Cow::Borrowed(&self.user);
-        }
+    /// Writes message `position`.
+    pub fn write(&self, position: u64, out: &mut Vec<u8>) {
         let seed = self.generator.seed;
-        let mut operator = Draw::new(seed, Stream::Operator, self.index, 1 + position);
-        if operator.chance(80) {
-            Cow::Owned(operator_row(seed, operator.below(OPERATORS)))
-        } else {
-            Cow::Borrowed(&self.usual_operator)
+        let turn = self.conversation.turn(position);
+        let mut draw = Draw::new(seed, Stream::Text, self.index, position);
+        let mut operators = Draw::new(seed, Stream::Operator, self.index, 1 + position);
+        let colleague = (!turn.by_user && operators.chance(80))
+            .then(|| raw(&operator(seed, operators.below(OPERATORS))));
+        let (sender_type, sender) = match &colleague {
+            _ if turn.by_user => ("user", &self.user),
+            colleague => (
+                "operator",
+                colleague.as_ref().unwrap_or(&self.usual_operator),
+            ),
+        };
+        let message = Message {
+            id: self.generator.id(Some(self.index), position),
+            body: self.body(turn, &mut draw),
+            read_by_user: turn.read_by_user,
+            read_by_operator: turn.read_by_operator,
+            created_at: Moment(self.conversation.moment(position)),
+            file_url: file_url(turn, &mut draw),
+            auto_invitation: turn.auto_invitation,
+            sender_type,
+            sender: sender.deref(),
+        };
+        // A vector accepts everything.
+        let _ = serde_json::to_writer(out, &message);
+    }
+
+    fn body(&self, turn: Turn, draw: &mut Draw) -> String {
+        const EMOJI: [&str; 10] = ["🙂", "👍", "🙏", "😕", "🎉", "❤️", "👩🏽‍💻", "📦", "🇪🇺", "😂😂"];
+        let locale = self.person.locale;
+        let lines = match (turn.auto_invitation, turn.by_user, turn.beat) {
+            (true, _, _) => &locale.invitation,
+            (_, true, Beat::Opening) => &locale.user_opening,
+            (_, true, Beat::Middle) => &locale.user_middle,
+            (_, true, Beat::Closing) => &locale.user_closing,
+            (_, false, Beat::Opening) => &locale.operator_opening,
+            (_, false, Beat::Middle) => &locale.operator_middle,
+            (_, false, Beat::Closing) => &locale.operator_closing,
+        };
+        let sentences = match draw.below(100) {
+            0..78 => 1,
+            78..96 => 2,
+            _ => lines.len(),
+        };
+        let separator = if draw.chance(250) { '\n' } else { ' ' };
+        let first = draw.below(lines.len() as u64) as usize;
+        let mut body = String::with_capacity(96);
+        let lines = lines
+            .iter()
+            .cycle()
+            .skip(first)
+            .take(sentences.min(lines.len()));
+        for (number, line) in lines.enumerate() {
+            if number > 0 {
+                body.push(separator);
+            }
+            self.fill_in(line, &mut body);
         }
+        if draw.chance(120) {
+            body.push(' ');
+            body.push_str(draw.pick(&EMOJI));
+        }
+        body
+    }
+
+    /// Appends a line with an order number and a name for its marks.
+    fn fill_in(&self, line: &str, body: &mut String) {
+        let mut rest = line;
+        while let Some((before, marked)) = rest.split_once('{') {
+            body.push_str(before);
+            let (mark, after) = marked.split_once('}').unwrap_or((marked, ""));
+            match mark {
+                "n" => body.push_str(&self.person.order.to_string()),
+                _ => body.push_str(&self.first_name),
+            }
+            rest = after;
+        }
+        body.push_str(rest);
     }
 }
 
-fn operator_row(seed: u64, number: u64) -> Vec<u8> {
-    let mut row = Vec::with_capacity(256);
-    schema::write(
-        OPERATOR_SENDER,
-        &mut OperatorRow::new(seed, number),
-        &mut row,
-    );
-    row
+fn file_url(turn: Turn, draw: &mut Draw) -> Option<String> {
+    const FILES: [&str; 5] = [
+        "screenshot.png",
+        "IMG_2041.jpg",
+        "invoice.pdf",
+        "r%C3%A9sum%C3%A9.docx",
+        "video.mp4",
+    ];
+    if turn.auto_invitation || !draw.chance(45) {
+        return None;
+    }
+    let (folder, file) = (draw.bits() >> 16, draw.pick(&FILES));
+    Some(format!(
+        "https://files.example.com/chat/{folder:012x}/{file}"
+    ))
 }

@@ -4,49 +4,40 @@
 //! has byte for byte the rows of a smaller one, and size costs no memory.
 
 mod block;
-mod cache;
 mod calendar;
+mod changes;
 mod conversation;
 pub(super) mod draw;
 mod edits;
 mod generator;
-mod hints;
-mod ids;
 mod json_object;
 mod jsonl;
-mod jsonl_rows;
 mod locale;
-mod message;
 mod messages;
-mod overlay;
-mod remaining_rows;
+mod row;
 mod rows;
-mod schema;
-mod sorted;
 #[cfg(test)]
 mod tests;
-pub(crate) mod text;
 mod user;
 mod view;
 
 use std::sync::{Arc, PoisonError, RwLock};
-use tokio::time::Instant;
 
 use backread_clock::Clock;
 use thiserror::Error;
+use tokio::time::Instant;
 
 use calendar::Calendar;
-pub use draw::GENERATOR_VERSION;
+use changes::{Changes, MessageChanges};
+pub use changes::{Fields, Hints};
 use generator::Generator;
-use hints::HintRule;
-pub use hints::Hints;
-pub use ids::{MAX_LIST, MAX_USERS};
-pub use jsonl::{JsonlError, JsonlReader};
-use jsonl_rows::JsonlRows;
-pub use overlay::Fields;
-use overlay::Overlay;
+pub use generator::{MAX_LIST, MAX_USERS};
+pub use jsonl::JsonlReader;
 use rows::Rows;
-pub use view::View;
+pub use view::{List, View};
+
+/// The version of the generator; rows change only together with it.
+pub const GENERATOR_VERSION: u64 = 2;
 
 /// The most messages that a user can be generated with.
 pub const MAX_GENERATED: u64 = 1_000_000;
@@ -73,14 +64,9 @@ pub enum WorldError {
 #[derive(Debug)]
 pub struct World {
     rows: Arc<Rows>,
-    overlay: RwLock<Arc<Overlay>>,
-    hints: RwLock<HintRule>,
-}
-
-/// The changes of a world at one instant, for restoring it.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    view: View,
+    changes: RwLock<Arc<Changes>>,
+    /// What the hints of users do, and the clock that they follow.
+    hints: RwLock<(Hints, Clock)>,
 }
 
 impl World {
@@ -132,14 +118,10 @@ impl World {
             })
     }
 
-    fn fixed(rows: JsonlRows) -> Self {
-        Self::over(Rows::fixed(rows))
-    }
-
     fn over(rows: Rows) -> Self {
         Self {
             rows: Arc::new(rows),
-            overlay: RwLock::default(),
+            changes: RwLock::default(),
             hints: RwLock::default(),
         }
     }
@@ -166,57 +148,57 @@ impl World {
     /// The time that no generated row is later than, in milliseconds since 1970, if one was given.
     #[must_use]
     pub fn end(&self) -> Option<u64> {
-        self.rows.generator.calendar.end()
+        self.rows.generator.calendar.end
     }
 
     /// Whether its first rows came from JSON lines.
     #[must_use]
     pub fn is_from_jsonl(&self) -> bool {
-        self.rows.fixed.users.len() > 0
+        self.rows.given.users.len() > 0
+    }
+
+    /// Whether rows were added, removed or edited.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        *self.view().changes != Changes::default()
     }
 
     /// What the hints of users do when messages change, from now on.
     pub fn set_hints(&self, hints: Hints, clock: Clock) {
-        let mut rule = self.hints.write().unwrap_or_else(PoisonError::into_inner);
-        *rule = HintRule { hints, clock };
+        *self.hints.write().unwrap_or_else(PoisonError::into_inner) = (hints, clock);
     }
 
     fn hints(&self) -> (Hints, Instant) {
-        let rule = self.hints.read().unwrap_or_else(PoisonError::into_inner);
-        rule.now()
+        let held = self.hints.read().unwrap_or_else(PoisonError::into_inner);
+        let (hints, clock) = &*held;
+        (*hints, clock.now())
     }
 
-    /// A read-only view of this instant of the world; it holds no lock.
+    /// A read-only view of this instant of the world, which can also be restored later; it holds no
+    /// lock.
     #[must_use]
     pub fn view(&self) -> View {
-        let overlay = self.overlay.read().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.changes.read().unwrap_or_else(PoisonError::into_inner);
         View {
             rows: Arc::clone(&self.rows),
-            overlay: Arc::clone(&overlay),
+            changes: Arc::clone(&changes),
             now: self.hints().1,
         }
-    }
-
-    /// All changes up to now, for restoring them later. Costs nothing.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot { view: self.view() }
     }
 
     /// Restores the world; rows added since then are gone, and their ids will be used again.
     ///
     /// # Errors
-    /// `Argument` if the snapshot belongs neither to this world nor to a copy of it.
-    pub fn restore(&self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        let Snapshot { view } = snapshot;
+    /// `Argument` if the view belongs neither to this world nor to a copy of it.
+    pub fn restore(&self, view: &View) -> Result<(), WorldError> {
         if !Arc::ptr_eq(&self.rows, &view.rows) {
             return Err(WorldError::Argument {
                 argument: "snapshot",
                 problem: "it is of another world; use one of this world or of a copy of it".into(),
             });
         }
-        let mut overlay = self.overlay.write().unwrap_or_else(PoisonError::into_inner);
-        *overlay = Arc::clone(&view.overlay);
+        let mut changes = self.changes.write().unwrap_or_else(PoisonError::into_inner);
+        *changes = Arc::clone(&view.changes);
         Ok(())
     }
 
@@ -224,10 +206,10 @@ impl World {
     /// rendered rows are shared.
     #[must_use]
     pub fn fork(&self) -> Self {
-        let view = self.view();
+        let View { rows, changes, .. } = self.view();
         Self {
-            rows: view.rows,
-            overlay: RwLock::new(view.overlay),
+            rows,
+            changes: RwLock::new(changes),
             hints: RwLock::default(),
         }
     }
@@ -235,35 +217,27 @@ impl World {
     /// How many users there are now.
     #[must_use]
     pub fn total_users(&self) -> u64 {
-        self.view().total_users()
+        self.view().users().len()
     }
 
     /// How many messages there are now. The first call counts every generated user (about 10
-    /// million per second), and each call counts those that were added.
+    /// million per second), and each call counts those that were added or changed.
     #[must_use]
     pub fn total_messages(&self) -> u64 {
         let view = self.view();
-        let added = self.rows.users..self.rows.users + view.overlay.added_users;
-        let added: u64 = added.map(|index| self.rows.length(index)).sum();
-        (self.rows.messages() + added).saturating_add_signed(view.overlay.message_delta)
-    }
-
-    /// The user as the service sends it, or `None`.
-    #[must_use]
-    pub fn user_json(&self, user_id: u64) -> Option<String> {
-        let mut out = Vec::new();
-        self.view()
-            .write_user(user_id, &mut out)
-            .then(|| into_text(out))
-    }
-
-    /// The message as the service sends it, or `None`.
-    #[must_use]
-    pub fn message_json(&self, user_id: u64, message_id: u64) -> Option<String> {
-        let mut out = Vec::new();
-        self.view()
-            .write_message(user_id, message_id, &mut out)
-            .then(|| into_text(out))
+        let Changes { users, messages } = &*view.changes;
+        let length = |index| self.rows.length(Some(index));
+        let added = self.rows.users..self.rows.users + users.added;
+        let removed = users.removed.iter().map(|index| length(u64::from(index)));
+        let changed = messages
+            .iter()
+            .filter(|(index, _)| !users.removed.contains(**index as u32));
+        let (more, less) =
+            changed.fold((0, 0), |(more, less), (_, MessageChanges { list, .. })| {
+                (more + list.added, less + list.removed.len())
+            });
+        let all = self.rows.messages() + added.map(length).sum::<u64>() + more;
+        all - removed.sum::<u64>() - less
     }
 
     /// Sixteen hexadecimal digits that hash the generator's version, the arguments and all changes:
@@ -272,14 +246,12 @@ impl World {
     pub fn fingerprint(&self) -> String {
         let mut digest = draw::Digest::new();
         let Generator { seed, lo, hi, .. } = self.rows.generator;
-        for number in [seed, self.rows.users, lo, hi] {
+        let end = self.end().unwrap_or(0);
+        for number in [GENERATOR_VERSION, seed, self.rows.users, lo, hi, end] {
             digest.number(number);
         }
-        if let Some(end) = self.end() {
-            digest.number(end);
-        }
-        self.rows.fixed.digest(&mut digest);
-        self.view().overlay.digest(&mut digest);
+        self.rows.given.digest(&mut digest);
+        self.view().changes.digest(&mut digest);
         digest.hex()
     }
 }
@@ -289,8 +261,4 @@ fn too_many_users(users: u64) -> WorldError {
         argument: "users",
         problem: format!("{users} are too many; the maximum is {MAX_USERS}"),
     }
-}
-
-fn into_text(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
 }

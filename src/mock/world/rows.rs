@@ -1,5 +1,5 @@
 //! The initial rows of a world, and those that come when it grows: never changed, only hidden or
-//! overridden.
+//! overridden. A list is that of the users, or the messages of the user in row `owner`.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -8,26 +8,24 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::MAX_GENERATED;
-use super::block::{Block, span};
-use super::cache::{Blocks, Key};
-use super::calendar::{Calendar, write_timestamp};
+use super::block::{BLOCK, Block, BlockBuilder, Blocks};
+use super::calendar::Calendar;
+use super::changes::{Activity, Fields};
 use super::conversation::Conversation;
 use super::generator::Generator;
 use super::json_object::with_fields;
-use super::jsonl_rows::{FixedRows, JsonlRows};
+use super::jsonl::Given;
 use super::messages::Messages;
-use super::overlay::{Activity, Fields};
-use super::schema::{self, USER};
-use super::user::UserRow;
+use super::row::{ACTIVITY, Moment};
+use super::user::user;
 
-/// All rows of a world and of its copies. Users are addressed by index, messages by index and
-/// position; both continue past the initial rows.
+/// All rows of a world and of its copies.
 #[derive(Debug)]
 pub struct Rows {
     /// The initial number of users.
     pub users: u64,
     /// The rows from JSON lines, which come first; all others are generated.
-    pub fixed: JsonlRows,
+    pub given: Given,
     pub generator: Generator,
     rendered: Blocks,
     messages: OnceLock<u64>,
@@ -38,7 +36,7 @@ impl Rows {
     pub fn generated(users: u64, seed: u64, lo: u64, hi: u64, calendar: Calendar) -> Self {
         Self {
             users,
-            fixed: JsonlRows::default(),
+            given: Given::default(),
             generator: Generator {
                 seed,
                 lo,
@@ -53,26 +51,26 @@ impl Rows {
     }
 
     /// Rows from JSON lines; users added later get as many messages as these have.
-    pub fn fixed(fixed: JsonlRows) -> Self {
-        let lengths = || fixed.messages.iter().map(|messages| messages.rows.len());
-        let message_ids = fixed
-            .messages
-            .iter()
-            .map(|messages| messages.rows.largest_id());
+    pub fn given(given: Given) -> Self {
+        let lengths = || given.messages.iter().map(|messages| messages.rows.len());
+        let above = |ids: &[u64]| ids.iter().max().map_or(0, |id| id + 1);
+        let message_ids = given.messages.iter();
+        let messages_from = message_ids.map(|messages| above(&messages.rows.ids)).max();
+        let (lo, hi) = (lengths().min(), lengths().max());
         let generator = Generator {
             seed: 0,
-            lo: lengths().min().unwrap_or(0).min(MAX_GENERATED),
-            hi: lengths().max().unwrap_or(0).min(MAX_GENERATED),
+            lo: lo.unwrap_or(0).min(MAX_GENERATED),
+            hi: hi.unwrap_or(0).min(MAX_GENERATED),
             calendar: Calendar::default(),
-            users_from: fixed.users.largest_id().map_or(0, |id| id + 1),
-            messages_from: message_ids.max().flatten().map_or(0, |id| id + 1),
+            users_from: above(&given.users.ids),
+            messages_from: messages_from.unwrap_or(0),
         };
         Self {
-            users: fixed.users.len(),
+            users: given.users.len(),
             generator,
             rendered: Blocks::default(),
             messages: OnceLock::from(lengths().sum::<u64>()),
-            fixed,
+            given,
         }
     }
 
@@ -88,141 +86,104 @@ impl Rows {
             if self.generator.lo == self.generator.hi {
                 return self.users * self.generator.lo;
             }
-            (0..self.users).map(|index| self.length(index)).sum()
+            (0..self.users).map(|index| self.length(Some(index))).sum()
         })
     }
 
-    /// The initial number of messages of a user.
-    pub fn length(&self, index: u64) -> u64 {
-        match self.fixed.messages_of(index) {
-            Some(messages) => messages.rows.len(),
-            None => self.generator.length(index),
+    /// The initial number of rows of a list.
+    pub fn length(&self, owner: Option<u64>) -> u64 {
+        match (owner, self.given.list(owner)) {
+            (None, _) => self.users,
+            (_, Some(given)) => given.len(),
+            (Some(index), None) => self.generator.length(index),
         }
     }
 
-    pub fn user_id(&self, index: u64) -> u64 {
-        let fixed = self.fixed.users.id(index);
-        fixed.unwrap_or_else(|| self.generator.user_id(index))
+    pub fn id(&self, owner: Option<u64>, row: u64) -> u64 {
+        let given = self.given.list(owner);
+        let given = given.and_then(|given| given.ids.get(row as usize).copied());
+        given.unwrap_or_else(|| self.generator.id(owner, row))
     }
 
-    /// The index of the user with this id, even if it was not added yet.
-    pub fn user_index(&self, id: u64) -> Option<u64> {
-        self.fixed.users.place(id).or_else(|| {
-            let index = self.generator.user_index(id)?;
-            (index >= self.fixed.users.len()).then_some(index)
+    /// The row with this id, even if it was not added yet.
+    pub fn row(&self, owner: Option<u64>, id: u64) -> Option<u64> {
+        let given = self.given.list(owner);
+        given.and_then(|given| given.place(id)).or_else(|| {
+            let row = self.generator.row(owner, id)?;
+            given.is_none_or(|given| row >= given.len()).then_some(row)
         })
     }
 
-    pub fn message_id(&self, index: u64, position: u64) -> u64 {
-        let fixed = self.fixed.messages_of(index);
-        fixed
-            .and_then(|messages| messages.rows.id(position))
-            .unwrap_or_else(|| self.generator.message_id(index, position))
-    }
-
-    /// The position of a message of this user, even if it was not added yet.
-    pub fn message_position(&self, index: u64, id: u64) -> Option<u64> {
-        let fixed = self.fixed.messages_of(index).map(|messages| &messages.rows);
-        fixed.and_then(|fixed| fixed.place(id)).or_else(|| {
-            let position = self.generator.message_position(index, id)?;
-            (position >= fixed.map_or(0, FixedRows::len)).then_some(position)
-        })
-    }
-
-    /// One user, whose hints show this activity.
-    pub fn user(&self, index: u64, activity: Activity) -> Bytes {
-        if let Some(row) = self.fixed.users.row(index) {
-            return self.with_activity(index, row, activity);
+    /// The text of one row; a user's hints show this activity.
+    pub fn text(&self, owner: Option<u64>, row: u64, activity: Activity) -> Bytes {
+        let first = row - row % BLOCK;
+        let one = row..row + 1;
+        if let Some(block) = self.given_block(owner, row) {
+            return self.with_activity(row, block.rows(one), activity);
         }
-        if activity == Activity::default() {
-            let rows = span(index, self.users);
-            let key = Key::Users { first: rows.start };
-            if let Some(block) = self.rendered.get(key) {
-                return block.row(index - rows.start);
+        if activity == Activity::default()
+            && row < self.length(owner)
+            && let Some(block) = self.rendered.get((owner, first))
+        {
+            return block.rows(row - first..one.end - first);
+        }
+        self.render(owner, one, activity).rows(0..1)
+    }
+
+    /// A block that has the first of these rows, and the rows of the block.
+    pub fn block(&self, owner: Option<u64>, rows: Range<u64>) -> (Range<u64>, Block) {
+        let length = self.length(owner);
+        if let Some(block) = self.given_block(owner, rows.start) {
+            return (0..length, block.clone());
+        }
+        if rows.start >= length {
+            let block = self.render(owner, rows.clone(), Activity::default());
+            return (rows, block);
+        }
+        let first = rows.start - rows.start % BLOCK;
+        let rows = first..length.min(first + BLOCK);
+        let render = || self.render(owner, rows.clone(), Activity::default());
+        let block = self.rendered.get_or_render((owner, first), render);
+        (rows, block)
+    }
+
+    fn given_block(&self, owner: Option<u64>, row: u64) -> Option<&Block> {
+        let given = self.given.list(owner)?;
+        (row < given.len()).then_some(&given.block)
+    }
+
+    fn render(&self, owner: Option<u64>, rows: Range<u64>, activity: Activity) -> Block {
+        let mut block = BlockBuilder::default();
+        match owner {
+            None => {
+                for index in rows {
+                    let user = user(&self.generator, index, activity);
+                    // A vector accepts everything.
+                    block.push(|out| serde_json::to_writer(out, &user).unwrap_or_default());
+                }
+            }
+            Some(index) => {
+                let conversation = self.conversation(index);
+                let user = self.given_block(None, index);
+                let user = user.map(|block| block.rows(index..index + 1));
+                let given = user.as_deref();
+                let messages = Messages::new(&self.generator, index, conversation, given);
+                for position in rows {
+                    block.push(|out| messages.write(position, out));
+                }
             }
         }
-        let mut row = Vec::new();
-        self.write_user(index, activity, &mut row);
-        Bytes::from(row)
-    }
-
-    /// One message.
-    pub fn message(&self, index: u64, position: u64) -> Bytes {
-        let fixed = self.fixed.messages_of(index);
-        if let Some(row) = fixed.and_then(|messages| messages.rows.row(position)) {
-            return row;
-        }
-        let rows = span(position, self.length(index));
-        let first = rows.start;
-        if let Some(block) = self.rendered.get(Key::Messages { index, first }) {
-            return block.row(position - first);
-        }
-        let mut row = Vec::new();
-        let conversation = self.conversation(index);
-        self.writer(index, &conversation).write(position, &mut row);
-        Bytes::from(row)
-    }
-
-    /// The block of users around `index`, and their indexes.
-    pub fn user_block(&self, index: u64) -> (Range<u64>, Block) {
-        let rows = span(index, self.users);
-        if let Some(block) = self.fixed.users.block(index) {
-            return (rows, block.clone());
-        }
-        let key = Key::Users { first: rows.start };
-        let block = self.rendered.get_or_render(key, || {
-            Block::written(rows.clone(), |index, out| {
-                self.write_user(index, Activity::default(), out)
-            })
-        });
-        (rows, block)
-    }
-
-    /// The block of messages around `position`, and their positions.
-    pub fn message_block(&self, index: u64, position: u64) -> (Range<u64>, Block) {
-        let rows = span(position, self.length(index));
-        let fixed = self.fixed.messages_of(index);
-        if let Some(block) = fixed.and_then(|messages| messages.rows.block(position)) {
-            return (rows, block.clone());
-        }
-        let first = rows.start;
-        let block = self
-            .rendered
-            .get_or_render(Key::Messages { index, first }, || {
-                let conversation = self.conversation(index);
-                let mut writer = self.writer(index, &conversation);
-                Block::written(rows.clone(), |position, out| writer.write(position, out))
-            });
-        (rows, block)
-    }
-
-    fn write_user(&self, index: u64, activity: Activity, out: &mut Vec<u8>) {
-        let mut user = UserRow::new(self.generator, index, activity);
-        schema::write(USER, &mut user, out);
+        block.finish()
     }
 
     fn conversation(&self, index: u64) -> Conversation {
-        let Generator { seed, calendar, .. } = self.generator;
-        match self.fixed.messages_of(index) {
-            Some(messages) => {
-                let last = messages
-                    .last
-                    .unwrap_or_else(|| calendar.arrival(seed, index));
-                Conversation::following(seed, index, messages.rows.len(), last)
+        let Generator { seed, calendar, .. } = &self.generator;
+        match self.given.messages.get(index as usize) {
+            Some(given) => {
+                let length = given.rows.len();
+                Conversation::new(*seed, index, length, calendar).after(given.last)
             }
             None => self.generator.conversation(index),
-        }
-    }
-
-    fn writer<'conversation>(
-        &self,
-        index: u64,
-        conversation: &'conversation Conversation,
-    ) -> Messages<'conversation> {
-        let writer = Messages::new(self.generator, index, conversation);
-        match self.fixed.users.row(index) {
-            Some(row) => writer.with_user(&row),
-            None => writer,
         }
     }
 
@@ -231,12 +192,9 @@ impl Rows {
         if activity == Activity::default() {
             return row;
         }
-        let conversation = self.conversation(index);
-        let mut stamp = Vec::new();
-        let last = conversation.last_change(activity);
-        write_timestamp(last, &mut stamp);
-        let stamp = Value::from(String::from_utf8_lossy(&stamp));
-        let fields = schema::activity().map(|name| (name.to_owned(), stamp.clone()));
+        let last = Moment(self.conversation(index).last_change(activity));
+        let last = serde_json::to_value(last).unwrap_or(Value::Null);
+        let fields = ACTIVITY.map(|name| (name.to_owned(), last.clone()));
         Bytes::from(with_fields(&row, &Fields::from_iter(fields)))
     }
 }

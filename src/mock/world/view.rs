@@ -1,16 +1,14 @@
-//! One instant of a world: its rows, their order, and how they are written.
+//! One instant of a world: its lists, which rows they have, and how these are written.
 
 use std::ops::Range;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::WorldError;
-use super::block::Block;
+use super::changes::{Activity, Changes, ListChanges};
 use super::json_object::with_fields;
-use super::overlay::{Activity, Fields, Overlay, UserChange};
-use super::remaining_rows::RemainingRows;
 use super::rows::Rows;
 use crate::chunks::Chunks;
 
@@ -19,7 +17,7 @@ use crate::chunks::Chunks;
 #[derive(Clone, Debug)]
 pub struct View {
     pub(super) rows: Arc<Rows>,
-    pub(super) overlay: Arc<Overlay>,
+    pub(super) changes: Arc<Changes>,
     /// The time by the world's clock, which decides what the hints show.
     pub(super) now: Instant,
 }
@@ -29,258 +27,214 @@ impl View {
     /// a world are the same until one of them is changed.
     #[must_use]
     pub fn same_as(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.rows, &other.rows) && Arc::ptr_eq(&self.overlay, &other.overlay)
+        Arc::ptr_eq(&self.rows, &other.rows) && Arc::ptr_eq(&self.changes, &other.changes)
     }
 
-    /// How many users there are.
-    #[must_use]
-    pub fn total_users(&self) -> u64 {
-        self.users().len()
-    }
-
-    /// How many messages a user has, or `None` if there is no such user.
-    #[must_use]
-    pub fn total_messages(&self, user_id: u64) -> Option<u64> {
-        Some(self.chat(user_id)?.list().len())
-    }
-
-    /// All user ids, in the order of the list.
-    #[must_use]
-    pub fn user_ids(&self) -> Vec<u64> {
-        let rows = self.users().rows();
-        rows.map(|index| self.rows.user_id(index)).collect()
-    }
-
-    /// All ids of a user's messages, in the order of the list, or `None` if there is no such user.
-    #[must_use]
-    pub fn message_ids(&self, user_id: u64) -> Option<Vec<u64>> {
-        let chat = self.chat(user_id)?;
-        let rows = chat.list().rows();
-        Some(
-            rows.map(|row| self.rows.message_id(chat.index, row))
-                .collect(),
-        )
-    }
-
-    /// The id of the user at a position in the list.
-    #[must_use]
-    pub fn user_id_at(&self, position: u64) -> Option<u64> {
-        let index = self.users().row(position)?;
-        Some(self.rows.user_id(index))
-    }
-
-    /// The id of the message at a position in the user's list.
-    #[must_use]
-    pub fn message_id_at(&self, user_id: u64, position: u64) -> Option<u64> {
-        let chat = self.chat(user_id)?;
-        let row = chat.list().row(position)?;
-        Some(self.rows.message_id(chat.index, row))
-    }
-
-    /// The position of a user in the list.
-    #[must_use]
-    pub fn user_position(&self, user_id: u64) -> Option<u64> {
-        self.users().position(self.rows.user_index(user_id)?)
-    }
-
-    /// The position of a message in the user's list.
-    #[must_use]
-    pub fn message_position(&self, user_id: u64, message_id: u64) -> Option<u64> {
-        let chat = self.chat(user_id)?;
-        let row = self.rows.message_position(chat.index, message_id)?;
-        chat.list().position(row)
-    }
-
-    /// The user at a position in the list, as the service sends it.
-    #[must_use]
-    pub fn user_row(&self, position: u64) -> Option<Bytes> {
-        Some(self.user_text(self.users().row(position)?))
-    }
-
-    /// The message at a position in the user's list, as the service sends it.
-    #[must_use]
-    pub fn message_row(&self, user_id: u64, position: u64) -> Option<Bytes> {
-        let chat = self.chat(user_id)?;
-        Some(self.message_text(chat, chat.list().row(position)?))
-    }
-
-    /// Writes the user; false if it does not exist.
-    pub fn write_user(&self, user_id: u64, out: &mut Vec<u8>) -> bool {
-        let index = self.index(user_id).ok();
-        if let Some(index) = index {
-            out.extend_from_slice(&self.user_text(index));
-        }
-        index.is_some()
-    }
-
-    /// Writes the message; false if it does not exist.
-    pub fn write_message(&self, user_id: u64, message_id: u64, out: &mut Vec<u8>) -> bool {
-        let place = self.place(user_id, message_id).ok();
-        if let Some((chat, row)) = place {
-            out.extend_from_slice(&self.message_text(chat, row));
-        }
-        place.is_some()
-    }
-
-    /// Adds up to `limit` users from `offset` on, separated by commas.
-    pub fn write_users(&self, offset: u64, limit: usize, out: &mut Chunks) {
-        let page = Page {
-            list: self.users(),
-            block: |index| self.rows.user_block(index),
-            first_changed: |indexes| {
-                let mut changes = self.overlay.users.range(indexes);
-                let changed = changes.find(|(_, change)| change.changes_row());
-                changed.map(|(index, _)| index)
-            },
-            changed: |index| self.user_text(index),
-        };
-        page.write(offset, limit, out);
-    }
-
-    /// Adds up to `limit` messages of a user from `offset` on, separated by commas.
-    pub fn write_messages(&self, user_id: u64, offset: u64, limit: usize, out: &mut Chunks) {
-        let Some(chat) = self.chat(user_id) else {
-            return;
-        };
-        let page = Page {
-            list: chat.list(),
-            block: |row| self.rows.message_block(chat.index, row),
-            first_changed: |rows| {
-                let mut changes = chat.change?.messages.range(rows);
-                changes.next().map(|(row, _)| row)
-            },
-            changed: |row| self.message_text(chat, row),
-        };
-        page.write(offset, limit, out);
-    }
-
-    fn users(&self) -> RemainingRows<'_> {
-        RemainingRows {
-            removed: Some(&self.overlay.removed_users),
-            end: self.rows.users + self.overlay.added_users,
+    /// The messages of a user, or all users.
+    ///
+    /// # Errors
+    /// `NoUser`.
+    pub fn list(&self, user: Option<u64>) -> Result<List<'_>, WorldError> {
+        match user {
+            None => Ok(self.users()),
+            Some(user_id) => {
+                let index = self.users().row(user_id);
+                let index = index.ok_or(WorldError::NoUser { user_id })?;
+                Ok(self.messages(index))
+            }
         }
     }
 
-    fn chat(&self, user_id: u64) -> Option<MessageList<'_>> {
-        self.index(user_id).ok().map(|index| self.chat_at(index))
+    /// All users.
+    #[must_use]
+    pub fn users(&self) -> List<'_> {
+        self.list_of(None, Some(&self.changes.users))
     }
 
-    pub(super) fn chat_at(&self, index: u64) -> MessageList<'_> {
-        MessageList {
-            index,
-            length: self.rows.length(index),
-            change: self.overlay.users.get(index).map(Arc::as_ref),
-        }
+    /// The messages of the user in row `index`.
+    pub(super) fn messages(&self, index: u64) -> List<'_> {
+        let changes = self.changes.messages.get(&index);
+        self.list_of(Some(index), changes.map(|messages| &messages.list))
     }
 
-    /// The index of an existing user.
-    pub(super) fn index(&self, user_id: u64) -> Result<u64, WorldError> {
-        let index = self.rows.user_index(user_id);
-        index
-            .filter(|index| self.users().has(*index))
-            .ok_or(WorldError::NoUser { user_id })
+    /// A user or a message as the service sends it.
+    ///
+    /// # Errors
+    /// `NoUser`, `NoMessage`.
+    pub fn read(&self, user: Option<u64>, id: u64) -> Result<Bytes, WorldError> {
+        let (list, row) = self.place(user, id)?;
+        Ok(list.text(row))
     }
 
-    /// The place of an existing message, counting removed rows.
-    pub(super) fn place(
-        &self,
-        user_id: u64,
-        message_id: u64,
-    ) -> Result<(MessageList<'_>, u64), WorldError> {
-        let chat = self.chat_at(self.index(user_id)?);
-        let row = self.rows.message_position(chat.index, message_id);
-        row.filter(|row| chat.list().has(*row))
-            .map(|row| (chat, row))
-            .ok_or(WorldError::NoMessage {
+    /// The list and the row of an existing user or message.
+    pub(super) fn place(&self, user: Option<u64>, id: u64) -> Result<(List<'_>, u64), WorldError> {
+        let list = self.list(user)?;
+        let row = list.row(id).ok_or(match user {
+            None => WorldError::NoUser { user_id: id },
+            Some(user_id) => WorldError::NoMessage {
                 user_id,
-                message_id,
-            })
+                message_id: id,
+            },
+        })?;
+        Ok((list, row))
     }
 
-    fn user_text(&self, index: u64) -> Bytes {
-        let change = self.overlay.users.get(index);
-        let row = self.rows.user(
-            index,
-            change.map_or_else(Activity::default, |change| change.activity(self.now)),
-        );
-        edited(row, change.map(|change| &change.fields))
-    }
-
-    fn message_text(&self, chat: MessageList<'_>, row: u64) -> Bytes {
-        edited(self.rows.message(chat.index, row), chat.fields(row))
+    fn list_of<'view>(
+        &'view self,
+        owner: Option<u64>,
+        changes: Option<&'view ListChanges>,
+    ) -> List<'view> {
+        let length = self.rows.length(owner);
+        List {
+            view: self,
+            owner,
+            changes,
+            end: length + changes.map_or(0, |changes| changes.added),
+        }
     }
 }
 
-/// One user's messages at that instant.
+/// All users at one instant, or all messages of one user: the rows `0..end` without those that were
+/// removed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MessageList<'view> {
-    pub index: u64,
-    length: u64,
-    change: Option<&'view UserChange>,
+pub struct List<'view> {
+    view: &'view View,
+    /// The row of the user whose messages these are.
+    pub(super) owner: Option<u64>,
+    changes: Option<&'view ListChanges>,
+    pub(super) end: u64,
 }
 
-impl<'view> MessageList<'view> {
-    fn fields(self, row: u64) -> Option<&'view Fields> {
-        Some(self.change?.messages.get(row)?)
+impl<'view> List<'view> {
+    /// How many rows there are.
+    #[must_use]
+    pub fn len(self) -> u64 {
+        self.end - self.changes.map_or(0, |changes| changes.removed.len())
     }
 
-    pub fn list(self) -> RemainingRows<'view> {
-        RemainingRows {
-            removed: self.change.map(|change| &change.removed),
-            end: self.length + self.change.map_or(0, |change| change.done.added),
+    /// All ids, in order.
+    #[must_use]
+    pub fn ids(self) -> Vec<u64> {
+        let rows = self.rows();
+        rows.map(|row| self.view.rows.id(self.owner, row)).collect()
+    }
+
+    /// The id at a position.
+    #[must_use]
+    pub fn id_at(self, position: u64) -> Option<u64> {
+        let row = self.row_at(position)?;
+        Some(self.view.rows.id(self.owner, row))
+    }
+
+    /// The position of a row.
+    #[must_use]
+    pub fn position(self, id: u64) -> Option<u64> {
+        let row = self.row(id)?;
+        Some(row - self.removed_before(row))
+    }
+
+    /// The row at a position, as the service sends it.
+    #[must_use]
+    pub fn at(self, position: u64) -> Option<Bytes> {
+        Some(self.text(self.row_at(position)?))
+    }
+
+    /// Adds up to `limit` rows from `offset` on, with commas between them.
+    pub fn write(self, offset: u64, limit: u64, out: &mut Chunks) {
+        let (mut position, end) = (offset, self.len().min(offset.saturating_add(limit)));
+        let mut reached = None;
+        while position < end
+            && let Some(start) = self.row_at(position)
+        {
+            if position > offset {
+                out.push(Bytes::from_static(b","));
+            }
+            let run = start..self.run_end(start, end - position);
+            if run.is_empty() {
+                out.push(self.text(start));
+                position += 1;
+                continue;
+            }
+            let (rows, block) = reached
+                .take_if(|(rows, _): &mut (Range<u64>, _)| rows.contains(&run.start))
+                .unwrap_or_else(|| self.view.rows.block(self.owner, run.clone()));
+            let stop = run.end.min(rows.end);
+            out.push(block.rows(run.start - rows.start..stop - rows.start));
+            position += stop - run.start;
+            reached = Some((rows, block));
         }
     }
-}
 
-/// How the rows of a list are found and written.
-struct Page<'view, Find, Changed, Write> {
-    list: RemainingRows<'view>,
-    /// The block of a row.
-    block: Find,
-    /// The first row of a range that differs from its block.
-    first_changed: Changed,
-    /// Renders such a row.
-    changed: Write,
-}
+    /// All rows, in order.
+    pub(super) fn rows(self) -> impl Iterator<Item = u64> {
+        let removed = self.changes.map(|changes| &changes.removed);
+        let is_left = move |row: &u64| removed.is_none_or(|removed| !removed.contains(*row as u32));
+        (0..self.end).filter(is_left)
+    }
 
-impl<Find, Changed, Write> Page<'_, Find, Changed, Write>
-where
-    Find: Fn(u64) -> (Range<u64>, Block),
-    Changed: Fn(Range<u64>) -> Option<u64>,
-    Write: Fn(u64) -> Bytes,
-{
-    fn write(&self, offset: u64, limit: usize, out: &mut Chunks) {
-        const COMMA: Bytes = Bytes::from_static(b",");
-        let before = out.length();
-        let (mut position, mut left) = (offset, limit as u64);
-        let mut reached: Option<(Range<u64>, Block)> = None;
-        while let Some(run) = self.list.run(position, left) {
-            let changed = (self.first_changed)(run.clone());
-            let done = if changed == Some(run.start) {
-                out.push((self.changed)(run.start));
-                out.push(COMMA);
-                1
+    /// The text of a row.
+    pub(super) fn text(self, row: u64) -> Bytes {
+        let messages = match self.owner {
+            None => self.view.changes.messages.get(&row),
+            Some(_) => None,
+        };
+        let activity =
+            messages.map_or_else(Activity::default, |changes| changes.activity(self.view.now));
+        let text = self.view.rows.text(self.owner, row, activity);
+        match self.changes.and_then(|changes| changes.fields.get(&row)) {
+            Some(fields) => Bytes::from(with_fields(&text, fields)),
+            None => text,
+        }
+    }
+
+    /// The row with this id.
+    fn row(self, id: u64) -> Option<u64> {
+        let row = self.view.rows.row(self.owner, id)?;
+        let is_removed = |changes: &ListChanges| changes.removed.contains(row as u32);
+        (row < self.end && !self.changes.is_some_and(is_removed)).then_some(row)
+    }
+
+    /// The row at a position.
+    fn row_at(self, position: u64) -> Option<u64> {
+        let removed = self.changes.map(|changes| &changes.removed);
+        let Some(removed) = removed.filter(|removed| !removed.is_empty()) else {
+            return (position < self.end).then_some(position);
+        };
+        // How many removed rows come before it.
+        let (mut low, mut high) = (0, removed.len() as u32);
+        while low < high {
+            let middle = low.midpoint(high);
+            let row = removed.select(middle).map_or(0, u64::from);
+            if row - u64::from(middle) <= position {
+                low = middle + 1;
             } else {
-                let (rows, block) = reached
-                    .take_if(|(rows, _)| rows.contains(&run.start))
-                    .unwrap_or_else(|| (self.block)(run.start));
-                let end = changed.unwrap_or(run.end).min(rows.end);
-                out.push(block.rows(run.start - rows.start..end - rows.start));
-                reached = Some((rows, block));
-                end - run.start
-            };
-            position += done;
-            left -= done;
+                high = middle;
+            }
         }
-        if out.length() > before {
-            out.drop_last_byte();
-        }
+        let row = position + u64::from(low);
+        (row < self.end).then_some(row)
     }
-}
 
-fn edited(row: Bytes, fields: Option<&Fields>) -> Bytes {
-    match fields.filter(|fields| !fields.is_empty()) {
-        Some(fields) => Bytes::from(with_fields(&row, fields)),
-        None => row,
+    fn removed_before(self, row: u64) -> u64 {
+        self.changes
+            .map_or(0, |changes| changes.removed.rank(row as u32))
+    }
+
+    /// Where a run of at most `limit` unchanged consecutive rows ends; `start` if that row is changed.
+    fn run_end(self, start: u64, limit: u64) -> u64 {
+        let end = self.end.min(start.saturating_add(limit));
+        let Some(changes) = self.changes else {
+            return end;
+        };
+        let removed = changes.removed.range(start as u32..end as u32).next();
+        let end = removed.map_or(end, u64::from);
+        let edited = changes.fields.range(start..end).next();
+        let end = edited.map_or(end, |(row, _)| *row);
+        if self.owner.is_some() {
+            return end;
+        }
+        let mut active = self.view.changes.messages.range(start..end);
+        let active = active.find(|(_, messages)| messages.moves_hints());
+        active.map_or(end, |(row, _)| *row)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,37 +12,44 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use super::arguments::json_text;
 
-use backread_mock::world::{JsonlError, JsonlReader, World};
-
-fn raised(error: JsonlError) -> PyErr {
-    match error {
-        JsonlError::Line { .. } => PyValueError::new_err(error.to_string()),
-        JsonlError::Read(error) => error.into(),
-    }
-}
+use backread_mock::world::{JsonlReader, World};
 
 /// Reads a world from the file at a path (`str` or `os.PathLike`), from bytes, or from lines.
 pub fn read(source: &Bound<'_, PyAny>) -> PyResult<World> {
     if let Ok(text) = source.cast::<PyBytes>() {
-        return World::from_jsonl(text.as_bytes()).map_err(raised);
+        return World::from_jsonl(text.as_bytes()).map_err(PyValueError::new_err);
     }
-    if source.is_instance_of::<PyString>() || source.hasattr("__fspath__")? {
-        let path: PathBuf = source.extract()?;
-        return source.py().detach(|| read_file(&path));
+    if !source.is_instance_of::<PyString>() && !source.hasattr("__fspath__")? {
+        return read_lines(source, "");
     }
+    let path = source.str()?.to_string();
+    if path.trim_start().starts_with('{') {
+        return Err(PyValueError::new_err(
+            "lines: a str is the path of a file, but this is JSON; use text.encode() instead",
+        ));
+    }
+    let builtins = source.py().import("builtins")?;
+    let file = builtins.call_method1("open", (source, "rb"))?;
+    let world = read_lines(&file, &format!("{path}: "));
+    file.call_method0("close")?;
+    world
+}
+
+/// Reads a world line by line; problems with a line begin with `name`.
+fn read_lines(source: &Bound<'_, PyAny>, name: &str) -> PyResult<World> {
+    let refused = |problem| PyValueError::new_err(format!("{name}{problem}"));
     let mut lines = JsonlReader::default();
     for line in source.try_iter()? {
         let line = line?;
         if let Ok(line) = line.cast::<PyString>() {
-            let text = line.to_str().map_err(|error| {
-                let text = format!("lines: a str is not Unicode text: {error}");
-                PyValueError::new_err(text)
-            })?;
-            lines.line(text.as_bytes()).map_err(raised)?;
+            let text = line
+                .to_str()
+                .map_err(|error| refused(format!("lines: a str is not Unicode text: {error}")))?;
+            lines.line(text.as_bytes()).map_err(refused)?;
         } else if let Ok(line) = line.extract::<PyBackedBytes>() {
-            lines.line(&line).map_err(raised)?;
+            lines.line(&line).map_err(refused)?;
         } else if line.is_instance_of::<PyDict>() {
-            lines.line(json_text(&line)?.as_bytes()).map_err(raised)?;
+            lines.line(json_text(&line)?.as_bytes()).map_err(refused)?;
         } else {
             let kind = line.get_type().name()?;
             let text =
@@ -51,19 +58,6 @@ pub fn read(source: &Bound<'_, PyAny>) -> PyResult<World> {
         }
     }
     Ok(lines.finish())
-}
-
-fn read_file(path: &Path) -> PyResult<World> {
-    if path.to_string_lossy().trim_start().starts_with('{') {
-        return Err(PyValueError::new_err(
-            "lines: a str is the path of a file, but this is JSON; use text.encode() instead",
-        ));
-    }
-    let file = File::open(path).map_err(|error| file_error(&error, path))?;
-    World::from_jsonl(BufReader::with_capacity(1 << 20, file)).map_err(|error| match error {
-        JsonlError::Line { .. } => PyValueError::new_err(format!("{}: {error}", path.display())),
-        JsonlError::Read(error) => file_error(&error, path),
-    })
 }
 
 /// Writes a world to a file, atomically.

@@ -152,18 +152,10 @@ impl World {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, world) = (slf.py(), slf.get());
         let class = slf.get_type();
-        let (lo, hi) = world.inner.messages_per_user();
-        let fresh = || -> Result<_, WorldError> {
-            let fresh = world::World::new(world.inner.seed(), world.inner.users(), lo, hi)?;
-            match world.inner.end() {
-                Some(end) => fresh.ending(end),
-                None => Ok(fresh),
-            }
-        };
-        let from_jsonl = world.inner.is_from_jsonl();
-        if !from_jsonl && fresh().map_err(raised)?.fingerprint() == world.inner.fingerprint() {
+        if !world.inner.is_from_jsonl() && !world.inner.is_changed() {
             let (seed, users) = (world.inner.seed(), world.inner.users());
-            let arguments = (seed, users, (lo, hi), world.until(py)?).into_pyobject(py)?;
+            let lengths = world.inner.messages_per_user();
+            let arguments = (seed, users, lengths, world.until(py)?).into_pyobject(py)?;
             return Ok((class.into_any(), arguments));
         }
         let text = py.detach(|| lines::text(&world.inner))?;
@@ -174,7 +166,7 @@ impl World {
     /// The current state of the world, for `restore`. Costs nothing.
     fn snapshot(&self) -> WorldSnapshot {
         WorldSnapshot {
-            inner: self.inner.snapshot(),
+            inner: self.inner.view(),
         }
     }
 
@@ -225,7 +217,7 @@ impl World {
 
     /// The ids of all users, in the order of the list.
     fn user_ids(&self, py: Python<'_>) -> Vec<u64> {
-        py.detach(|| self.inner.view().user_ids())
+        py.detach(|| self.inner.view().users().ids())
     }
 
     /// The ids of a user's messages, in the order of the list.
@@ -233,8 +225,8 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user.
     fn message_ids(&self, py: Python<'_>, user_id: Id) -> PyResult<Vec<u64>> {
-        let ids = py.detach(|| self.inner.view().message_ids(user_id.0));
-        ids.ok_or_else(|| raised(WorldError::NoUser { user_id: user_id.0 }))
+        let ids = py.detach(|| Ok(self.inner.view().list(Some(user_id.0))?.ids()));
+        ids.map_err(raised)
     }
 
     /// The user as the service sends it.
@@ -242,11 +234,7 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user.
     fn user(&self, py: Python<'_>, user_id: Id) -> PyResult<Py<PyAny>> {
-        let text = py.detach(|| self.inner.user_json(user_id.0));
-        parse_json(
-            py,
-            &text.ok_or_else(|| raised(WorldError::NoUser { user_id: user_id.0 }))?,
-        )
+        self.read(py, None, user_id)
     }
 
     /// The message as the service sends it.
@@ -254,16 +242,7 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user or message.
     fn message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<Py<PyAny>> {
-        let (user_id, message_id) = (user_id.0, message_id.0);
-        let text = py.detach(|| self.inner.message_json(user_id, message_id));
-        let missing = || match self.inner.view().total_messages(user_id) {
-            None => WorldError::NoUser { user_id },
-            Some(_) => WorldError::NoMessage {
-                user_id,
-                message_id,
-            },
-        };
-        parse_json(py, &text.ok_or_else(missing).map_err(raised)?)
+        self.read(py, Some(user_id), message_id)
     }
 
     /// Adds users at the end of the list. They are the generator's next rows and have messages.
@@ -272,8 +251,7 @@ impl World {
     ///     Their ids.
     #[pyo3(signature = (count=None), text_signature = "($self, count=1)")]
     fn add_users(&self, py: Python<'_>, count: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u64>> {
-        let count = how_many(count, world::MAX_USERS)?;
-        py.detach(|| self.inner.add_users(count)).map_err(raised)
+        self.add(py, None, count, world::MAX_USERS)
     }
 
     /// Adds messages at the end of a user's list; the user's updated_at and online_at follow.
@@ -290,9 +268,7 @@ impl World {
         user_id: Id,
         count: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<u64>> {
-        let count = how_many(count, world::MAX_LIST)?;
-        py.detach(|| self.inner.add_messages(user_id.0, count))
-            .map_err(raised)
+        self.add(py, Some(user_id), count, world::MAX_LIST)
     }
 
     /// Removes a user with all messages; the id is not used again.
@@ -300,7 +276,7 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user.
     fn remove_user(&self, py: Python<'_>, user_id: Id) -> PyResult<()> {
-        py.detach(|| self.inner.remove_user(user_id.0))
+        py.detach(|| self.inner.remove(None, user_id.0))
             .map_err(raised)
     }
 
@@ -309,7 +285,7 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user or message.
     fn remove_message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<()> {
-        py.detach(|| self.inner.remove_message(user_id.0, message_id.0))
+        py.detach(|| self.inner.remove(Some(user_id.0), message_id.0))
             .map_err(raised)
     }
 
@@ -327,7 +303,7 @@ impl World {
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let fields = json_fields(fields)?;
-        py.detach(|| self.inner.edit_user(user_id.0, fields))
+        py.detach(|| self.inner.edit(None, user_id.0, fields))
             .map_err(raised)
     }
 
@@ -342,7 +318,7 @@ impl World {
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let fields = json_fields(fields)?;
-        py.detach(|| self.inner.edit_message(user_id.0, message_id.0, fields))
+        py.detach(|| self.inner.edit(Some(user_id.0), message_id.0, fields))
             .map_err(raised)
     }
 
@@ -366,13 +342,29 @@ impl World {
     }
 }
 
+impl World {
+    fn read(&self, py: Python<'_>, user: Option<Id>, id: Id) -> PyResult<Py<PyAny>> {
+        let user = user.map(|user| user.0);
+        let row = py.detach(|| self.inner.view().read(user, id.0));
+        parse_json(py, &String::from_utf8_lossy(&row.map_err(raised)?))
+    }
+
+    fn add(
+        &self,
+        py: Python<'_>,
+        user: Option<Id>,
+        rows: Option<&Bound<'_, PyAny>>,
+        most: u64,
+    ) -> PyResult<Vec<u64>> {
+        let rows = rows.map_or(Ok(1), |rows| count("count", rows, most))?;
+        let user = user.map(|user| user.0);
+        py.detach(|| self.inner.add(user, rows)).map_err(raised)
+    }
+}
+
 /// The state of a world at one instant, made by `World.snapshot`.
 #[pyclass(frozen, module = "backread.testing")]
 #[derive(Debug)]
 pub struct WorldSnapshot {
-    inner: world::Snapshot,
-}
-
-fn how_many(value: Option<&Bound<'_, PyAny>>, most: u64) -> PyResult<u64> {
-    value.map_or(Ok(1), |value| count("count", value, most))
+    inner: world::View,
 }
