@@ -183,15 +183,15 @@ impl WorldChange {
     /// 404 for a row that does not exist, 400 for values that are wrong.
     pub fn apply(self, world: &World) -> Result<Vec<u64>, Problem> {
         match self {
-            Self::AddUsers(count) => return Ok(world.add_users(some_rows("add_users", count)?)?),
+            Self::AddUsers(count) => return Ok(world.add(None, some_rows("add_users", count)?)?),
             Self::AddMessages { user, count } => {
                 let count = some_rows("add_messages.count", count)?;
-                return Ok(world.add_messages(user, count)?);
+                return Ok(world.add(Some(user), count)?);
             }
-            Self::RemoveUser(id) => world.remove_user(id)?,
-            Self::RemoveMessage { user, id } => world.remove_message(user, id)?,
-            Self::EditUser { id, fields } => world.edit_user(id, fields)?,
-            Self::EditMessage { user, id, fields } => world.edit_message(user, id, fields)?,
+            Self::RemoveUser(id) => world.remove(None, id)?,
+            Self::RemoveMessage { user, id } => world.remove(Some(user), id)?,
+            Self::EditUser { id, fields } => world.edit(None, id, fields)?,
+            Self::EditMessage { user, id, fields } => world.edit(Some(user), id, fields)?,
         }
         Ok(Vec::new())
     }

@@ -112,6 +112,12 @@ impl<'view> List<'view> {
         self.end - self.changes.map_or(0, |changes| changes.removed.len())
     }
 
+    /// Whether it has no rows.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     /// All ids, in order.
     #[must_use]
     pub fn ids(self) -> Vec<u64> {

@@ -229,5 +229,8 @@ fn the_generator_version_pins_the_rows() {
             digest.text(&text(&world, Some(id), message));
         }
     }
-    assert_eq!((GENERATOR_VERSION, digest.hex().as_str()), (2, "ba4c15e66ab9b2f0"));
+    assert_eq!(
+        (GENERATOR_VERSION, digest.hex().as_str()),
+        (2, "ba4c15e66ab9b2f0")
+    );
 }
