@@ -164,7 +164,7 @@ def test_json_is_a_profile(block):
 
 @of_kind(BLOCKS, "toml")
 def test_toml_is_a_config_file(block, tmp_path, monkeypatch):
-    from backread.cli.services import read_services
+    from backread._client.services import read_services
 
     file = tmp_path / "config.toml"
     file.write_text(block.code, encoding="utf-8")

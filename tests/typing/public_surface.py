@@ -76,7 +76,10 @@ def construction() -> None:
         ca_bundle=Path("bundle.pem"),
         allow_http=False,
         user_agent=None,
+        service=None,
+        api_secret_file=Path("shop.secret"),
     )
+    AsyncClient(service="shop")
     changed = every_option.with_options(
         timeout=10,
         deadline=timedelta(minutes=5),

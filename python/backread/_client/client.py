@@ -19,10 +19,11 @@ from backread._client.options import (
     ARGUMENTS,
     ChangedOptions,
     ClientOptions,
+    Files,
     Service,
     SharedOptions,
 )
-from backread._client.secret import SECRET_VARIABLE, redact_secret
+from backread._client.secret import SECRET_VARIABLE, read_secret_file, redact_secret
 from backread._client.users import AsyncUsers, Users
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         SyncRun,
     )
     from backread._client.option_kinds import Duration
+    from backread._client.services import NamedService
     from backread.profile import ServiceProfile
 
 __all__ = ["AsyncClient", "Client", "__version__"]
@@ -63,7 +65,7 @@ def _sets_up(declaration: F) -> F:
     def init(self: _BaseClient, *args: Any, **options: Any) -> None:
         try:
             check(self, *args, **options)
-            self._set_up({**DEFAULTS, **dict(zip(names, args, strict=False)), **options})
+            self._set_up({**dict(zip(names, args, strict=False)), **options})
         finally:
             del args, options
 
@@ -73,10 +75,12 @@ def _sets_up(declaration: F) -> F:
 class _BaseClient:
     """What the sync and async clients share: construction, options, copies."""
 
-    __slots__ = ("__weakref__", "_native", "_options", "_traceparent")
+    __slots__ = ("__weakref__", "_native", "_options", "_secret_source", "_traceparent")
 
     _native: NativeClient
     _options: dict[str, Any]
+    _secret_source: Files
+    """Where an unpickled client finds its secret; empty for the environment."""
     _traceparent: bool
 
     @_sets_up
@@ -98,12 +102,16 @@ class _BaseClient:
         ca_bundle: str | os.PathLike[str] | None = None,
         allow_http: bool = False,
         user_agent: str | None = None,
+        service: str | None = None,
+        api_secret_file: str | os.PathLike[str] | None = None,
     ) -> None: ...
 
     def _set_up(self, arguments: dict[str, Any]) -> None:
         try:
-            for name, option in ARGUMENTS.items():
-                arguments[name] = option.kind.check(name, arguments[name])
+            for name in arguments:
+                arguments[name] = ARGUMENTS[name].kind.check(name, arguments[name])
+            named = self._add_from_files(arguments)
+            arguments = {**DEFAULTS, **arguments}
             self._traceparent = False
             self._options = {name: arguments[name] for name in ClientOptions.__annotations__}
             if "@" in (arguments["proxy"] or ""):
@@ -114,10 +122,47 @@ class _BaseClient:
             if arguments["ca_bundle"] is not None:
                 # A file's name may be bytes that are no text.
                 arguments["ca_bundle"] = os.fsencode(arguments["ca_bundle"])
-            self._native = NativeClient(arguments)
+            try:
+                self._native = NativeClient(arguments)
+            except ValueError as error:
+                if named is None:
+                    raise
+                raise type(error)(f"{named}: {error}") from None
         finally:
             # Traceback tools print local variables, and any of these may be a misplaced secret.
             del arguments
+
+    def _add_from_files(self, given: dict[str, Any]) -> NamedService | None:
+        """Adds the secret of ``api_secret_file`` and what the named service sets."""
+        try:
+            for name in Service.__annotations__:
+                if given.get(name, name) is None:
+                    del given[name]
+            service, file = given.pop("service", None), given.pop("api_secret_file", None)
+            self._secret_source = {}
+            if file is not None:
+                if "api_secret" in given:
+                    from backread.errors import ConfigurationError
+
+                    raise ConfigurationError(
+                        "api_secret and api_secret_file are both given; leave one out"
+                    )
+                self._secret_source = {"api_secret_file": os.path.abspath(file)}  # noqa: PTH100
+                given["api_secret"] = read_secret_file(file, "api_secret_file")
+            if service is None:
+                return None
+            from backread._client.services import find_service
+
+            named = find_service(service)
+            for name, value in named.options.items():
+                given.setdefault(name, value)
+            if "api_secret" not in given:
+                given["api_secret"] = named.secret_for(given["base_url"])
+            self._secret_source = self._secret_source or {"service": service}
+            return named
+        finally:
+            # As in `_set_up`.
+            del given
 
     @classmethod
     def _on_clock(
@@ -174,7 +219,7 @@ class _BaseClient:
         changeable = ChangedOptions.__optional_keys__
         options: dict[str, Any] = {}
         try:
-            refused = sorted(changes.keys() & (ClientOptions.__optional_keys__ - changeable))
+            refused = sorted(changes.keys() & (ARGUMENTS.keys() - changeable))
             if refused:
                 raise TypeError(
                     f"with_options() cannot change {', '.join(refused)}: the new client shares the "
@@ -193,6 +238,7 @@ class _BaseClient:
             if hasattr(self, "__dict__"):
                 client.__dict__.update(self.__dict__)
             client._options = options
+            client._secret_source = self._secret_source
             client._traceparent = traceparent
             client._native = self._native.with_options(options, traceparent)
             return client
@@ -232,7 +278,8 @@ class _BaseClient:
                 f"a {type(self).__name__} whose proxy holds a password is not pickled; leave proxy "
                 "out and set HTTPS_PROXY in the environment"
             )
-        arguments = type(self), self.base_url, self.vendor, self._options, self._traceparent
+        options = {**self._options, **self._secret_source}
+        arguments = type(self), self.base_url, self.vendor, options, self._traceparent
         return _load, arguments, self.__getstate__()
 
 
@@ -264,14 +311,23 @@ class Client(_BaseClient):
         allow_http: Allows plain http to other machines and to proxies on other machines, which
             shows the secret on the way; loopback is always allowed.
         user_agent: The User-Agent header; ``None`` means ``backread/VERSION``.
+        service: The name of a service in the config file: its settings apply where no argument is
+            given, and no ``BACKREAD_`` setting of the environment does.
+        api_secret_file: A file that holds the API Secret Key and nothing else, instead of
+            ``api_secret``.
 
     Raises:
-        ConfigurationError: If an argument is missing or malformed, before anything is sent.
+        ConfigurationError: If an argument is missing or malformed, or a file cannot be used, before
+            anything is sent.
         TypeError: If an argument has another type, or there is no such argument.
 
-    Use it in a ``with`` block, or call `close`. It pickles without the secret, which is read from
-    ``BACKREAD_API_SECRET`` on unpickling, and with the attributes that a subclass has added; a
-    subclass whose attributes do not pickle, such as a lock, defines ``__getstate__``.
+    Arguments win over the settings of ``service``. The secret of a service goes to the origin of
+    its own ``base_url`` only: with another one, pass ``api_secret`` or ``api_secret_file`` too.
+
+    Use it in a ``with`` block, or call `close`. It pickles without the secret, which is read again
+    on unpickling: from ``api_secret_file``, else from the file of ``service``, else from
+    ``BACKREAD_API_SECRET``. The attributes that a subclass has added are pickled too; a subclass
+    whose attributes do not pickle, such as a lock, defines ``__getstate__``.
 
     Example:
         >>> with Client() as client:  # BACKREAD_BASE_URL, BACKREAD_API_SECRET, BACKREAD_VENDOR
@@ -441,7 +497,7 @@ def _load(
     options: dict[str, Any],
     traceparent: bool = False,
 ) -> _BaseClient:
-    if not os.environ.get(SECRET_VARIABLE):
+    if not (options.keys() & Files.__annotations__ or os.environ.get(SECRET_VARIABLE)):
         from backread.errors import ConfigurationError
 
         raise ConfigurationError(

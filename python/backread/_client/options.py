@@ -30,7 +30,9 @@ __all__ = [
     "ARGUMENTS",
     "ChangedOptions",
     "ClientOptions",
+    "Files",
     "Option",
+    "Service",
     "SharedOptions",
 ]
 
@@ -197,7 +199,35 @@ class ClientOptions(SharedOptions, total=False):
     ]
 
 
-class ClientArguments(Service, ClientOptions, total=False):
+class Files(TypedDict, total=False):
+    """The files that a client's settings and secret come from."""
+
+    service: Annotated[
+        str | None,
+        Option(
+            WORD,
+            "The name of a service in the config file: its settings apply where no argument is "
+            "given, and no `BACKREAD_` setting of the environment does",
+            guards_secret=True,
+            on_command_line=False,
+            in_airflow=False,
+            in_spark=False,
+        ),
+    ]
+    api_secret_file: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            FILE,
+            "A file that holds the API Secret Key and nothing else, instead of `api_secret`",
+            guards_secret=True,
+            on_command_line=False,
+            in_airflow=False,
+            in_spark=False,
+        ),
+    ]
+
+
+class ClientArguments(Service, ClientOptions, Files, total=False):
     """Every argument of `Client` and `AsyncClient`."""
 
 

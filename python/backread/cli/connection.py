@@ -13,13 +13,13 @@ import typer
 from backread._client.option_kinds import FILE, SWITCH
 from backread._client.options import ARGUMENTS, Option
 from backread._client.secret import read_secret_file
+from backread._client.services import REQUIRED, find_service, read_services
 from backread._display.words import repaired_text
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.help import CONNECTION
 from backread.cli.paths import to_read
-from backread.cli.services import REQUIRED, complete_service, find_service
 from backread.cli.stderr import say
-from backread.errors import ConfigurationError
+from backread.errors import BackreadError, ConfigurationError
 
 if TYPE_CHECKING:
     from backread._client.client import Client
@@ -92,11 +92,11 @@ class Connection:
         from backread._client.client import Client
 
         if self.service is not None:
-            named = find_service(self.service)
             try:
-                return Client(api_secret=named.secret(), **{**named.options, **self._given})
+                return Client(service=self.service, **self._given)
             except ConfigurationError as error:
-                raise UnusableArgumentError(f"{named}: {error}") from None
+                # Its text has the names of the file's settings, which are not options.
+                raise UnusableArgumentError(str(error)) from None
         file = self.secret_file
         secret = None if file is None else read_secret_file(file, "--secret-file")
         refuse_missing({"api_secret": secret, **self._given})
@@ -188,6 +188,14 @@ def _source(context: typer.Context, name: str) -> str:
     if source is not None and source.name == "COMMANDLINE":
         return _option(name)
     return f"BACKREAD_{name.upper()}"
+
+
+def complete_service(incomplete: str) -> list[str]:
+    """The services whose names begin with a text, for the shell's completion."""
+    try:
+        return [name for name in read_services() if name.startswith(incomplete)]
+    except BackreadError:
+        return []
 
 
 def _service() -> inspect.Parameter:

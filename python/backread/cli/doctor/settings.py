@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from backread._client.options import ARGUMENTS
 from backread._client.secret import SECRET_VARIABLE
+from backread._client.services import CONFIG_VARIABLE, config_file, find_service, read_services
 from backread._files.paths import shown
 from backread.cli.connection import Connection
 from backread.cli.doctor.findings import Findings
 from backread.cli.exits import USAGE, UnusableArgumentError
-from backread.cli.services import CONFIG_VARIABLE, config_file, find_service, read_services
 from backread.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _is_named(connection: Connection) -> bool:
 def _check_config_file(findings: Findings, connection: Connection) -> None:
     try:
         path, services = config_file(), read_services()
-    except UnusableArgumentError as error:
+    except ConfigurationError as error:
         # With --service, the settings are a problem anyway.
         if connection.service is None:
             findings.warning(str(error), "this concerns --service only")
