@@ -12,7 +12,6 @@ pytest.importorskip("pyarrow")
 from backread.mirror import Mirror
 from backread.mirror.sync.report import SyncReport
 from backread.testing import Fault, Lane, MockServer, World
-from helpers.doctor_report import findings
 
 
 @pytest.fixture
@@ -52,26 +51,7 @@ def test_data_is_no_younger_after_a_run_that_read_nothing(mirror, lane, earlier)
     assert "(run 1, incremental)" in printed(mirror)
 
 
-def test_the_doctor_warns_of_a_run_that_read_nothing(mirror, lane, earlier, doctor):
-    refused(mirror, lane)
-    said = findings(doctor("--json", mirror.folder), "mirror")
-    [(state, text)] = [each for each in said if "its data is" in each[1]]
-    assert state == "warning"
-    assert "run 1 (incremental, finished) ended" in text
-    assert text.endswith("and run 2 read nothing -> the next sync continues it")
-
-
-def test_the_doctor_does_not_warn_of_a_run_of_given_users_which_none_continues(
-    mirror, lane, earlier, doctor
-):
-    for route in ("users", "messages", "user"):
-        lane.on(route).fail(Fault.status(503, retry_after=0))
-    with lane.client() as client:
-        mirror.sync(client, users=lane.world.user_ids()[:1], max_requests=2)
-    assert "read nothing" not in doctor("--json", mirror.folder).out
-
-
-def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane, doctor):
+def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane):
     with lane.client() as client:
         before = mirror.sync(client, max_requests=20)
     again = refused(mirror, lane)
@@ -79,13 +59,9 @@ def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane, 
     as_of = mirror.figures()["coverage"]["as_of"]
     assert as_of is not None
     assert before.started_at < datetime.fromisoformat(as_of) <= before.ended_at
-    said = [text for _, text in findings(doctor("--json", mirror.folder), "mirror")]
-    assert any("run 1 (incremental, partial) read something last" in text for text in said)
 
 
-def test_a_mirror_of_which_no_run_has_read_anything_has_no_age(mirror, lane, doctor):
+def test_a_mirror_of_which_no_run_has_read_anything_has_no_age(mirror, lane):
     refused(mirror, lane)
     assert mirror.figures()["coverage"]["as_of"] is None
     assert "data as of: no run has read anything yet" in printed(mirror)
-    said = findings(doctor("--json", mirror.folder), "mirror")
-    assert ("warning", "no run has read anything yet -> sync again") in said

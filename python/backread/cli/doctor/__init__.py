@@ -1,6 +1,4 @@
-"""``doctor``: checks the installation, the settings, the way to the service, and a mirror."""
-
-from __future__ import annotations
+"""``doctor``: checks the settings, the way to the service, its answer, and a mirror."""
 
 from backread.cli.doctor.command import doctor
 

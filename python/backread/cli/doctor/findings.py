@@ -6,44 +6,31 @@ import json
 import shutil
 import sys
 import textwrap
-from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias
+from functools import partial
 
 from backread._client.secret import redact_secret
-from backread._display.words import line
+from backread._display.words import amount, line
 from backread.cli.text import escaped, plain
 
-__all__ = ["Finding", "Findings"]
-
-State: TypeAlias = Literal["ok", "warning", "problem"]
+__all__ = ["Findings"]
 
 INDENT = 11
 WIDEST = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One checked thing.
-
-    Attributes:
-        topic: What it belongs to, such as "service".
-        state: A warning may become a problem, or may be meant; a problem must be solved.
-        text: What was found.
-        advice: What to do; empty if there is nothing to do.
-    """
-
-    topic: str
-    state: State
-    text: str
-    advice: str
+wrapped = partial(
+    textwrap.fill, subsequent_indent=" " * INDENT, break_long_words=False, break_on_hyphens=False
+)
 
 
 class Findings:
-    """Collects findings; prints each at once, unless they are to be JSON."""
+    """Collects findings; prints each at once, unless they are to be JSON.
+
+    A finding has a topic, such as "service"; a state, of which a warning may be meant, and a
+    problem must be solved; a text; and an advice, empty if there is nothing to do.
+    """
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._found: list[Finding] = []
+        self._found: list[dict[str, str]] = []
         self._topic = ""
         self.exit_code = 0
         """The exit code of the first problem."""
@@ -51,12 +38,11 @@ class Findings:
     def begin(self, topic: str) -> None:
         """Begins a group of findings."""
         self._topic = topic
-        if not self._as_json:
-            sys.stdout.write(f"{topic.capitalize()}\n")
+        self._print(topic.capitalize())
 
-    def ok(self, text: str) -> None:
+    def ok(self, text: str, advice: str = "") -> None:
         """Adds what is as it should be."""
-        self._add("ok", text, "")
+        self._add("ok", text, advice)
 
     def warning(self, text: str, advice: str) -> None:
         """Adds what may be meant, or may become a problem."""
@@ -69,35 +55,24 @@ class Findings:
 
     def end(self) -> None:
         """Prints the summary, or everything as one JSON object."""
-        states = [each.state for each in self._found]
-        counts = {state: states.count(state) for state in ("ok", "warning", "problem")}
         if self._as_json:
-            document = {"exit_code": self.exit_code, "findings": [*map(asdict, self._found)]}
+            document = {"exit_code": self.exit_code, "findings": self._found}
             sys.stdout.write(escaped(json.dumps(document, ensure_ascii=False)) + "\n")
-            return
-        words = [
-            f"{count} {state}{'' if state == 'ok' or count == 1 else 's'}"
-            for state, count in counts.items()
-            if count
-        ]
-        sys.stdout.write(f"\n{', '.join(words)}\n")
+        states = [each["state"] for each in self._found]
+        counts = (amount(states.count(state), state) for state in ("problem", "warning"))
+        self._print(f"\n{', '.join(counts)}")
 
-    def _add(self, state: State, text: str, advice: str) -> None:
+    def _add(self, state: str, text: str, advice: str) -> None:
         # Parts come from the service, TLS certificates, and files.
         text, advice = (plain(line(redact_secret(each))) for each in (text, advice))
-        self._found.append(Finding(self._topic, state, text, advice))
-        if self._as_json:
-            return
+        found = {"topic": self._topic, "state": state, "text": text, "advice": advice}
+        self._found.append(found)
         width = min(shutil.get_terminal_size().columns, WIDEST)
-        for start, part in ((f"  {state}", text), ("", f"-> {advice}" if advice else "")):
+        for start, part in ((f"  {state}", text), ("", advice and f"-> {advice}")):
             if part:
-                wrapped = textwrap.fill(
-                    part,
-                    width,
-                    initial_indent=start.ljust(INDENT),
-                    subsequent_indent=" " * INDENT,
-                    break_long_words=False,
-                    break_on_hyphens=False,
-                )
-                sys.stdout.write(wrapped + "\n")
-        sys.stdout.flush()
+                self._print(wrapped(start.ljust(INDENT) + part, width))
+
+    def _print(self, text: str) -> None:
+        if not self._as_json:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
