@@ -13,6 +13,7 @@ from typing import (
     ClassVar,
     Generic,
     Literal,
+    NotRequired,
     Protocol,
     Self,
     TypedDict,
@@ -239,10 +240,10 @@ class SyncOptions(TypedDict):
 
     mode: Literal["incremental", "full", "quick"]
     max_staleness: float | None
-    max_requests: int | None
-    max_seconds: float | None
-    users: ArrowStream | None
-    privacy: NativePrivacy | None
+    max_requests: NotRequired[int | None]
+    max_seconds: NotRequired[float | None]
+    users: NotRequired[ArrowStream | None]
+    privacy: NotRequired[NativePrivacy | None]
 
 @final
 class SyncRun:

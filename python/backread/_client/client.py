@@ -49,6 +49,9 @@ WITHHELD = "withheld: it holds a password"
 
 DEFAULTS = {name: option.default for name, option in ARGUMENTS.items()}
 
+UNLIMITED = dict.fromkeys(("max_requests", "max_seconds", "users", "privacy"))
+"""The defaults of a sync's options."""
+
 F = TypeVar("F", bound="Callable[..., None]")
 
 
@@ -393,26 +396,8 @@ class Client(_BaseClient):
     def _secret_mark(self, key: bytes) -> str:
         return self._native.secret_mark(key)
 
-    def _sync_run(
-        self,
-        known: SyncKnown,
-        *,
-        mode: Literal["incremental", "full", "quick"],
-        max_staleness: float | None,
-        max_requests: int | None = None,
-        max_seconds: float | None = None,
-        users: ArrowStream | None = None,
-        privacy: NativePrivacy | None = None,
-    ) -> SyncRun:
-        options: SyncOptions = {
-            "mode": mode,
-            "max_staleness": max_staleness,
-            "max_requests": max_requests,
-            "max_seconds": max_seconds,
-            "users": users,
-            "privacy": privacy,
-        }
-        return self._native.sync_run(known, options)
+    def _sync_run(self, known: SyncKnown, **options: Unpack[SyncOptions]) -> SyncRun:
+        return self._native.sync_run(known, cast("SyncOptions", {**UNLIMITED, **options}))
 
     def _ask_rows(
         self,

@@ -70,10 +70,7 @@ ATTRIBUTE = _columns(UserAttribute)
 USERS = _columns(User)
 MESSAGES = _columns(Message)
 
-COLUMNS: Mapping[Resource, tuple[Column, ...]] = {
-    "users": USERS,
-    "messages": MESSAGES,
-}
+COLUMNS: Mapping[Resource, tuple[Column, ...]] = {"users": USERS, "messages": MESSAGES}
 KEYS: Mapping[Resource, tuple[str, ...]] = {
     name: tuple(each.name for each in columns if not each.nullable)
     for name, columns in COLUMNS.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -92,20 +93,12 @@ def _read_action(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, (bool, int, float)):
-        return not isinstance(value, bool)
-    # Types of NumPy and others, such as Fraction.
-    from numbers import Real
-
-    return isinstance(value, Real)
+    # Also types of NumPy and others, such as Fraction.
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_whole_number(value: Any) -> bool:
-    if isinstance(value, (bool, int, float)):
-        return not isinstance(value, (bool, float))
-    from numbers import Integral
-
-    return isinstance(value, Integral)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _is_duration(value: Any) -> bool:

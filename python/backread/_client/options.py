@@ -7,6 +7,7 @@ docs/. The core checks the range of each value: ``src/core/config/options.rs``.
 
 # Without `from __future__ import annotations`: ARGUMENTS is read from the annotations.
 import os
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from backread._client.option_kinds import (
@@ -199,30 +200,27 @@ class ClientOptions(SharedOptions, total=False):
     ]
 
 
+in_code = partial(
+    Option, guards_secret=True, on_command_line=False, in_airflow=False, in_spark=False
+)
+
+
 class Files(TypedDict, total=False):
     """The files that a client's settings and secret come from."""
 
     service: Annotated[
         str | None,
-        Option(
+        in_code(
             WORD,
             "The name of a service in the config file: its settings apply where no argument is "
             "given, and no `BACKREAD_` setting of the environment does",
-            guards_secret=True,
-            on_command_line=False,
-            in_airflow=False,
-            in_spark=False,
         ),
     ]
     api_secret_file: Annotated[
         str | os.PathLike[str] | None,
-        Option(
+        in_code(
             FILE,
             "A file that holds the API Secret Key and nothing else, instead of `api_secret`",
-            guards_secret=True,
-            on_command_line=False,
-            in_airflow=False,
-            in_spark=False,
         ),
     ]
 

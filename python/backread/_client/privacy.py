@@ -13,10 +13,11 @@ import hmac
 import json
 import os
 import string
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from backread._files.access import RefusedFileError
+from backread._files.dataclass_json import dataclass_from_json
 from backread._files.json import parse_json
 from backread._files.paths import local_path, shown
 from backread._files.private import read_private_file
@@ -53,27 +54,12 @@ class Choice:
 
     def to_json(self) -> str:
         """The choice as JSON text; equal ones have equal text."""
-        return json.dumps(
-            {
-                "rules": self.rules,
-                "key": self.key,
-                "drop_bodies": self.drop_bodies,
-                "redact": self.redact,
-            }
-        )
+        return json.dumps({"rules": self.rules, **asdict(self)})
 
     @classmethod
     def from_json(cls, text: str) -> Choice:
         """The choice that `to_json` wrote; ValueError for anything else."""
-        document = parse_json(text)
-        try:
-            key, switches = document["key"], (document["drop_bodies"], document["redact"])
-            rules = document["rules"]
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not a choice: {error}") from None
-        if not (key is None or isinstance(key, str)) or type(rules) is not int:
-            raise ValueError("not a choice: a value has the wrong type")
-        return cls(key, bool(switches[0]), bool(switches[1]), rules)
+        return dataclass_from_json(cls, parse_json(text), "choice")
 
     def in_words(self) -> str:
         """The arguments that make this choice."""

@@ -20,7 +20,7 @@ from backread._client.option_kinds import FILE
 from backread._client.options import ARGUMENTS
 from backread._client.secret import read_secret_file
 from backread._files.access import RefusedFileError
-from backread._files.paths import local_path, shown
+from backread._files.paths import shown
 from backread._files.private import read_private_file
 from backread.errors import ConfigurationError
 
@@ -85,7 +85,7 @@ def config_file() -> Path:
         ConfigurationError: If the variable names no local path.
     """
     if named := os.environ.get(CONFIG_VARIABLE):
-        return _local(named, CONFIG_VARIABLE)
+        return Path(FILE.check(CONFIG_VARIABLE, named))
     variable, default = FOLDERS.get(sys.platform, ("XDG_CONFIG_HOME", "~/.config"))
     folder = os.environ.get(variable) or os.path.expanduser(default)  # noqa: PTH111
     return Path(folder) / "backread" / "config.toml"
@@ -105,22 +105,16 @@ def read_services() -> dict[str, NamedService]:
     except RefusedFileError as error:
         raise ConfigurationError(str(error)) from None
     except OSError as error:
-        raise ConfigurationError(
-            f"the config file {shown(path)} cannot be read: {error.strerror}"
-        ) from None
+        raise ConfigurationError(f"{shown(path)} cannot be read: {error.strerror}") from None
     if len(content) > MOST_BYTES:
-        raise ConfigurationError(
-            f"the config file {shown(path)} has more than {MOST_BYTES:,} bytes; shorten it"
-        )
+        raise ConfigurationError(f"{shown(path)} has more than {MOST_BYTES:,} bytes; shorten it")
     try:
         document = tomllib.loads(content.decode("utf-8"))
-    except RecursionError:
+    except (RecursionError, ValueError) as error:
+        # ValueError for both UnicodeDecodeError and TOMLDecodeError.
         raise ConfigurationError(
-            f"{shown(path)} is nested too deeply; begin each service with [services.NAME]"
+            f"{shown(path)} is not TOML: {error}; begin each service with [services.NAME]"
         ) from None
-    except ValueError as error:
-        # Both UnicodeDecodeError and TOMLDecodeError.
-        raise ConfigurationError(f"{shown(path)} is not TOML: {error}; correct it") from None
     services = document.pop("services", {})
     if document or not isinstance(services, dict):
         other = ", ".join(document) or "services"
@@ -140,17 +134,13 @@ def find_service(name: str) -> NamedService:
     services = read_services()
     if name in services:
         return services[name]
-    path = config_file()
+    path = shown(config_file())
     if services:
-        raise ConfigurationError(
-            f"{shown(path)} has no service {name}; it has: {', '.join(services)}"
-        )
+        raise ConfigurationError(f"{path} has no service {name}; it has: {', '.join(services)}")
     example = EXAMPLE.replace("NAME", name if name.replace("-", "").isalnum() else "NAME")
-    if path.exists():
-        raise ConfigurationError(f"{shown(path)} has no services; add to it: {example}")
     raise ConfigurationError(
-        f"the service {name} needs the config file {shown(path)}, which does not exist; create it "
-        f"with mode 0600 and: {example}"
+        f"{path}, the config file, has no services or does not exist; create it with mode 0600 and "
+        f"add: {example}"
     )
 
 
@@ -158,11 +148,6 @@ def _service(name: str, path: Path, given: object) -> NamedService:
     what = f"the service {name} of {shown(path)}"
     if not isinstance(given, dict):
         raise ConfigurationError(f"{what} is not a table; begin it with [services.{name}]")
-    if "api_secret" in given:
-        raise ConfigurationError(
-            f"{what} has an api_secret; put the secret in a file of mode 0600, and name that in "
-            "secret_file"
-        )
     if unknown := sorted(given.keys() - {*OPTIONS, "secret_file"}):
         raise ConfigurationError(
             f"{what} has unknown settings: {', '.join(unknown)}; known are secret_file, "
@@ -178,18 +163,11 @@ def _service(name: str, path: Path, given: object) -> NamedService:
         except ValueError as error:
             raise ConfigurationError(f"{what}: {key} must be {error}") from None
         if kind is FILE:
-            file = _local(values[key], f"{what}: {key}")
+            file = kind.check(f"{what}: {key}", values[key])
             # A relative path begins at the config file's folder, also that of "./~".
-            beside = path.absolute().parent / values[key]
-            values[key] = str(file if values[key].startswith("~") else beside)
+            beside = str(path.absolute().parent / values[key])
+            values[key] = file if values[key].startswith("~") else beside
     return NamedService(name, path, Path(values.pop("secret_file")), values)
-
-
-def _local(path: str, what: str) -> Path:
-    try:
-        return local_path(path, "copy it to this machine")
-    except ValueError as error:
-        raise ConfigurationError(f"{what}: {error}") from None
 
 
 def _origin(url: str) -> tuple[str, str, int] | None:

@@ -72,18 +72,6 @@ class Operation:
     INFO, or none if it is an outage. Neither records nor spans contain headers or bodies.
     """
 
-    __slots__ = (
-        "_base_url",
-        "_context",
-        "_failing_since",
-        "_in_outage",
-        "_pending",
-        "_process",
-        "span",
-        "trace_headers",
-        "tracer",
-    )
-
     trace_headers: tuple[str | None, str | None]
     """The requests' ``traceparent`` and ``tracestate`` (W3C Trace Context); None is not sent."""
 
