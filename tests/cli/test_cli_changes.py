@@ -63,12 +63,13 @@ def test_rows_are_json_lines_and_the_cursor_leads_on(backread, folder):
         assert "body" not in row
 
 
-def test_jsonl_is_another_name_of_json(backread, folder, tmp_path):
-    lines = sorted(backread("changes", folder, "--format", "json").out.splitlines())
-    assert sorted(backread("changes", folder, "--format", "jsonl").out.splitlines()) == lines != []
-    for shape in ("json", "jsonl"):
-        assert backread("export", folder, tmp_path / shape, "--format", shape).code == 0
-        assert (tmp_path / shape / "users.jsonl").exists()
+def test_json_is_one_document_and_a_table_has_the_same_rows(backread, folder):
+    rows = [json.loads(line) for line in backread("changes", folder).out.splitlines()]
+    document = json.loads(backread("changes", folder, "--json").out)
+    assert sorted(document, key=str) == sorted(rows, key=str) != []
+    table = backread("changes", folder, "--format", "table").out.splitlines()
+    assert table[0].split()[:3] == ["table", "change", "user_id"]
+    assert len(table) == len(rows) + 1
 
 
 def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):

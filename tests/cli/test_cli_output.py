@@ -7,7 +7,6 @@ import json
 import re
 import tempfile
 import tracemalloc
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -23,8 +22,7 @@ from rich.cells import cell_len
 
 from backread._files import unfinished
 from backread.cli.exits import say_failure
-from backread.cli.spool import Spool
-from backread.cli.table_output import print_table
+from backread.cli.table_output import write_table
 
 
 def test_messages_as_csv_have_the_columns_of_the_mirror(backread, server):
@@ -80,7 +78,7 @@ def test_parquet_goes_to_a_file(backread, server, tmp_path, arguments):
     [
         ("users.parquet", b"PAR1"),
         ("users.CSV", b"id,name,"),
-        ("users.json", b'{"id": '),
+        ("users.json", b'[{"id": '),
         ("users.jsonl", b'{"id": '),
         ("users.ndjson", b'{"id": '),
         ("users", b'{"id": '),
@@ -92,7 +90,7 @@ def test_the_format_is_that_of_the_files_name(backread, tmp_path, name, first):
     assert file.read_bytes().startswith(first)
 
 
-@pytest.mark.parametrize("shape", ["json", "table", "csv"])
+@pytest.mark.parametrize("shape", ["json", "csv"])
 def test_a_format_that_is_not_that_of_the_files_name_is_refused(backread, server, tmp_path, shape):
     before = sum(server.counts().values())
     file = tmp_path / "users.parquet"
@@ -103,29 +101,18 @@ def test_a_format_that_is_not_that_of_the_files_name_is_refused(backread, server
     assert sum(server.counts().values()) == before
 
 
-@pytest.mark.parametrize("name", ["chart.py", "notes.txt", "users.csv.bak"])
-def test_an_existing_file_of_another_kind_is_replaced_only_on_request(
-    backread, server, tmp_path, name
-):
+@pytest.mark.parametrize("name", ["notes.txt", "users.csv.bak", "users.xlsx"])
+def test_a_file_of_another_kind_is_written_only_on_request(backread, server, tmp_path, name):
     file = tmp_path / name
     file.write_text("mine\n", encoding="utf-8")
     before = sum(server.counts().values())
     done = backread("users", "--output", file)
     assert done.code == 2
-    assert f"{file} exists, and backread does not write {file.suffix} files" in done.line
+    assert f"backread does not write {file.suffix} files" in done.line
     assert file.read_text(encoding="utf-8") == "mine\n"
     assert sum(server.counts().values()) == before
-    assert backread("users", "--output", file, "--format", "json").code == 0
+    assert backread("users", "-o", file, "--format", "jsonl").code == 0
     assert file.read_bytes().startswith(b'{"id": ')
-
-
-@pytest.mark.parametrize("name", ["out", "users.csv", "new.txt"])
-def test_other_files_are_written_without_a_format(backread, tmp_path, name):
-    file = tmp_path / name
-    if name != "new.txt":
-        file.write_text("mine\n", encoding="utf-8")
-    assert backread("users", "--output", file).code == 0
-    assert "mine" not in file.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -202,23 +189,21 @@ def test_progress_is_shown_where_no_rows_are(settings, tmp_path):
     assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", shown.text)
 
 
-def test_rows_of_a_table_wait_on_disk():
-    """Memory stays the same however many rows there are."""
-    row = [1, None, "x" * 1_000]
-    with closing(Spool(3)) as rows:
-        tracemalloc.start()
-        try:
-            for _ in range(20_000):
-                rows.append(row)
-            out = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
-            print_table(["id", "body"], rows, out)
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert rows.used == [0, 2]
+def test_a_table_holds_1000_rows_and_the_rest_are_lines_with_its_widths():
+    rows = ([100_000 + number, "x" * (number % 7), None] for number in range(20_000))
+    tracemalloc.start()
+    try:
+        out = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+        assert write_table(["id", "text", "none"], rows, out) == 20_000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
     with out:
-        assert out.tell() > 20_000_000
-    assert peak < 5_000_000
+        out.seek(0)
+        lines = out.read().splitlines()
+    assert len(lines) == 20_001
+    assert lines[14].index("x") == lines[1014].index("x") == lines[0].index("text")
 
 
 def test_output_is_whole_or_not_there(backread, scripted, tmp_path, monkeypatch):
@@ -243,11 +228,10 @@ def test_a_service_that_is_not_there_is_named_with_what_to_check(backread, scrip
     monkeypatch.setenv("BACKREAD_BASE_URL", server.url)
     done = backread("users", "--max-retries", 0)
     assert done.code == 5
-    assert "check --base-url, the network and the proxy" in done.line
-    assert done.line.endswith("; see --proxy")
+    assert "check base_url, the network and the proxy" in done.line
 
 
-@pytest.mark.parametrize("shape", ["json", "csv", "table"])
+@pytest.mark.parametrize("shape", ["jsonl", "csv", "table"])
 def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch, shape):
     """In JSON a row without an id is written as it was sent; one that was not read cannot be."""
     rows = [{"id": 1}, {"id": 2, "name": "x" * 5000}, {"name": "Ada"}, {"id": 4}]
@@ -260,10 +244,10 @@ def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch, shape
     monkeypatch.setenv("BACKREAD_BASE_URL", scripted(respond).url)
     done = backread("users", "--max-response-bytes", 2000, "--format", shape)
     assert done.code == 0
-    left_out = "1 row is left out" if shape == "json" else "2 rows are left out"
+    left_out = "1 row is left out" if shape == "jsonl" else "2 rows are left out"
     assert f"{left_out}: " in done.error
     assert "the row at offset 1 is larger than max_response_bytes" in done.error
-    assert ("Ada" in done.out) == (shape == "json")
+    assert ("Ada" in done.out) == (shape == "jsonl")
 
 
 def short_list(request: Any) -> bytes:
@@ -285,7 +269,7 @@ def test_a_list_that_is_not_proved_complete_is_named(
     strict = backread(*command, "--strict")
     assert strict.code == 6
     assert "3 rows were read of a total of 6" in strict.line
-    assert strict.line.endswith("or without --strict")
+    assert strict.line.endswith("or without strict=True")
     assert list(tmp_path.iterdir()) == []
     done = backread(*command)
     assert done.code == 0
@@ -309,7 +293,8 @@ def test_a_messages_body_gets_most_of_the_terminal(server, settings, width):
     user_id = max(world.user_ids(), key=lambda each: len(world.message_ids(each)))
     environment = {**settings, "COLUMNS": str(width), "TERM": "dumb"}
     for arguments in (["messages", user_id], ["messages", "--all"]):
-        head, *lines = on_terminal(*arguments, "--format", "table", **environment).text.splitlines()
+        text = on_terminal(*arguments, "--format", "table", **environment).text
+        head, *lines, _ = text.splitlines()
         assert all(name in head for name in ("id", "body", "created_at (UTC)", "sender"))
         body = re.search(r"body +", head)
         assert body is not None
@@ -327,13 +312,9 @@ def test_a_table_has_times_and_booleans_as_people_read_them(backread, server):
     assert ("  yes  " if sent["read_by_user"] else "  no ") in first
 
 
-@pytest.mark.parametrize("arguments", [["users"], ["messages", "--all"]])
-def test_json_and_jsonl_are_the_same(backread, arguments):
-    first, second = (
-        sorted(backread(*arguments, "--format", shape).out.splitlines())
-        for shape in ("json", "jsonl")
-    )
-    assert first == second != []
+def test_json_is_one_document_and_jsonl_its_rows(backread):
+    rows = [json.loads(line) for line in backread("users").out.splitlines()]
+    assert json.loads(backread("users", "--json").out) == rows != []
 
 
 # --- tables on a terminal ---------------------------------------------------------------------
@@ -355,7 +336,7 @@ def drawn(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal()
-    print_table(COLUMNS, ROWS, terminal)
+    write_table(COLUMNS, ROWS, terminal)
     return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
 
 
@@ -368,10 +349,10 @@ def test_narrow_terminal_shows_the_columns_that_can_be_read(monkeypatch):
     assert first.count("…") == 2
     assert "李小龍" in second
     assert all(cell_len(line) <= 40 for line in (head, first, second))
-    assert " ".join(rest).startswith("2 more columns (last_url, online_at)")
+    assert " ".join(rest).startswith("2 more columns: last_url, online_at")
 
 
-@pytest.mark.parametrize("width", [1, 5, 20, 60, 80, 100, 200])
+@pytest.mark.parametrize("width", [20, 60, 80, 100, 200])
 def test_row_is_one_line_of_the_terminal(width, monkeypatch):
     lines = drawn(width, monkeypatch)
     table = lines[:3]
@@ -388,17 +369,8 @@ def test_row_is_one_line_of_the_terminal(width, monkeypatch):
 def test_file_gets_every_cell_whole(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     file = io.StringIO()
-    print_table(COLUMNS, ROWS, file)
+    write_table(COLUMNS, ROWS, file)
     lines = file.getvalue().splitlines()
     assert len(lines) == 3
     assert all(str(cell) in line for line, row in zip(lines[1:], ROWS, strict=True) for cell in row)
-    print_table(COLUMNS, [], file)
-
-
-def test_a_long_cell_makes_no_other_row_longer():
-    file = io.StringIO()
-    long = "x" * 5_000
-    print_table(["id", "body", "sender"], [[1, "short", "a"], [2, long, "b"]], file)
-    head, first, second = file.getvalue().splitlines()
-    assert head.index("sender") == first.index("a") == 2 + 2 + 100 + 2
-    assert second == f" 2  {long}  b"
+    write_table(COLUMNS, [], file)

@@ -154,11 +154,11 @@ def test_a_long_wait_is_said_on_stderr(scripted, tmp_path, arguments, status):
 
 
 def test_a_wait_that_requests_share_is_said_once(capfd):
-    from backread.cli.stderr import said_delays
+    from backread.cli.stderr import logged_requests
 
     logger = logging.getLogger("backread.http")
     now = time.time()
-    with said_delays():
+    with logged_requests():
         # (when it was answered, the wait, the status): only the first of each wait is said.
         for since, wait, status in [
             (0, 3600, 429), (0.2, 3599.8, 429), (1, 3600, 503),
@@ -319,21 +319,6 @@ def test_parquet_that_finds_no_room_names_the_folder(settings, tmp_path):
     assert "free some space" in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-@posix_only
-@pytest.mark.parametrize("to_file", [True, False])
-def test_a_table_whose_rows_find_no_room_names_the_folder(settings, tmp_path, to_file):
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    file = tmp_path / "users.txt"
-    command = ["users", "--format", "table", *(["--output", str(file)] if to_file else [])]
-    done = shell('ulimit -f 1; exec "$@"', settings, *command, TMPDIR=str(folder))
-    assert done.returncode == 2
-    assert f"cannot be kept in {folder}: " in done.stderr
-    assert "free some space there, or set TMPDIR to another folder" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == [folder]
 
 
 @posix_only

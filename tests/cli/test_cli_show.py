@@ -55,13 +55,13 @@ def folder(tmp_path):
 
 def seen(folder: Path, *options: str, **environment: Any) -> Shown:
     """What is left on the terminal: on a slow machine, progress was there before."""
-    shown = on_terminal("show", folder, 1, *options, **environment)
+    shown = on_terminal("show", folder, 1, *options, typed="", **environment)
     return Shown(shown.code, re.sub(r"\rreading the conversation[^\n]*\r", "", shown.text))
 
 
 def test_a_user_whom_the_service_has_deleted_is_said_to_be_so(backread, folder):
     BatchSource(batch([{"id": 2}], swept="snapshot")).sync_into(folder, "full")
-    done = backread("show", folder, 1)
+    done = backread("show", folder, 1, "--format", "table")
     assert done.code == 0
     assert done.out.splitlines() == [
         "Eve␛[2J, user 1, eve@example.com",
@@ -69,12 +69,11 @@ def test_a_user_whom_the_service_has_deleted_is_said_to_be_so(backread, folder):
         "The service no longer has this user.",
         "6 deleted messages are not shown.",
     ]
-    assert "no longer has this user" in backread("show", folder, 1, "--last", 1).out
-    assert "no longer" not in backread("show", folder, 2).out
+    assert "no longer" not in backread("show", folder, 2, "--format", "table").out
 
 
 def test_a_conversation_has_days_times_names_files_and_what_is_not_read(backread, folder):
-    done = backread("show", folder, 1)
+    done = backread("show", folder, 1, "--format", "table")
     assert (done.code, done.error) == (0, "")
     assert done.out.splitlines() == [
         "Eve␛[2J, user 1, eve@example.com",
@@ -103,15 +102,16 @@ def test_a_conversation_has_days_times_names_files_and_what_is_not_read(backread
 
 
 def test_a_user_without_messages(backread, folder):
-    assert backread("show", folder, 2).out == "user 2\n0 messages; times are UTC\n"
-    assert backread("show", folder, 2, "--format", "json").out == ""
+    text = backread("show", folder, 2, "--format", "table").out
+    assert text == "user 2\n0 messages; times are UTC\n"
+    assert backread("show", folder, 2).out == ""
+    assert backread("show", folder, 2, "--json").out == "[]\n"
 
 
-def test_json_has_a_line_for_each_message(backread, folder):
-    for shape in ("json", "jsonl"):
-        lines = backread("show", folder, 1, "--format", shape).out.splitlines()
-        documents = [json.loads(line) for line in lines]
-        assert [each["id"] for each in documents] == [1, 2, 3, 4, 5, 6]
+def test_a_pipe_gets_a_line_of_json_for_each_message(backread, folder):
+    documents = [json.loads(line) for line in backread("show", folder, 1).out.splitlines()]
+    assert [each["id"] for each in documents] == [1, 2, 3, 4, 5, 6]
+    assert json.loads(backread("show", folder, 1, "--json").out) == documents
     assert documents[2]["body"] == HOSTILE
     assert documents[2]["created_at"] == "2024-03-02T09:03:00.000000Z"
     assert documents[1]["sender"]["forename"] == "Anna"
@@ -119,11 +119,11 @@ def test_json_has_a_line_for_each_message(backread, folder):
 
 
 def test_a_part_of_it(backread, folder):
-    last = backread("show", folder, 1, "--last", 1).out
+    last = backread("show", folder, 1, "--last", 1, "--format", "table").out
     assert "5 earlier messages not shown" in last
     assert "no time" in last
     assert "stock" not in last
-    around = backread("show", folder, 1, "--message", 3).out
+    around = backread("show", folder, 1, "--message", 3, "--format", "table").out
     assert "<- message 3" in around
     assert around.count("<- ") == 1
     both = backread("show", folder, 1, "--message", 3, "--last", 2)
@@ -141,7 +141,7 @@ def test_what_is_not_there_is_said(backread, folder, tmp_path):
 
 @posix_only
 def test_a_terminal_gets_wrapped_lines(folder):
-    settings = {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "40", "LINES": "400"}
+    settings = {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "40", "PAGER": "cat"}
     lines = seen(folder, **settings).text.splitlines()
     body = lines.index("09:02 Anna Berg, operator (not read by the user)") + 1
     assert lines[body].startswith("       word word")
@@ -153,42 +153,26 @@ def test_a_terminal_gets_wrapped_lines(folder):
 @posix_only
 def test_what_does_not_fit_goes_to_the_pager(folder):
     settings = {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "80", "LINES": "10"}
-    paged = seen(folder, PAGER="sed s/^/|/", **settings)
-    assert paged.text.startswith("|Eve")
-    assert paged.text.endswith("|       no time\n")
+    paged = seen(folder, PAGER="sed s/^/+/", **settings)
+    assert paged.text.startswith("+Eve")
+    assert paged.text.endswith("+       no time\n")
     for more, arguments in (
-        ({"PAGER": "sed s/^/|/"}, ["--no-pager"]),
-        ({"PAGER": ""}, []),
-        ({"PAGER": "no-such-pager-anywhere"}, []),
-        ({"PAGER": "sed s/^/|/", "TERM": "dumb"}, []),
-        ({"PAGER": "sed s/^/|/", "LINES": "100"}, []),
+        ({"PAGER": "sed s/^/+/"}, ["--no-pager"]),
+        ({"PAGER": "sed s/^/+/", "TERM": "dumb"}, []),
     ):
         text = seen(folder, *arguments, **(settings | more)).text
         assert text.startswith("Eve")
         assert text.endswith("       no time\n")
+    # One that ends early is no error.
+    assert seen(folder, PAGER="true", **settings).code == 0
 
 
 @posix_only
-def test_a_pager_that_ends_early_is_no_error(folder):
-    settings = {"TERM": "xterm", "LINES": "10", "PAGER": "true"}
-    shown = seen(folder, **settings)
-    assert (shown.code, shown.text) == (0, "")
-
-
-@posix_only
-def test_less_lets_colours_through_unless_less_is_set(folder, tmp_path, monkeypatch):
+def test_less_shows_colours_and_ends_at_once_if_all_fits(folder, tmp_path, monkeypatch):
     pager = tmp_path / "pager"
     pager.write_text('#!/bin/sh\ncat > /dev/null\necho "with $LESS"\n')
     pager.chmod(0o755)
     settings = {"TERM": "xterm", "LINES": "10", "PAGER": str(pager)}
     monkeypatch.delenv("LESS", raising=False)
-    assert seen(folder, **settings).text == "with R\n"
+    assert seen(folder, **settings).text == "with FRX\n"
     assert seen(folder, LESS="iM", **settings).text == "with iM\n"
-
-
-@posix_only
-def test_colour_is_for_terminals_that_want_it(folder):
-    settings = {"LINES": "400", "TERM": "xterm-256color", "NO_COLOR": ""}
-    assert "\x1b[1m" in seen(folder, **settings).text
-    for more in ({"NO_COLOR": "1"}, {"NO_COLOR": "0"}, {"TERM": "dumb"}):
-        assert "\x1b" not in seen(folder, **(settings | more)).text

@@ -29,6 +29,7 @@ HOSTILE = (
     "\x00\x0b\x0c\x0e\x7f\x84\x85",
     "\u202eright to left\u2066\u2069\u202c",
     "line\u2028paragraph\u2029",
+    "[link=https://evil.example][bold]markup[/][/link] [/] :smile:",
 )
 NAME = "chats\x1b]52;c;eA==\x07\r\u202e\u009b2J"
 """A folder, as an archive of a stranger may bring one."""
@@ -45,6 +46,10 @@ def server() -> Iterator[MockServer]:
             world.edit_message(user_id, message_id, body=text, file_url=text, sender_type=text)
     with MockServer(world) as running:
         yield running
+
+
+def first_id(server: MockServer) -> int:
+    return server.world.user_ids()[0]
 
 
 def seen(server: object, folder: Path, *arguments: object, expected: int = 0, **more: str) -> str:
@@ -93,7 +98,11 @@ def test_commands_over_a_mirror_escape_hostile_texts(server, tmp_path):
     seen(server, tmp_path, "show", NAME, user_id, "--format", "json")
     for shape in ("table", "csv", "json"):
         assert "red" in seen(server, tmp_path, "sql", NAME, "FROM messages", "--format", shape)
-    assert "title" in seen(server, tmp_path, "search", NAME, "title")
+    for arguments in (["search", NAME, "title"], ["search", NAME, "--people", "title"]):
+        assert "title" in seen(server, tmp_path, *arguments)
+    assert "red" in seen(server, tmp_path, "changes", NAME)
+    assert "red" in seen(server, tmp_path, "forget", NAME, first_id(server), "--dry-run")
+    seen(server, tmp_path, "status", NAME)
     assert "messages" in seen(server, tmp_path, "tables", NAME)
     for query in ("SELECT '\x1b[2J' FROM", "SELECT '\x1b[2J\u202e'", "FROM \x9b2J"):
         code = 0 if query.endswith("'") else 2

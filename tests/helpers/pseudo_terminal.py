@@ -20,17 +20,26 @@ class Shown:
 
 
 def on_terminal(
-    *arguments: object, cwd: Path | None = None, stderr: int | None = None, **environment: str
+    *arguments: object,
+    cwd: Path | None = None,
+    stderr: int | None = None,
+    typed: str | None = None,
+    **environment: str,
 ) -> Shown:
-    """Runs one command line; stdout and stderr are the terminal, unless `stderr` says otherwise."""
+    """Runs one command line; stdout and stderr are the terminal, unless `stderr` says otherwise.
+
+    So is stdin if something is ``typed`` there, be it an empty text.
+    """
     import pty
 
     terminal, end = pty.openpty()
+    if typed:
+        os.write(terminal, typed.encode())
     with subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if typed is None else end,
         stdout=end,
         stderr=end if stderr is None else stderr,
     ) as process:

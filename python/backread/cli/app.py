@@ -8,21 +8,22 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Annotated, cast
+from enum import StrEnum
+from functools import partial
+from inspect import cleandoc
+from typing import Annotated, Any
 
 import typer
 
 from backread.cli import version_line
-from backread.cli.arguments import VARIABLE
+from backread.cli.arguments import extended, option
 from backread.cli.browse import browse
 from backread.cli.changes import changes
-from backread.cli.color import Color, choose
 from backread.cli.demo import demo
 from backread.cli.doctor import doctor
 from backread.cli.exits import SIGNALLED, USAGE, exit_code, say_failure
 from backread.cli.export import export
 from backread.cli.forget import forget
-from backread.cli.help import WIDEST, HelpCommand, HelpGroup, connection_help
 from backread.cli.mcp import mcp
 from backread.cli.mock import mock
 from backread.cli.probe import probe
@@ -33,41 +34,77 @@ from backread.cli.show import show
 from backread.cli.signals import ended_like_ctrl_c
 from backread.cli.sql import sql
 from backread.cli.status import status
-from backread.cli.stderr import drop_stderr, said_delays, say
+from backread.cli.stderr import be_quiet_or_verbose, drop_stderr, logged_requests, say
 from backread.cli.sync import runs, sync
 from backread.cli.tables import tables
 from backread.errors import IncompleteWarning
 
 __all__ = ["app", "run"]
 
-READ = "Read the service"
-MIRROR = "Keep a mirror of it, and read that"
-TEST = "Try and test"
-ABOUT = "About"
+COMPLETION = "_BACKREAD_COMPLETE"
+"""Set by the shell's script when it wants completions."""
+
+Command = Callable[..., None]
+
+COMMANDS: dict[str, tuple[Command, ...]] = {
+    "Read the service": (users, user, messages, message),
+    "Keep a mirror of it, and read that": (
+        *(sync, status, runs, report, browse, search, show, sql, tables, export, changes),
+        *(forget, mcp),
+    ),
+    "Try, test and check": (demo, mock, probe, doctor),
+}
+"""The commands by their groups in the help, in its order."""
+
+ABOUT = """
+Reads every user and every message of a chat widget's service, and never writes to it.
+
+The service is named by BACKREAD_BASE_URL, BACKREAD_API_SECRET and BACKREAD_VENDOR. Data goes to
+stdout, everything else to stderr. backread COMMAND --help has the options and examples of a
+command.
+
+Examples:
+  backread demo chats       # a mirror of made-up people, to try it
+  backread sync chats       # copies a service, later only what is new
+  backread show chats 42    # reads a conversation of the mirror
+"""
+
+
+class Color(StrEnum):
+    """The values of ``--color``."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no notes, only errors.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Log requests, with times.")]
+
+
+def _help(text: str) -> dict[str, Any]:
+    """The help and the examples of a docstring, for Rich to wrap, and without markup."""
+    about, _, examples = cleandoc(text).replace("[", "\\[").partition("\n\nExamples:\n")
+    paragraphs = (" ".join(each.split()) for each in about.split("\n\n"))
+    return {"help": "\n\n".join(paragraphs), "epilog": f"Examples:\n{examples}"}
+
+
+def _called(command: Command, *, quiet: bool, verbose: bool, **values: Any) -> None:
+    be_quiet_or_verbose(quiet, verbose)
+    command(**values)
+
 
 app = typer.Typer(
     name="backread",
-    cls=HelpGroup,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def _add(group: str, *commands: Callable[..., None]) -> None:
+for group, commands in COMMANDS.items():
     for command in commands:
-        app.command(cls=HelpCommand, rich_help_panel=group)(command)
-
-
-_add(READ, users, user, messages, message)
-# The help has them in this order.
-_add(MIRROR, sync, status, runs)
-_add(MIRROR, report, browse)
-_add(MIRROR, search, show, sql, tables)
-_add(MIRROR, export, changes, forget)
-_add(MIRROR, mcp)
-_add(TEST, demo, mock, probe)
-_add(ABOUT, doctor)
+        verbosity = [option("quiet", Quiet, False), option("verbose", Verbose, False)]
+        made = extended(command, partial(_called, command), verbosity)
+        app.command(rich_help_panel=group, **_help(command.__doc__ or ""))(made)
 
 
 def _show_version(wanted: bool) -> None:
@@ -76,15 +113,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _show_connection(context: typer.Context, wanted: bool) -> None:
-    if wanted:
-        sys.stdout.write(connection_help(context, cast("HelpGroup", context.command)))
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, **_help(ABOUT))
 def start(
     context: typer.Context,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     color: Annotated[
         Color,
         typer.Option(
@@ -99,25 +132,15 @@ def start(
             "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
-    help_connection: Annotated[
-        bool,
-        typer.Option(
-            "--help-connection",
-            callback=_show_connection,
-            is_eager=True,
-            help="Show the options of the connection to the service and exit.",
-        ),
-    ] = False,
 ) -> None:
-    """Reads every user and every message of a chat widget's service, and never writes to it.
-
-    The service is named by BACKREAD_BASE_URL, BACKREAD_API_SECRET and BACKREAD_VENDOR. Data goes to
-    stdout, everything else to stderr. `backread COMMAND --help` has the options and examples of a
-    command.
-    """
-    choose(color)
+    """Handles the options before the command."""
+    be_quiet_or_verbose(quiet, verbose)
+    if color is not Color.AUTO:
+        # What Rich reads.
+        os.environ.pop("NO_COLOR", None)
+        os.environ["FORCE_COLOR" if color is Color.ALWAYS else "NO_COLOR"] = "1"
     if context.invoked_subcommand is None:
-        sys.stdout.write(f"{context.get_help()}\n")
+        typer.echo(context.get_help())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -147,9 +170,9 @@ def _invoke(arguments: Sequence[str] | None) -> int:
     try:
         # Not command.main(), which handles Ctrl-C and a closed pipe differently.
         given = list(sys.argv[1:] if arguments is None else arguments)
-        if os.environ.get(VARIABLE):
+        if os.environ.get(COMPLETION):
             command.main(given, "backread")
-        with warnings.catch_warnings(), said_delays():
+        with warnings.catch_warnings(), logged_requests():
             # The commands report unread lists themselves.
             warnings.simplefilter("ignore", IncompleteWarning)
             with command.make_context("backread", given) as context:

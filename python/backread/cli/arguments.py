@@ -1,75 +1,134 @@
-"""Arguments that several commands have."""
+"""Arguments and options that several commands have."""
 
 from __future__ import annotations
 
-import re
+import inspect
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any
 
 import typer
 
-from backread.cli.paths import folder_to_write
+from backread.cli.paths import folder_to_write, to_read, to_write
 
-__all__ = ["VARIABLE", "Folder", "Until", "folders"]
-
-
-VARIABLE = "_BACKREAD_COMPLETE"
-"""Set by the shell's script when it wants completions."""
-
-# Bash puts a completion on the line as it is, and zsh evaluates it: \$(...) in the name of a folder
-# would be executed. The shells complete such folders themselves, quoted, when nothing is given.
-SPECIAL = re.compile(r"""[\x00-\x1f\x7f-\x9f\\"'`$&;|<>(){}\[\]*?!#~^]""")
-
-
-def folders(incomplete: str) -> list[str]:
-    """The folders whose path begins with this, without those whose names a shell would evaluate."""
-    # What stands before the name stays as it was typed.
-    before = incomplete[: incomplete.rfind("/") + 1]
-    try:
-        typed = Path(incomplete).expanduser()
-        parent = typed if incomplete.endswith("/") or not incomplete else typed.parent
-        names = sorted(
-            each.name
-            for each in parent.iterdir()
-            if not SPECIAL.search(each.name) and each.is_dir()
-        )
-    except (OSError, RuntimeError):
-        # RuntimeError is for a ~ without a home folder.
-        return []
-    hidden = incomplete[len(before) :].startswith(".")
-    return [f"{before}{name}" for name in names if hidden or not name.startswith(".")]
-
-
-Folder = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FOLDER",
-        parser=folder_to_write,
-        autocompletion=folders,
-        show_default=False,
-        help="The mirror's folder.",
-    ),
+__all__ = [
+    "ExcelOption",
+    "Folder",
+    "JsonOption",
+    "LimitOption",
+    "MessageId",
+    "PagerOption",
+    "PortOption",
+    "RawOption",
+    "Since",
+    "Until",
+    "UserId",
+    "WorldUntil",
+    "argument",
+    "extended",
+    "file_to_read",
+    "file_to_write",
+    "flag",
+    "option",
+    "value",
 ]
 
 
-def _instant(text: str) -> datetime:
-    if text == "now":
-        return datetime.now(UTC)
+def _moment(text: str) -> datetime:
+    from backread.mirror.published.period import moment_of
+
     try:
-        given = datetime.fromisoformat(text)
-    except ValueError:
-        raise typer.BadParameter("it must be a date, such as 2026-11-30, or now") from None
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
+        return moment_of("it", text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
-Until: TypeAlias = Annotated[
+def _until(text: str) -> datetime:
+    return datetime.now(UTC) if text == "now" else _moment(text)
+
+
+def value(metavar: str, help: str, *names: str, **settings: Any) -> Any:  # noqa: A002
+    """An option with a value; its name is that of the parameter unless ``names`` are given."""
+    return typer.Option(*names, metavar=metavar, help=help, **settings)
+
+
+def flag(help: str, *names: str) -> Any:  # noqa: A002
+    """An option that is there or not, with its names, or Typer would add a ``--no-`` one."""
+    return typer.Option(*names, help=help, metavar="")
+
+
+def file_to_read(help: str, *names: str) -> Any:  # noqa: A002
+    """An option that names a file to read."""
+    return value("FILE", help, *names, parser=to_read)
+
+
+def file_to_write(help: str, *names: str) -> Any:  # noqa: A002
+    """An option that names a file to write."""
+    return value("FILE", help, *names, parser=to_write)
+
+
+def argument(metavar: str, help: str, **settings: Any) -> Any:  # noqa: A002
+    """An argument."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False, **settings)
+
+
+Folder = Annotated[Path, argument("FOLDER", "The mirror's folder.", parser=folder_to_write)]
+UserId = Annotated[int, argument("USER_ID", "The user's id.", min=0)]
+MessageId = Annotated[int, argument("MESSAGE_ID", "The message's id.", min=0)]
+LimitOption = Annotated[int | None, value("NUMBER", "The most rows to read.", min=1)]
+RawOption = Annotated[
+    bool, flag("CSV with unchanged texts, even spreadsheet formulas.", "--raw-csv")
+]
+ExcelOption = Annotated[
+    bool, flag("CSV that Excel opens as UTF-8, with a byte order mark.", "--excel")
+]
+JsonOption = Annotated[bool, flag("The same as --format json.", "--json")]
+PagerOption = Annotated[
+    bool, flag("Show what does not fit on the terminal in PAGER.", "--pager/--no-pager")
+]
+Since = Annotated[datetime | None, value("TIME", "From this date or time on, UTC.", parser=_moment)]
+Until = Annotated[datetime | None, value("TIME", "Before this date or time, UTC.", parser=_moment)]
+PortOption = Annotated[int, value("NUMBER", "The port; 0 for a free one.", min=0, max=65_535)]
+WorldUntil = Annotated[
     datetime | None,
-    typer.Option(
-        "--until",
-        metavar="DATE",
-        parser=_instant,
-        show_default=False,
-        help="When the times of the rows end, in UTC: a date such as 2026-11-30, or now.",
-    ),
+    value("DATE", "When the times of the rows end: such as 2026-11-30, or now.", parser=_until),
 ]
+
+
+def option(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    """A parameter of a command, for `extended`."""
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def extended(
+    command: Callable[..., Any],
+    call: Callable[..., None],
+    added: Sequence[inspect.Parameter],
+    without: str = "",
+) -> Callable[..., None]:
+    """A command with more options; ``call`` gets all of them by name, and calls the command.
+
+    Args:
+        command: The function; its name and help stay.
+        call: What is called instead.
+        added: The further options, which come last.
+        without: A parameter of the function that ``call`` gives, and the command line does not.
+    """
+    kept = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in inspect.signature(command, eval_str=True).parameters.values()
+        if each.name != without
+    ]
+    parameters = [*kept, *added]
+
+    def wrapped(**values: Any) -> None:
+        call(**values)
+
+    wrapped.__name__ = command.__name__
+    wrapped.__doc__ = command.__doc__
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return wrapped

@@ -8,9 +8,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from backread.cli.arguments import Folder
+from backread.cli.arguments import Folder, PortOption, flag
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.signals import ended_by_signal
 from backread.cli.stderr import say
@@ -24,17 +22,17 @@ __all__ = ["browse"]
 
 def browse(
     folder: Folder,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")
-    ] = 0,
-    no_open: Annotated[
-        bool, typer.Option("--no-open", help="Only print the page's address; open no browser.")
-    ] = False,
+    port: PortOption = 0,
+    no_open: Annotated[bool, flag("Print the address; open no browser.", "--no-open")] = False,
 ) -> None:
     """Shows the mirror in FOLDER in a browser, until Ctrl-C: people, conversations, search.
 
     The page is served on this machine only, at an address with a random token. It loads
     nothing from elsewhere, writes nothing, and follows syncs.
+
+    Examples:
+        backread browse chats
+        backread browse chats --no-open
     """
     with ended_by_signal() as wait_for_end, _served(folder, port) as server:
         sys.stdout.write(f"{server.url}\n")

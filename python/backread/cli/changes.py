@@ -14,30 +14,16 @@ import typer
 from backread._client.columns import Resource
 from backread._display.words import amount
 from backread._files.paths import shown
-from backread._files.spreadsheet import guards_in_words
 from backread._files.unfinished import Unfinished
-from backread.cli.arguments import Folder
+from backread.cli.arguments import Folder, file_to_write, value
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import Format, format_of, refuse_binary_on_terminal, write_by_path
-from backread.cli.paths import cannot_be_written, to_write
+from backread.cli.output import Target, with_target
+from backread.cli.paths import cannot_be_written
 from backread.cli.stderr import say
 from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
-if TYPE_CHECKING:
-    from backread.mirror import Changes
-    from backread.mirror.export.copying import ChangesFormat
-
 __all__ = ["changes"]
-
-
-class Shape(StrEnum):
-    """The values of ``--format``."""
-
-    JSON = "json"
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
 
 
 if TYPE_CHECKING:
@@ -46,56 +32,40 @@ else:
     Table = StrEnum("Table", {"USERS": "users", "MESSAGES": "messages"})
 
 
+@with_target
 def changes(
+    target: Target,
     folder: Folder,
     since: Annotated[
         str | None,
-        typer.Option(
-            metavar="CURSOR",
-            show_default="every row",
-            help="The cursor that an earlier call gave, or the number of a run.",
-        ),
+        value("CURSOR", "That of an earlier call, or the number of a run.", show_default="all"),
     ] = None,
     cursor_file: Annotated[
         Path | None,
-        typer.Option(
-            "--cursor-file",
-            metavar="FILE",
-            parser=to_write,
-            show_default=False,
-            help="Has the cursor: read first, and replaced once the output is complete. Each "
-            "--table needs its own.",
+        file_to_write(
+            "Has the cursor: read first, and replaced once the output is complete. Each --table "
+            "needs its own."
         ),
     ] = None,
     table: Annotated[
-        Table | None,
-        typer.Option("--table", show_default="both", help="Only the rows of one table."),
+        Table | None, typer.Option(show_default="both", help="Only the rows of one table.")
     ] = None,
-    shape: Annotated[
-        Shape | None,
-        typer.Option(
-            "--format", show_default="the suffix of --output, else json", help="What to write."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", metavar="FILE", parser=to_write, show_default="stdout", help="Where to."
-        ),
-    ] = None,
-    raw_csv: Annotated[
-        bool, typer.Option("--raw-csv", help="CSV with unchanged texts, even spreadsheet formulas.")
-    ] = False,
 ) -> None:
     """Writes the users and messages of the mirror in FOLDER that changed.
 
     The cursor for the next call is printed to stderr, unless there is a --cursor-file.
-    """
-    from backread.mirror import Mirror
-    from backread.mirror.published.changes import AGAIN
 
-    kind = format_of(None if shape is None else Format(shape), output)
-    refuse_binary_on_terminal(kind, output)
+    Examples:
+        backread changes chats -o rows.jsonl
+        backread changes chats --cursor-file cursor -o rows.jsonl
+    """
+    from backread.cli.query import write_query_rows
+    from backread.mirror import Mirror
+    from backread.mirror.export.copying import UNORDERED
+    from backread.mirror.published.changes import AGAIN
+    from backread.mirror.store.engine import rows_of
+
+    output = target.output
     if output and cursor_file and os.path.realpath(output) == os.path.realpath(cursor_file):
         raise UnusableArgumentError(
             f"--output and --cursor-file are the same file, {shown(output)}; name two"
@@ -119,12 +89,15 @@ def changes(
         # First, or rows would be written without their cursor.
         with _cursor_errors(cursor_file):
             Unfinished(cursor_file).discard()
+    cursor, query = found._opened()
+    rows_of(cursor, UNORDERED)
     try:
-        rows = _write(found, kind, output, raw_csv)
+        write_query_rows(cursor, query, target, "the changes")
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; the cursor is as before") from None
     if cursor_file is None:
-        say(f"{amount(rows, 'change')}; --since for the next: {found.cursor}", named=False)
+        rows = amount(found.num_rows, "change")
+        say(f"{rows}; --since for the next: {found.cursor}", named=False)
         return
     with _cursor_errors(cursor_file), Unfinished(cursor_file) as unfinished:
         kept = found.cursor if name is None else f"{found.cursor} {name}"
@@ -137,27 +110,6 @@ def _cursor_errors(file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise cannot_be_written("--cursor-file", file, error) from None
-
-
-def _write(found: Changes, shape: Format, output: Path | None, raw_csv: bool) -> int:
-    """Writes the rows and returns their number."""
-    from backread.mirror.export.copying import write_changes
-
-    done = (0, 0)
-
-    def write(path: Path) -> None:
-        nonlocal done
-        kind: ChangesFormat = "csv" if shape is Format.CSV else "parquet"
-        if shape is Format.JSON:
-            kind = "json"
-        with waiting("reading the changes"):
-            done = write_changes(found, kind, path, raw_csv=raw_csv)
-
-    write_by_path(write, shape, output, "the changes")
-    rows, guards = done
-    if guards:
-        say(guards_in_words(guards))
-    return rows
 
 
 def _kept_cursor(file: Path, table: Resource | None) -> str | None:

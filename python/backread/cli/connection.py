@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,8 @@ from backread._client.options import ARGUMENTS, Option
 from backread._client.secret import read_secret_file
 from backread._client.services import REQUIRED, find_service, read_services
 from backread._display.words import repaired_text
+from backread.cli.arguments import extended, option
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.help import CONNECTION
 from backread.cli.paths import to_read
 from backread.cli.stderr import say
 from backread.errors import BackreadError, ConfigurationError
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection", "with_connection"]
 
-P = ParamSpec("P")
-
+CONNECTION = "Connection (or a variable: BACKREAD_TIMEOUT for --timeout)"
+"""The group of the options that say which service to read, and how."""
 
 SETTINGS = {
     "base_url": (
@@ -108,28 +108,20 @@ class Connection:
         return {**options, **self._given}.get("proxy")
 
 
-def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Callable[..., None]:
-    """Gives a command the client's options, and calls it with a `Connection` first."""
+def with_connection(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the client's options, and a `Connection` as ``connection``."""
     client_options = [
-        _secret_file() if name == "api_secret" else _parameter(name, option)
-        for name, option in ARGUMENTS.items()
-        if option.on_command_line
+        _secret_file() if name == "api_secret" else _parameter(name, each)
+        for name, each in ARGUMENTS.items()
+        if each.on_command_line
     ]
     client_options.insert(0, _service())
-    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = [
-        context,
-        *(
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for each in list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-        ),
-        *client_options,
-    ]
+    context = option("context", typer.Context, inspect.Parameter.empty)
 
-    def wrapped(context: typer.Context, **values: Any) -> None:
+    def call(context: typer.Context, **values: Any) -> None:
         # Texts, which are read only if they are used: with --service, those of the environment
         # are not.
-        given = {option.name: values.pop(option.name) for option in client_options}
+        given = {each.name: values.pop(each.name) for each in client_options}
         service = given.pop("service")
         if service is not None:
             given = _for_service(context, given)
@@ -144,15 +136,11 @@ def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Call
             **options,
         )
         try:
-            command(connection, **values)  # type: ignore[call-arg]
+            command(connection=connection, **values)
         finally:
             connection.say_repaired_text()
 
-    wrapped.__name__ = command.__name__
-    wrapped.__doc__ = command.__doc__
-    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return wrapped
+    return extended(command, call, [context, *client_options], without="connection")
 
 
 def _for_service(context: typer.Context, given: dict[str, Any]) -> dict[str, Any]:
@@ -207,23 +195,18 @@ def _service() -> inspect.Parameter:
         rich_help_panel=CONNECTION,
         help="A service of the config file; the environment's BACKREAD_ settings are not used.",
     )
-    return inspect.Parameter(
-        "service",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[str | None, information],
-    )
+    return option("service", Annotated[str | None, information])
 
 
-def _parameter(name: str, option: Option) -> inspect.Parameter:
-    default = option.default_in_words()
-    note = "; ".join(each for each in (default, option.note) if each)
+def _parameter(name: str, given: Option) -> inspect.Parameter:
+    default = given.default_in_words()
+    note = "; ".join(each for each in (default, given.note) if each).replace("`", "")
     # Its environment variable is shown anyway.
-    shown = f" [default: {note}]" if note and "`BACKREAD_" not in default else ""
-    settings: dict[str, Any] = {"help": f"{option.help}.{shown}".replace("`", "")}
-    if option.kind is not SWITCH:
-        settings.update(metavar=option.kind.metavar, parser=str)
-    return _keyword(name, bool if option.kind is SWITCH else str | None, **settings)
+    shown = note if note and "`BACKREAD_" not in default else False
+    settings: dict[str, Any] = {"help": f"{given.help}.".replace("`", ""), "show_default": shown}
+    if given.kind is not SWITCH:
+        settings.update(metavar=given.kind.metavar, parser=str)
+    return _keyword(name, bool if given.kind is SWITCH else str | None, **settings)
 
 
 def _secret_file() -> inspect.Parameter:
@@ -231,6 +214,7 @@ def _secret_file() -> inspect.Parameter:
         "secret_file",
         str | None,
         help="A file with the API Secret Key, instead of BACKREAD_API_SECRET.",
+        show_default=False,
         metavar="FILE",
         parser=str,
     )
@@ -240,16 +224,12 @@ def _keyword(name: str, annotation: Any, **settings: Any) -> inspect.Parameter:
     information = typer.Option(
         _option(name),
         envvar=f"BACKREAD_{name.upper()}",
-        show_default=False,
+        show_envvar=False,
         rich_help_panel=CONNECTION,
         **settings,
     )
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False if annotation is bool else None,
-        annotation=Annotated[annotation, information],
-    )
+    default = False if annotation is bool else None
+    return option(name, Annotated[annotation, information], default)
 
 
 def _option(name: str) -> str:

@@ -13,13 +13,12 @@ import typer
 
 from backread._files.access import make_folder
 from backread._files.unfinished import Unfinished
-from backread.cli.arguments import Until
+from backread.cli.arguments import WorldUntil, flag
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write, is_there
 from backread.cli.sync import progress
-from backread.cli.table_output import print_table
+from backread.cli.table_output import write_table
 from backread.cli.text import plain_lines
-from backread.mirror.store.folder import DEMO_MARKER, OWN_NAMES
 
 if TYPE_CHECKING:
     from backread.mirror import Mirror, SyncReport
@@ -65,14 +64,18 @@ def demo(
         Path,
         typer.Argument(metavar="FOLDER", parser=folder_to_write, help="The mirror's folder."),
     ] = Path("chats"),
-    until: Until = None,
+    until: WorldUntil = None,
     opened: Annotated[
-        bool, typer.Option("--open", help="Then open the mirror in a browser: backread browse.")
+        bool, flag("Then open the mirror in a browser: backread browse.", "--open")
     ] = False,
 ) -> None:
     """Mirrors a made-up service, changes it, mirrors the changes, and runs queries.
 
     Nothing leaves this machine. The times of the rows end now, unless --until says otherwise.
+
+    Examples:
+        backread demo chats
+        backread show chats 1471
     """
     from backread.mirror import Mirror
     from backread.testing import MockServer, World
@@ -101,7 +104,7 @@ def demo(
     for question, query in QUERIES:
         _print(f"\n{question}")
         relation = mirror.sql(query)
-        print_table(relation.columns, relation.fetchall(), sys.stdout)
+        write_table(relation.columns, relation.fetchall(), sys.stdout)
     named = quote(str(folder))
     _print(
         f"\nThe mirror is in {folder}. Try next:\n"
@@ -116,6 +119,8 @@ def demo(
 
 
 def _prepare(folder: Path) -> None:
+    from backread.mirror.store.folder import DEMO_MARKER
+
     if is_there(folder / DEMO_MARKER):
         _remove_mirror(folder)
     elif is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
@@ -128,6 +133,8 @@ def _prepare(folder: Path) -> None:
 
 
 def _remove_mirror(folder: Path) -> None:
+    from backread.mirror.store.folder import OWN_NAMES
+
     # Only its own files: the user may have added others.
     for name in OWN_NAMES:
         path = folder / name

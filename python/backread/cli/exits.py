@@ -3,7 +3,8 @@
 =====  ========================================================================================
 0      success; also ``browse`` and ``mock`` that a signal below ended
 1      a package is not installed, or a bug in backread
-2      usage or configuration: an option, an argument, a missing secret, a file, a taken port
+2      usage or configuration: an option, an argument, a missing secret, a wrong vendor, a file,
+       a taken port
 3      the service has no such user or message, or no list of users at this address
 4      the service refused the secret, or the secret may not read this
 5      the network or the service failed, even after the retries, or the deadline passed
@@ -23,7 +24,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +33,6 @@ from backread._display.words import amount
 from backread._files.access import NO_MORE_FILES
 from backread._files.paths import shown
 from backread.cli.stderr import say, say_lines
-from backread.cli.usage import usage_text
 from backread.errors import (
     AuthenticationError,
     BackreadError,
@@ -60,6 +59,7 @@ __all__ = [
     "UnreadListsError",
     "UnusableArgumentError",
     "exit_code",
+    "in_options",
     "is_full",
     "say_failure",
 ]
@@ -78,12 +78,24 @@ SIGNALLED = 128
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 
+NOT_ACCEPTABLE = 406
+"""The status for a media type that the service does not have, so for a wrong vendor."""
+
 OPTIONS = {
-    name: "--secret-file" if name == "api_secret" else "--" + name.replace("_", "-")
-    for name, option in ARGUMENTS.items()
-    if option.on_command_line
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in (*ARGUMENTS, "since", "until", "timezone", "opening_hours", "memory_limit")
+    },
+    "raw_csv": "--raw-csv",
+    "excel": "--excel",
+    "codec": "--codec",
+    "everything": "--everything",
+    "api_secret": "--secret-file",
+    "users": "--user",
+    "tables": "--table",
+    "words": "WORDS",
 }
-"""The option of the command for each argument that an error's text may name."""
+"""The option of the command for each argument of a function that an error may be about."""
 
 TRACEBACK_VARIABLE = "BACKREAD_TRACEBACK"
 
@@ -111,13 +123,19 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
 class UnusableArgumentError(Exception):
     """Arguments that cannot be used; the message says what to change."""
 
+    exit_code = USAGE
+
 
 class ServiceMovedError(Exception):
     """The service differs from its stored profile."""
 
+    exit_code = MOVED
+
 
 class UnreadListsError(Exception):
     """The messages of some users could not be read; ``then`` says what to do."""
+
+    exit_code = INCOMPLETE
 
     def __init__(
         self, users: Sequence[int], users_without_id: int, refused: str, then: str
@@ -140,17 +158,19 @@ def exit_code(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, BrokenPipeError) and not isinstance(error, BackreadError):
         return CLOSED_PIPE
-    # Typer's exceptions have their own code; their classes moved between its versions.
+    # Of Typer's errors, whose classes moved between its versions, and of those above.
     code = getattr(error, "exit_code", None)
     if isinstance(code, int):
         return code
-    if isinstance(error, UnusableArgumentError):
+    if getattr(error, "status_code", None) == NOT_ACCEPTABLE:
         return USAGE
-    if isinstance(error, ServiceMovedError):
-        return MOVED
-    if isinstance(error, UnreadListsError):
-        return INCOMPLETE
     return next((code for kind, code in CODES if isinstance(error, kind)), FAULT)
+
+
+def in_options(text: str) -> str:
+    """An error that begins with the name of an argument, with the option's name instead."""
+    name = text.split(" ", 1)[0].rstrip(":")
+    return OPTIONS.get(name, name) + text[len(name) :]
 
 
 def is_full(error: OSError) -> bool:
@@ -165,17 +185,24 @@ def say_failure(error: BaseException) -> None:
         return
     if os.environ.get(TRACEBACK_VARIABLE):
         say_lines("".join(traceback.format_exception(error)).rstrip("\n"))
-    say(_text(error, code))
+    say(_text(error), error=True)
 
 
-def _text(error: BaseException, code: int) -> str:
+def _text(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return str(error) or "stopped by Ctrl-C"
-    if (usage := usage_text(error)) is not None:
-        return usage
+    if (describe := getattr(error, "format_message", None)) is not None:
+        # Typer's; its classes moved between its versions.
+        context = getattr(error, "ctx", None)
+        path = "backread" if context is None else context.command_path
+        return f"{' '.join(str(describe()).split()).rstrip('.')}; see {path} --help"
     # The path in the text of the other two may contain an argument's name.
     if isinstance(error, BackreadError) and not isinstance(error, MirrorError | LandingError):
-        return _with_options(str(error))
+        text = in_options(str(error))
+        for name, flag in OPTIONS.items():
+            either = f" or BACKREAD_{name.upper()}"
+            text = text.replace(f" {name}{either}", f" {flag}{either}")
+        return text
     if isinstance(error, OSError) and not isinstance(error, BackreadError) and is_full(error):
         # Errors about files have a filename by now, so an error without one is about stdout.
         return (
@@ -192,18 +219,7 @@ def _text(error: BaseException, code: int) -> str:
     if isinstance(error, RuntimeError) and "home directory" in str(error):
         # Typer, which writes the completion there.
         return "the home folder of this user is unknown; set HOME"
-    known = isinstance(
-        error,
-        (
-            BackreadError,
-            UnusableArgumentError,
-            ServiceMovedError,
-            UnreadListsError,
-            OSError,
-            ValueError,
-            ImportError,
-        ),
-    )
+    known = isinstance(error, tuple(kind for kind, _ in CODES)) or hasattr(error, "exit_code")
     if known and str(error):
         return str(error)
     return (
@@ -224,23 +240,3 @@ def _is_somewhere() -> bool:
     except OSError:
         return False
     return True
-
-
-def _with_options(text: str) -> str:
-    """The error of a client with the options of the command instead of Python's arguments."""
-    text = text.replace("strict=True", "--strict")
-    # Either may be meant: the option's name alone would say that it was given.
-    text = re.sub(r" \((BACKREAD_[A-Z_]+)\)", r" or \1", text)
-    named = set()
-    for name, option in OPTIONS.items():
-        # A single word may be meant as such: "the proxy".
-        pattern = rf"\b{name}\b" if "_" in name else rf"\b{name}(?= (\(|or )BACKREAD_)"
-        text, count = re.subn(rf"(?<!-){pattern}(=\w+)?", option, text)
-        if count:
-            named.add(name)
-    more = [
-        option
-        for name, option in OPTIONS.items()
-        if name not in named and re.search(rf"(?<!-)\b{name}\b", text)
-    ]
-    return f"{text}; see {', '.join(more)}" if more else text

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,36 +13,50 @@ from backread._display.words import amount, size
 from backread._files.spreadsheet import guards_in_words
 from backread._progress.bar import shown_export
 from backread._progress.text import export_parts
-from backread.cli.arguments import Folder
-from backread.cli.exits import UnusableArgumentError
+from backread.cli.arguments import (
+    ExcelOption,
+    Folder,
+    RawOption,
+    Since,
+    Until,
+    argument,
+    flag,
+    value,
+)
+from backread.cli.exits import UnusableArgumentError, in_options
 from backread.cli.paths import folder_to_write
-from backread.cli.stderr import say, wrapped
-from backread.cli.usage import in_options
-from backread.mirror.export.report import Codec, ExportFormat
-from backread.mirror.export.target import NO_DELTA, TargetError, names_delta
-from backread.mirror.published.table import TableName
+from backread.cli.stderr import Verbosity, every_few_seconds, say, tell
+from backread.cli.tables import Table
 
 if TYPE_CHECKING:
     from backread.mirror import ExportProgress, ExportReport
 
 __all__ = ["export"]
 
-SECONDS_BETWEEN_LINES = 5.0
 
-SAME = {"json": "jsonl"}
-"""Another name of a format, which the commands that write rows have as well."""
+class Format(StrEnum):
+    """The values of ``--format``."""
 
-if TYPE_CHECKING:
-    Format = ExportFormat
-    Table = TableName
-    Compression = Codec
-else:
-    Format = StrEnum("Format", {each.upper(): each for each in (*get_args(ExportFormat), *SAME)})
-    Table = StrEnum("Table", {each.upper(): each for each in get_args(TableName)})
-    Compression = StrEnum("Compression", {each.upper(): each for each in get_args(Codec)})
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSONL = "jsonl"
+    XLSX = "xlsx"
+    SQLITE = "sqlite"
+    DUCKDB = "duckdb"
+
+
+class Codec(StrEnum):
+    """The values of ``--codec``."""
+
+    ZSTD = "zstd"
+    SNAPPY = "snappy"
+    GZIP = "gzip"
+    UNCOMPRESSED = "uncompressed"
 
 
 def _target(text: str) -> Path:
+    from backread.mirror.export.target import NO_DELTA, names_delta
+
     if names_delta(text):
         raise typer.BadParameter(NO_DELTA)
     return folder_to_write(text)
@@ -55,12 +66,7 @@ def export(
     folder: Folder,
     out: Annotated[
         Path,
-        typer.Argument(
-            metavar="OUT",
-            parser=_target,
-            show_default=False,
-            help="A file or folder; written completely or not at all.",
-        ),
+        argument("OUT", "A file or folder; written completely or not at all.", parser=_target),
     ],
     shape: Annotated[
         Format | None,
@@ -69,74 +75,54 @@ def export(
     table: Annotated[
         list[Table] | None,
         typer.Option(
-            "--table",
             show_default="users, messages, conversations",
             help="A table to export; may be repeated.",
         ),
     ] = None,
     conversations: Annotated[
-        bool,
-        typer.Option("--conversations", help="Only one row per user, with figures."),
+        bool, flag("Only one row per user, with figures.", "--conversations")
     ] = False,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Only messages from this date or time (UTC) on, and their users.",
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Only messages before this date or time (UTC), and their users."
-        ),
-    ] = None,
+    since: Since = None,
+    until: Until = None,
     user: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--user", min=0, metavar="USER_ID", help="Only rows about this user; may be repeated."
-        ),
+        list[int] | None, value("USER_ID", "Only rows about this user; may be repeated.", min=0)
     ] = None,
-    deleted: Annotated[
-        bool, typer.Option("--deleted", help="Include rows that are marked as deleted.")
-    ] = False,
+    deleted: Annotated[bool, flag("Include rows that are marked as deleted.", "--deleted")] = False,
     everything: Annotated[
         bool,
-        typer.Option(
+        flag(
+            "All that is held about the --user, as JSON and text: OUT is a folder, or a file that "
+            "ends in .json.",
             "--everything",
-            help="All that is held about the --user, as JSON and text: OUT is a folder, or a "
-            "file that ends in .json.",
         ),
     ] = False,
-    raw_csv: Annotated[
-        bool, typer.Option("--raw-csv", help="CSV with unchanged texts, even spreadsheet formulas.")
-    ] = False,
-    excel: Annotated[
-        bool, typer.Option("--excel", help="CSV that Excel opens as UTF-8, with a byte order mark.")
-    ] = False,
+    raw_csv: RawOption = False,
+    excel: ExcelOption = False,
     codec: Annotated[
-        Compression | None,
+        Codec | None,
         typer.Option(show_default="zstd", help="How to compress Parquet; some readers lack zstd."),
     ] = None,
     replace: Annotated[
-        bool,
-        typer.Option(
-            "--replace",
-            help="Replace OUT: any file, or a folder with exported files only.",
-        ),
+        bool, flag("Replace OUT: any file, or a folder with exported files only.", "--replace")
     ] = False,
 ) -> None:
     """Exports the mirror in FOLDER to OUT, for other tools.
 
     Parquet, CSV and JSON lines have a file per table in the folder OUT, or one table in the file
     OUT. Excel, SQLite and DuckDB have all tables in the file OUT.
+
+    Examples:
+        backread export chats chats.xlsx
+        backread export chats march --format csv --since 2026-03-01
+        backread export chats person.json --user 42 --everything
     """
     from backread.mirror import Mirror
+    from backread.mirror.export.target import TargetError
 
     if conversations and table:
         raise UnusableArgumentError("give either --conversations or --table")
     arguments: dict[str, Any] = {
-        "format": None if shape is None else SAME.get(str(shape), str(shape)),
+        "format": shape and str(shape),
         "tables": ["conversations"] if conversations else table and [str(each) for each in table],
         "since": since,
         "until": until,
@@ -149,8 +135,9 @@ def export(
         "replace": replace,
     }
     try:
-        with _progress() as tell:
-            done = Mirror(folder).export(out, **arguments, on_progress=tell)
+        with shown_export(None) if not Verbosity.quiet else nullcontext() as show:
+            shown = show or every_few_seconds(_line)
+            done = Mirror(folder).export(out, **arguments, on_progress=shown)
     except (TargetError, ValueError) as error:
         raise UnusableArgumentError(in_options(str(error))) from None
     except KeyboardInterrupt:
@@ -159,7 +146,7 @@ def export(
     rows = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
     files = amount(len(done.files), "file")
     summary = f"{rows}: {size(done.bytes)} of {done.format} in {files}, {out}"
-    sys.stdout.writelines(f"{line}\n" for line in wrapped(summary, sys.stdout))
+    tell(summary)
 
 
 def _say_what_changed(done: ExportReport) -> None:
@@ -174,20 +161,5 @@ def _say_what_changed(done: ExportReport) -> None:
         say(f"{amount(done.replaced_cells, 'cell')} with U+FFFD in place of {what}")
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[ExportProgress], object]]:
-    """Shows the progress on stderr: a bar on a terminal, a line now and then elsewhere."""
-    with shown_export(None) as show:
-        yield show or _Lines()
-
-
-class _Lines:
-    """A plain line every few seconds."""
-
-    def __init__(self) -> None:
-        self._said = monotonic()
-
-    def __call__(self, now: ExportProgress) -> None:
-        if monotonic() - self._said >= SECONDS_BETWEEN_LINES:
-            self._said = monotonic()
-            say(f"{now.table}: {', '.join(export_parts(now))}", named=False)
+def _line(now: ExportProgress) -> str:
+    return f"{now.table}: {', '.join(export_parts(now))}"

@@ -6,9 +6,7 @@ import signal
 import sys
 from typing import Annotated
 
-import typer
-
-from backread.cli.arguments import Folder
+from backread.cli.arguments import Folder, flag
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.stderr import say
 
@@ -17,16 +15,17 @@ __all__ = ["mcp"]
 
 def mcp(
     folder: Folder,
-    emails: Annotated[bool, typer.Option("--emails", help="Show e-mail addresses.")] = False,
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Add a tool that runs one SELECT over the mirror.")
-    ] = False,
+    emails: Annotated[bool, flag("Show e-mail addresses.", "--emails")] = False,
+    sql: Annotated[bool, flag("Add a tool that runs one SELECT over the mirror.", "--sql")] = False,
 ) -> None:
     """Serves the mirror in FOLDER to a program with a language model, over stdin and stdout.
 
     Such programs (clients of the Model Context Protocol) start this command themselves. The tools
     only read: they find users, search, read conversations, and give figures and runs. What people
     wrote goes to the model as it is, and may try to give it orders.
+
+    Examples:
+        backread mcp chats
     """
     if sys.flags.optimize >= 2:
         # The tools' descriptions are docstrings.

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from backread._client.secret import read_secret_file
 from backread._files.unfinished import Unfinished
-from backread.cli.arguments import Until
+from backread.cli.arguments import (
+    PortOption,
+    WorldUntil,
+    file_to_read,
+    file_to_write,
+    value,
+)
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.paths import cannot_be_written, to_read, to_write
-from backread.cli.shells import Shell, assignments, other_shell
+from backread.cli.paths import cannot_be_written
 from backread.cli.signals import ended_by_signal
 from backread.cli.stderr import say
 
@@ -28,82 +33,34 @@ __all__ = ["mock"]
 
 
 def mock(
-    users: Annotated[
-        int | None, typer.Option("--users", min=0, help="Number of users.", show_default="100")
-    ] = None,
+    users: Annotated[int | None, value("NUMBER", "Users.", min=0, show_default="100")] = None,
     messages: Annotated[
-        str | None,
-        typer.Option(
-            "--messages",
-            metavar="MIN:MAX",
-            help="Messages per user: a range, or a number.",
-            show_default="0:40",
-        ),
+        str | None, value("MIN:MAX", "Messages per user, or a number.", show_default="0:40")
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, help="Seed of the generated rows.", show_default="0"),
+        int | None, value("NUMBER", "Seed of the generated rows.", min=0, show_default="0")
     ] = None,
-    until: Until = None,
-    world: Annotated[
-        Path | None,
-        typer.Option(
-            "--world",
-            metavar="FILE",
-            parser=to_read,
-            help="Rows as JSON lines, one user per line.",
-        ),
-    ] = None,
+    until: WorldUntil = None,
+    world: Annotated[Path | None, file_to_read("Rows as JSON lines, one user per line.")] = None,
     dialect: Annotated[
         str | None,
-        typer.Option(
-            "--dialect",
-            metavar="TEXT",
-            help="A bundle (documented, lenient, hostile) and switches: 'hostile order=newest'.",
+        value(
+            "TEXT",
+            "A bundle (documented, lenient, hostile) and switches: 'hostile order=newest'.",
             show_default="documented",
         ),
     ] = None,
     fault: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fault",
-            metavar="TEXT",
-            help="A fault: 'users offset=0: status(429, retry_after=1) x2'. Repeatable.",
-        ),
+        value("TEXT", "A fault: 'users offset=0: status(429, retry_after=1) x2'. Repeatable."),
     ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option("--rate", metavar="TEXT", help="A rate limit: '10/s burst=20'."),
-    ] = None,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")
-    ] = 0,
+    rate: Annotated[str | None, value("TEXT", "A rate limit: '10/s burst=20'.")] = None,
+    port: PortOption = 0,
     secret_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--secret-file",
-            metavar="FILE",
-            parser=to_read,
-            help="A file with the secret that requests must carry.",
-            show_default="a random one",
-        ),
+        Path | None, file_to_read("The secret that requests must carry, else a random one.")
     ] = None,
     port_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--port-file",
-            metavar="FILE",
-            parser=to_write,
-            help="A file to write the port to once the server accepts requests.",
-        ),
-    ] = None,
-    shell: Annotated[
-        Shell | None,
-        typer.Option(
-            "--shell",
-            help="The shell that the lines are for.",
-            show_default="sh, or powershell on Windows",
-        ),
+        Path | None, file_to_write("Gets the port once the server accepts requests.")
     ] = None,
 ) -> None:
     """Serves a fake of the service until Ctrl-C.
@@ -111,6 +68,10 @@ def mock(
     It listens on loopback and prints how to reach it. The lines on stdout are for a shell: they set
     the variables that the other commands read. The URL on stderr is for a browser: a page that
     shows the requests and adds faults.
+
+    Examples:
+        backread mock --users 5000 --seed 7
+        backread mock --dialect hostile --port 8080
     """
     from backread.testing import MockServer
 
@@ -129,15 +90,19 @@ def mock(
             "BACKREAD_API_SECRET": server.secret,
             "BACKREAD_VENDOR": server.vendor,
         }
-        sys.stdout.write(assignments(shell, variables))
+        sys.stdout.writelines(f"{_assignment(*each)}\n" for each in variables.items())
         sys.stdout.flush()
-        hint = other_shell()
-        if shell is None and hint is not None and sys.stdout.isatty():
-            say(hint, named=False)
         say(f"the inspector is at {server.inspector_url}")
         # Last, so that a program that waits for the file can read the lines above.
         write_port()
         wait_for_end()
+
+
+def _assignment(name: str, value: str) -> str:
+    """The line for sh, bash, zsh and fish, or on Windows for PowerShell."""
+    if os.name == "nt":
+        return f"$env:{name} = '{value.replace(chr(39), chr(39) * 2)}'"
+    return f"export {name}={quote(value)}"
 
 
 def _world(
@@ -204,22 +169,23 @@ def _written_at_last(path: Path | None, text: str) -> Iterator[Callable[[], None
     if path is None:
         yield lambda: None
         return
-    placed: list[Path] = []
-    with ExitStack() as held:
-        try:
-            unfinished = Unfinished(path)
-            held.callback(unfinished.discard)
-            unfinished.file.write(text.encode())
-        except OSError as error:
-            raise cannot_be_written("--port-file", path, error) from None
+    try:
+        unfinished = Unfinished(path)
+        unfinished.file.write(text.encode())
+    except OSError as error:
+        raise cannot_be_written("--port-file", path, error) from None
+    placed = False
 
-        def place() -> None:
-            unfinished.place()
-            placed.append(path)
+    def place() -> None:
+        nonlocal placed
+        unfinished.place()
+        placed = True
 
-        try:
-            yield place
-        finally:
-            for file in placed:
-                with suppress(OSError):
-                    file.unlink(missing_ok=True)
+    try:
+        yield place
+    finally:
+        if placed:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        else:
+            unfinished.discard()

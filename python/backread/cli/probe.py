@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,9 +13,10 @@ import typer
 
 from backread._client.arguments import PROBE_REQUESTS, PROBE_SAMPLE
 from backread._files.unfinished import Unfinished
+from backread.cli.arguments import JsonOption, file_to_read, file_to_write, value
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import ServiceMovedError, UnusableArgumentError
-from backread.cli.paths import cannot_be_written, to_read, to_write
+from backread.cli.paths import cannot_be_written
 from backread.cli.stderr import say
 from backread.cli.text import escaped, plain, plain_lines
 
@@ -39,42 +39,31 @@ def probe(
     shape: Annotated[
         ProfileFormat, typer.Option("--format", help="A table, or the profile as JSON.")
     ] = ProfileFormat.TABLE,
+    as_json: JsonOption = False,
     sample: Annotated[
-        int,
-        typer.Option("--sample", min=0, metavar="NUMBER", help="How many users' messages to read."),
+        int, value("NUMBER", "How many users' messages to read.", min=0)
     ] = PROBE_SAMPLE,
     max_requests: Annotated[
-        int,
-        typer.Option(
-            "--max-requests", min=1, metavar="NUMBER", help="The most requests, including retries."
-        ),
+        int, value("NUMBER", "The most requests, including retries.", min=1)
     ] = PROBE_REQUESTS,
     against: Annotated[
         Path | None,
-        typer.Option(
-            "--against",
-            metavar="FILE",
-            parser=to_read,
-            help="An earlier profile: print the differences, and exit with 8 if there are any.",
-        ),
+        file_to_read("An earlier profile: prints the differences, and exits with 8 for any."),
     ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="FILE",
-            parser=to_write,
-            help="Also write the profile here, as JSON.",
-        ),
-    ] = None,
+    save: Annotated[Path | None, file_to_write("Also write the profile here, as JSON.")] = None,
 ) -> None:
     """Measures undocumented behaviour of the service.
 
     The result contains no data, address or secret.
+
+    Examples:
+        backread probe --save profile.json
+        backread probe --against profile.json          # 8 if it differs
     """
+    shape = ProfileFormat.JSON if as_json else shape
     earlier = None if against is None else read_profile(against)
     if save is not None:
-        _check(save)
+        _save(save, None)
     with connection.client() as client:
         say(
             f"at most {max_requests:,} request{'' if max_requests == 1 else 's'} will be sent, all "
@@ -85,7 +74,7 @@ def probe(
     differences = [] if earlier is None else earlier.differences(profile)
     try:
         if save is not None:
-            _save(profile, save)
+            _save(save, profile)
     finally:
         # It cost requests, so it is shown even if it cannot be saved.
         shown = _profile(profile, shape) if earlier is None else _differences(differences, shape)
@@ -129,20 +118,14 @@ def _differences(differences: Sequence[Difference], shape: ProfileFormat) -> str
     return escaped(json.dumps(found, indent=2, ensure_ascii=False)) + "\n"
 
 
-def _check(file: Path) -> None:
-    """Raises `UnusableArgumentError` if the file cannot be written, before anything is sent."""
-    with _named(file):
-        Unfinished(file).discard()
-
-
-def _save(profile: ServiceProfile, file: Path) -> None:
-    with _named(file), Unfinished(file) as unfinished:
-        unfinished.file.write(f"{profile.to_json(indent=2)}\n".encode())
-
-
-@contextmanager
-def _named(file: Path) -> Iterator[None]:
+def _save(file: Path, profile: ServiceProfile | None) -> None:
+    """Writes the profile; None only checks, before anything is sent, that the file can be."""
     try:
-        yield
+        unfinished = Unfinished(file)
+        if profile is None:
+            unfinished.discard()
+            return
+        with unfinished:
+            unfinished.file.write(f"{profile.to_json(indent=2)}\n".encode())
     except OSError as error:
         raise cannot_be_written("--save", file, error) from None

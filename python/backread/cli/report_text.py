@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from backread._display.words import line, odd_values
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["figures_text"]
 
+Rows = list[tuple[str, str | int, str]]
+"""What is counted, its value, and a remark."""
+
+Section = tuple[str, Rows]
+"""A heading and the rows below it."""
+
 WIDTH = 80
 NAME = 24
 MOST = 5
@@ -37,102 +43,70 @@ def figures_text(figures: Figures, name: str) -> str:
 
 
 def _lines(figures: Figures, name: str) -> Iterator[str]:
-    totals, responses, states = figures["totals"], figures["responses"], figures["states"]
-    invitations, asked = figures["invitations"], responses["asked"]
-    yield from _wrapped(title(figures, line(name)))
+    yield from wrap(title(figures, line(name)), WIDTH)
     for sentence in coverage_lines(figures["coverage"]):
-        yield from _wrapped(line(sentence))
+        yield from wrap(line(sentence), WIDTH)
     if odd := odd_values(figures["coverage"]["odd_values"]):
-        yield from _wrapped(f"{odd}.")
-    if not totals["messages"]:
-        yield ""
-        yield from _wrapped(no_data(figures))
+        yield from wrap(f"{odd}.", WIDTH)
+    yield ""
+    if not figures["totals"]["messages"]:
+        yield from wrap(no_data(figures), WIDTH)
         return
-    yield ""
-    yield from _wrapped(
-        f"{span(figures)}{f', only messages {p}' if (p := period(figures)) else ''}"
-    )
-    yield from _table(
-        (
-            ("messages", totals["messages"], f"in {totals['conversations']:,} conversations"),
-            (
-                "by users",
-                totals["user_messages"],
-                percent(totals["user_messages"], totals["messages"]),
-            ),
-            (
-                "by operators",
-                totals["operator_messages"],
-                percent(totals["operator_messages"], totals["messages"]),
-            ),
-            ("with a file", figures["attachments"]["messages"], ""),
-            ("busiest", _busiest(figures), "for users' messages"),
-            (f"busiest {figures['unit']}", _peak(figures), ""),
-        )
-    )
-    yield ""
-    hours = figures["opening_hours"]
-    yield from _wrapped(f"First response{f', within the opening hours {hours}' if hours else ''}")
-    yield from _table(
-        (
-            ("median", seconds(responses["p50_seconds"]), "half took at most this long"),
-            ("90% within", seconds(responses["p90_seconds"]), ""),
-            (
-                "answered",
-                responses["answered"],
-                f"{percent(responses['answered'], asked)} of {asked:,} asked",
-            ),
-            *(
-                (("of them", outside, "answered outside opening hours"),)
-                if (outside := responses["answered_outside_hours"])
-                else ()
-            ),
-            (
-                "not answered",
-                responses["unanswered"],
-                percent(responses["unanswered"], asked),
-            ),
-            *(
-                (("unknown", responses["unknown"], "not read to the end"),)
-                if responses["unknown"]
-                else ()
-            ),
-        )
-    )
-    yield ""
-    yield "Conversations"
-    yield from _table(
-        (
-            (
-                "user wrote last",
-                states["user_wrote_last"],
-                percent(states["user_wrote_last"], totals["conversations"]),
-            ),
-            (
-                "operator wrote last",
-                states["operator_wrote_last"],
-                percent(states["operator_wrote_last"], totals["conversations"]),
-            ),
-            (
-                "unread by operators",
-                states["unread_by_operator_conversations"],
-                f"{states['unread_by_operator_messages']:,} messages",
-            ),
-            (
-                "unread by users",
-                states["unread_by_user_conversations"],
-                f"{states['unread_by_user_messages']:,} messages",
-            ),
-            (
-                "invitations",
-                invitations["sent"],
-                f"{percent(invitations['followed'], invitations['sent'])} before a user's message",
-            ),
-        )
-    )
+    for heading, rows in (_volume(figures), _responses(figures), _conversations(figures)):
+        yield from wrap(heading, WIDTH)
+        for label, value, more in rows:
+            text = f"{value:,}" if isinstance(value, int) else value
+            yield f"  {label:20} {text:>12}  {more}"
+        yield ""
     yield from _operators(figures)
-    yield ""
-    yield from _wrapped("-o report.html writes all of it with charts, --format json as JSON.")
+    yield "-o report.html writes all of it with charts, --format json as JSON."
+
+
+def _volume(figures: Figures) -> Section:
+    totals, limits = figures["totals"], period(figures)
+    by_users, by_operators = totals["user_messages"], totals["operator_messages"]
+    return f"{span(figures)}{f', only messages {limits}' if limits else ''}", [
+        ("messages", totals["messages"], f"in {totals['conversations']:,} conversations"),
+        ("by users", by_users, percent(by_users, totals["messages"])),
+        ("by operators", by_operators, percent(by_operators, totals["messages"])),
+        ("with a file", figures["attachments"]["messages"], ""),
+        ("busiest", _busiest(figures), "for users' messages"),
+        (f"busiest {figures['unit']}", _peak(figures), ""),
+    ]
+
+
+def _responses(figures: Figures) -> Section:
+    found, hours = figures["responses"], figures["opening_hours"]
+    asked, unknown = found["asked"], found["unknown"]
+    outside = found["answered_outside_hours"] or 0
+    answered, unanswered = found["answered"], found["unanswered"]
+    rows: Rows = [
+        ("median", seconds(found["p50_seconds"]), "half took at most this long"),
+        ("90% within", seconds(found["p90_seconds"]), ""),
+        ("answered", answered, f"{percent(answered, asked)} of {asked:,} asked"),
+        ("of them", outside, "answered outside opening hours"),
+        ("not answered", unanswered, percent(unanswered, asked)),
+        ("unknown", unknown, "not read to the end"),
+    ]
+    optional = {"of them": outside, "unknown": unknown}
+    heading = f"First response{f', within the opening hours {hours}' if hours else ''}"
+    return heading, [row for row in rows if optional.get(row[0], True)]
+
+
+def _conversations(figures: Figures) -> Section:
+    states, invitations = figures["states"], figures["invitations"]
+    total, followed = figures["totals"]["conversations"], invitations["followed"]
+    by_user, by_operator = states["user_wrote_last"], states["operator_wrote_last"]
+    for_operators = f"{states['unread_by_operator_messages']:,} messages"
+    for_users = f"{states['unread_by_user_messages']:,} messages"
+    share = percent(followed, invitations["sent"])
+    return "Conversations", [
+        ("user wrote last", by_user, percent(by_user, total)),
+        ("operator wrote last", by_operator, percent(by_operator, total)),
+        ("unread by operators", states["unread_by_operator_conversations"], for_operators),
+        ("unread by users", states["unread_by_user_conversations"], for_users),
+        ("invitations", invitations["sent"], f"{share} before a user's message"),
+    ]
 
 
 def _operators(figures: Figures) -> Iterator[str]:
@@ -141,7 +115,6 @@ def _operators(figures: Figures) -> Iterator[str]:
     from rich.cells import set_cell_size
 
     names = operator_names(figures)
-    yield ""
     yield f"{'Operator':{NAME}}   messages  conversations       median          90%"
     for each in figures["operators"][:MOST]:
         name = set_cell_size(plain(names[each["id"]]), NAME)
@@ -151,6 +124,7 @@ def _operators(figures: Figures) -> Iterator[str]:
         )
     if figures["operators_total"] > MOST:
         yield f"and {figures['operators_total'] - MOST:,} more"
+    yield ""
 
 
 def _busiest(figures: Figures) -> str:
@@ -163,13 +137,3 @@ def _busiest(figures: Figures) -> str:
 def _peak(figures: Figures) -> str:
     peak = max(figures["volume"], key=lambda each: each["messages"], default=None)
     return "–" if peak is None else unit_label(peak["start"], figures["unit"])
-
-
-def _table(rows: Sequence[tuple[str, str | int, str]]) -> Iterator[str]:
-    for name, value, more in rows:
-        text = f"{value:,}" if isinstance(value, int) else value
-        yield f"  {name:20} {text:>12}  {more}"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH)

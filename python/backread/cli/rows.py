@@ -39,7 +39,15 @@ UNQUOTED = re.compile(f'"{MARK}([^"]*)"')
 TIMES = frozenset(column.name for column in (*USERS, *MESSAGES) if column.kind == "datetime")
 """The columns with times."""
 
-FIRST_SHOWN = ("created_at", "sender_type", "user_id", "id", "sender_name", "sender_forename")
+FIRST_SHOWN = (
+    "body",
+    "created_at",
+    "sender_type",
+    "user_id",
+    "id",
+    "sender_name",
+    "sender_forename",
+)
 """The columns of messages that are shown first next to the body, if not all of them fit."""
 
 

@@ -1,100 +1,113 @@
-"""``search``: messages of the mirror that contain words."""
+"""``search``: messages of the mirror that contain words, or people."""
 
 from __future__ import annotations
 
 import re
-import sys
+from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
-from shutil import get_terminal_size
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from backread._display.words import line, plain
-from backread.cli.arguments import Folder
-from backread.cli.color import Ink, ink_for
-from backread.cli.exits import UnusableArgumentError
-from backread.cli.rows import as_json, time_text
+from backread.cli.arguments import Folder, Since, Until, argument, flag, value
+from backread.cli.exits import UnusableArgumentError, in_options
+from backread.cli.output import Target, with_target, write_rows
+from backread.cli.rows import readable_time, time_text
 from backread.cli.stderr import say
-from backread.cli.usage import in_options
+from backread.cli.text import plain
 from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
-    from backread.mirror import Mirror, SearchHit
+    from rich.text import Text
+
+    from backread.mirror import Mirror
 
 __all__ = ["search"]
 
 BLANKS = re.compile(r"\s+")
-INDENT = 2
+MESSAGES = ("created_at (UTC)", "user_id", "id", "sender", "text")
+PEOPLE = ("user_id", "name", "email", "messages", "last_message_at (UTC)", "last_body")
 
 
-class Shape(StrEnum):
-    """The values of ``--format``."""
-
-    LINES = "lines"
-    JSON = "json"
-    JSONL = "jsonl"
-
-
+@with_target
 def search(
+    target: Target,
     folder: Folder,
     words: Annotated[
         list[str],
-        typer.Argument(
-            metavar="WORDS",
-            show_default=False,
-            help="All of them must occur; '\"a phrase\"' in double quotes is one word.",
-        ),
+        argument("WORDS", "All of them must occur; '\"a phrase\"' in double quotes is one word."),
     ],
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Only messages from this date or time (UTC) on."),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only messages before this time.")
-    ] = None,
+    people: Annotated[
+        bool, flag("Find people instead, by name, e-mail address, reference or id.", "--people")
+    ] = False,
+    since: Since = None,
+    until: Until = None,
     user: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="USER_ID", help="Only messages of this user's conversation."),
+        int | None, value("USER_ID", "Only messages of this user's conversation.", min=0)
     ] = None,
-    limit: Annotated[
-        int, typer.Option(min=1, metavar="NUMBER", help="How many messages to show, at most.")
-    ] = 50,
-    shape: Annotated[
-        Shape, typer.Option("--format", help="A line per message, or JSON lines.")
-    ] = Shape.LINES,
+    limit: Annotated[int, value("NUMBER", "How many to show, at most.", min=1)] = 50,
 ) -> None:
-    """Finds messages in the mirror in FOLDER, newest first.
+    """Finds messages in the mirror in FOLDER, or people, newest first.
 
     Case and accents do not count, and all characters but double quotes stand for themselves.
     Times are UTC. `backread show FOLDER USER_ID --message MESSAGE_ID` shows what was said before
     and after.
+
+    Examples:
+        backread search chats refund invoice
+        backread search chats '"not paid"' --since 2026-03-01
+        backread search chats --people zoe
+        backread search chats refund | jq .user_id
     """
     from backread.mirror import Mirror
 
+    if people and user is not None:
+        raise UnusableArgumentError("--people and --user do not agree; give the id as a word")
     mirror = Mirror(folder)
-    text = " ".join(words)
+    find = _people if people else _messages
     try:
         with waiting("searching"):
-            hits = mirror.search(text, since=since, until=until, user=user, limit=limit)
+            rows = find(mirror, " ".join(words), since=since, until=until, user=user, limit=limit)
     except ValueError as error:
         raise UnusableArgumentError(in_options(str(error))) from None
-    if not hits and user is not None:
+    if not rows and user is not None:
         _refuse_unknown(mirror, user)
-    ink = ink_for(sys.stdout)
-    for hit in hits:
-        if shape is not Shape.LINES:
-            sys.stdout.write(f"{as_json(_document(hit))}\n")
-        elif sys.stdout.isatty():
-            sys.stdout.write(_block(hit, ink))
-        else:
-            sys.stdout.write(f"{_head(hit, ink)}: {_snippet(hit, ink)}\n")
-    if not hits:
-        say("no message has all of these words", named=False)
-    elif len(hits) == limit:
+    if people:
+        write_rows(rows, target, PEOPLE, _person_cells, wrap=True)
+    else:
+        write_rows(rows, target, MESSAGES, _message_cells, wrap=True)
+    if not rows:
+        say(f"no {'one' if people else 'message'} has all of these words", named=False)
+    elif len(rows) == limit:
         say(f"these are the newest {limit:,}; --limit shows more", named=False)
+
+
+def _messages(mirror: Mirror, words: str, **limits: Any) -> list[dict[str, Any]]:
+    return [_document(hit) for hit in mirror.search(words, **limits)]
+
+
+def _people(
+    mirror: Mirror,
+    words: str,
+    *,
+    since: datetime | None,
+    until: datetime | None,
+    user: int | None,
+    limit: int,
+) -> list[dict[str, Any]]:
+    from backread.mirror.published.people import People, PeopleQuery
+    from backread.mirror.published.snapshot_reader import SnapshotReader
+
+    people = People(SnapshotReader(mirror.folder.absolute()))
+    found = people.find(PeopleQuery(words, since, until), limit=limit)
+    return [_document(person) for person in found.people]
+
+
+def _document(found: Any) -> dict[str, Any]:
+    return {
+        name: time_text(value) if isinstance(value, datetime) else value
+        for name, value in asdict(found).items()
+    }
 
 
 def _refuse_unknown(mirror: Mirror, user: int) -> None:
@@ -105,45 +118,34 @@ def _refuse_unknown(mirror: Mirror, user: int) -> None:
         )
 
 
-def _head(hit: SearchHit, ink: Ink) -> str:
-    """Everything but the text: the line of a hit ends with its snippet."""
-    whole = str(hit)
-    head = whole[: len(whole) - len(line(hit.snippet))].rstrip().removesuffix(":")
-    moment, _, rest = head.partition("  ")
-    place, _, name = rest.partition("  ")
-    return f"{moment}  {place}  {ink.bold(name)}"
+def _message_cells(hit: dict[str, Any]) -> Sequence[object]:
+    name = hit["sender_name"] or hit["sender_type"] or "unknown"
+    return (_time(hit["created_at"]), hit["user_id"], hit["id"], name, _snippet(hit))
 
 
-def _snippet(hit: SearchHit, ink: Ink) -> str:
+def _person_cells(person: dict[str, Any]) -> Sequence[object]:
+    return [
+        _time(person[name.removesuffix(" (UTC)")]) if name.endswith("(UTC)") else person[name]
+        for name in PEOPLE
+    ]
+
+
+def _time(text: str | None) -> str | None:
+    return None if text is None else readable_time(text)
+
+
+def _snippet(hit: dict[str, Any]) -> Text:
     """The text on one line, with the words marked."""
-    parts, end = [], 0
-    for low, high in hit.matches:
-        parts += [_spaced(hit.snippet[end:low]), ink.mark(_spaced(hit.snippet[low:high]))]
+    from rich.text import Text
+
+    text = Text()
+    end = 0
+    for low, high in [*hit["matches"], (len(hit["snippet"]), len(hit["snippet"]))]:
+        text.append(_spaced(hit["snippet"][end:low]))
+        text.append(_spaced(hit["snippet"][low:high]), style="bold yellow")
         end = high
-    return "".join([*parts, _spaced(hit.snippet[end:])]).strip()
+    return text
 
 
 def _spaced(text: str) -> str:
-    return BLANKS.sub(" ", plain(text))
-
-
-def _block(hit: SearchHit, ink: Ink) -> str:
-    """The hit for a terminal: its text is wrapped below the line that says where it is."""
-    from rich.console import Console
-    from rich.text import Text
-
-    room = max(get_terminal_size().columns - INDENT, 1)
-    console = Console(
-        width=room, force_terminal=ink.on, color_system="standard" if ink.on else None
-    )
-    text = Text.from_ansi(_snippet(hit, ink))
-    with console.capture() as drawn:
-        console.print(text, highlight=False)
-    below = "".join(f"{' ' * INDENT}{each}\n" for each in drawn.get().splitlines())
-    return f"{_head(hit, ink)}\n{below}"
-
-
-def _document(hit: SearchHit) -> dict[str, Any]:
-    moment = hit.created_at
-    text = None if moment is None else time_text(moment)
-    return asdict(hit) | {"created_at": text}
+    return plain(BLANKS.sub(" ", text))

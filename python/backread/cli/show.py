@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from backread._client.arguments import LARGEST
-from backread.cli.arguments import Folder
-from backread.cli.color import ink_for
+from backread.cli.arguments import Folder, PagerOption, UserId, value
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.pager import write_paged
-from backread.cli.rows import as_json, time_text
+from backread.cli.output import Format, Target, destination, text_stream, with_target, write_rows
+from backread.cli.rows import time_text
+from backread.cli.table_output import open_pager
+from backread.cli.text import console_for
 from backread.cli.transcript import Part, transcript
 from backread.cli.waiting import waiting
 
@@ -37,52 +32,33 @@ MORE = 5_000
 """The number of messages read then, whenever the reader has come so far."""
 
 
-class Shape(StrEnum):
-    """The values of ``--format``."""
-
-    TEXT = "text"
-    JSON = "json"
-    JSONL = "jsonl"
-
-
+@with_target
 def show(
+    target: Target,
     folder: Folder,
-    user_id: Annotated[
-        int, typer.Argument(min=0, metavar="USER_ID", show_default=False, help="The user's id.")
-    ],
+    user_id: UserId,
     last: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=LARGEST,
-            metavar="NUMBER",
-            show_default="all",
-            help="Only the last messages, at most this many.",
-        ),
+        value("NUMBER", "The last messages only.", min=1, show_default="all"),
     ] = None,
     message: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            metavar="MESSAGE_ID",
-            show_default=False,
-            help="Only this message, the ten before it and the ten after it.",
-        ),
+        value("MESSAGE_ID", "Only this message, the ten before it and the ten after it.", min=0),
     ] = None,
-    shape: Annotated[
-        Shape,
-        typer.Option("--format", help="A text for people, or a line of JSON for each message."),
-    ] = Shape.TEXT,
-    pager: Annotated[
-        bool,
-        typer.Option("--pager/--no-pager", help="Show what does not fit on the terminal in PAGER."),
-    ] = True,
+    pager: PagerOption = True,
 ) -> None:
     """Shows a conversation of the mirror in FOLDER, the oldest message first.
 
     With days, times (UTC), senders, files, and what was not read yet. It reads the mirror only and
     sends no request.
+
+    Examples:
+        backread show chats 42
+        backread show chats 42 --last 10
+        backread show chats 42 --message 9             # one that search found
     """
+    from rich.text import Text
+
     from backread.mirror.published.snapshot_reader import SnapshotReader
 
     if last is not None and message is not None:
@@ -90,13 +66,18 @@ def show(
     with waiting("reading the conversation"):
         reader = SnapshotReader(folder.absolute())
         found = _part(reader, user_id, last, message)
-    if shape is Shape.TEXT:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        lines = transcript(found, width, ink_for(sys.stdout), message)
-        write_paged(lines, allowed=pager)
+    if target.format is not Format.TABLE:
+        write_rows(map(_document, found.messages), target, ())
         return
-    for each in found.messages:
-        sys.stdout.write(f"{as_json(_document(each))}\n")
+    with destination(target.output) as stream, text_stream(stream) as text:
+        console, drawing = console_for(text), console_for(text)
+        with open_pager(console, pager):
+            for each in transcript(found, message):
+                with drawing.capture() as drawn:
+                    # Only bodies are wrapped, so that links and names can be copied.
+                    drawing.print(each, soft_wrap=isinstance(each, Text) or not text.isatty())
+                lines = (line.rstrip() for line in drawn.get().split("\n"))
+                console.out("\n".join(lines).removesuffix("\n"), highlight=False)
 
 
 def _part(reader: SnapshotReader, user_id: int, last: int | None, message: int | None) -> Part:

@@ -1,58 +1,91 @@
-"""Writes to stderr; all output of the command there goes through here, also that on outages."""
+"""What the command tells: notes and errors on stderr, summaries on stdout; quiet or verbose."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import Any, TextIO
+from time import monotonic
+from typing import Any, ClassVar, TextIO
 
 from backread._client.secret import redact_secret
 from backread._display.words import duration
 from backread._progress.output import above_progress
 from backread.cli.text import plain
 
-__all__ = ["drop_stderr", "said_delays", "say", "say_lines", "wrapped"]
+__all__ = [
+    "Verbosity",
+    "be_quiet_or_verbose",
+    "drop_stderr",
+    "every_few_seconds",
+    "logged_requests",
+    "say",
+    "say_lines",
+    "tell",
+]
 
 NARROWEST = 20
 """The fewest terminal cells that a line is wrapped to."""
 
+LOGGER = "backread.http"
 
 LONG_WAIT = 10.0
 """Seconds; shorter waits are not mentioned."""
 
+SECONDS_BETWEEN_LINES = 5.0
 
-def say(line: str, *, named: bool = True) -> None:
-    """Writes one line, ``backread: …`` unless not ``named``.
+
+class Verbosity:
+    """What ``-q`` and ``-v`` said; one per process, as the environment is."""
+
+    quiet: ClassVar[bool] = False
+    verbose: ClassVar[bool] = False
+
+
+def say(line: str, *, named: bool = True, error: bool = False) -> None:
+    """Writes one line to stderr, ``backread: …`` unless not ``named``; with ``-q`` only an error.
 
     Parts of it may be untrusted: from the service, a lock, a profile, the name of a folder.
     """
+    if Verbosity.quiet and not error:
+        return
     words = plain(redact_secret(" ".join(line.split())))
-    for each in wrapped(f"backread: {words}" if named else words, sys.stderr):
-        _write(each)
+    say_lines("\n".join(_wrapped(f"backread: {words}" if named else words, sys.stderr)))
 
 
-def wrapped(text: str, stream: TextIO) -> list[str]:
+def say_lines(text: str) -> None:
+    """Writes a text of several lines to stderr, such as a traceback."""
+    for line in text.split("\n"):
+        try:
+            sys.stderr.write(above_progress(f"{plain(redact_secret(line))}\n"))
+            sys.stderr.flush()
+        except OSError:
+            # A full disk, or a reader that is gone, does not stop what is only told here.
+            drop_stderr()
+
+
+def tell(summary: str) -> None:
+    """Writes a summary of what was done to stdout, on one line; nothing with ``-q``."""
+    if not Verbosity.quiet:
+        sys.stdout.writelines(f"{plain(line)}\n" for line in _wrapped(summary, sys.stdout))
+        sys.stdout.flush()
+
+
+def _wrapped(text: str, stream: TextIO) -> list[str]:
     """The lines of a text on one line: one, or on a terminal as many as its width makes of it."""
     if not stream.isatty():
         return [text]
     # Nothing is broken within a word, so that paths and addresses can be copied.
     width = max(get_terminal_size().columns, NARROWEST)
-    found = wrap(
+    return wrap(
         text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
-    return found or [""]
-
-
-def say_lines(text: str) -> None:
-    """Writes a text of several lines, such as a traceback."""
-    for line in text.split("\n"):
-        _write(line)
+    ) or [""]
 
 
 def drop_stderr() -> None:
@@ -60,16 +93,22 @@ def drop_stderr() -> None:
     sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
-def _write(line: str) -> None:
-    try:
-        sys.stderr.write(above_progress(f"{plain(redact_secret(line))}\n"))
-        sys.stderr.flush()
-    except OSError:
-        # A full disk, or a reader that is gone, does not stop what is only told here.
-        drop_stderr()
+def every_few_seconds(describe: Callable[[Any], str]) -> Callable[[Any], None]:
+    """A progress callback that writes a line now and then, for logs."""
+    said = monotonic()
+
+    def tell_progress(now: Any) -> None:
+        nonlocal said
+        if monotonic() - said >= SECONDS_BETWEEN_LINES:
+            said = monotonic()
+            say(describe(now), named=False)
+
+    return tell_progress
 
 
-class _Delays(logging.Handler):
+class _Requests(logging.Handler):
+    """Outages and long waits; every request, with its time, if verbose."""
+
     def __init__(self) -> None:
         super().__init__()
         self._until = 0.0
@@ -78,6 +117,10 @@ class _Delays(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         from backread._client.telemetry import OUTAGE_BEGAN, OUTAGE_ENDED
 
+        if Verbosity.verbose:
+            moment = datetime.fromtimestamp(record.created).astimezone()
+            say_lines(f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03} {record.getMessage()}")
+            return
         if record.msg in (OUTAGE_BEGAN, OUTAGE_ENDED):
             say(record.getMessage())
             return
@@ -94,13 +137,22 @@ class _Delays(logging.Handler):
             )
 
 
+def be_quiet_or_verbose(quiet: bool, verbose: bool) -> None:
+    """Does what ``-q`` and ``-v`` say, before the command or after it."""
+    Verbosity.quiet |= quiet
+    Verbosity.verbose |= verbose
+    if Verbosity.verbose:
+        logging.getLogger(LOGGER).setLevel(logging.DEBUG)
+
+
 @contextmanager
-def said_delays() -> Iterator[None]:
-    """Writes a line when the service stops answering, when it answers again, and at a long wait."""
-    logger = logging.getLogger("backread.http")
-    handler, level = _Delays(), logger.level
+def logged_requests() -> Iterator[None]:
+    """Writes outages, long waits and, if verbose, every request to stderr."""
+    logger = logging.getLogger(LOGGER)
+    handler, level = _Requests(), logger.level
     logger.addHandler(handler)
     logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
+    Verbosity.quiet = Verbosity.verbose = False
     try:
         yield
     finally:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backread._client.arguments import LARGEST
 from backread._client.listing import users_refused
 from backread._display.words import amount, counts, odd_values
 from backread._files.dataclass_json import to_json_value
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
-from backread.cli.arguments import Folder
+from backread.cli.arguments import Folder, file_to_read, flag, value
 from backread.cli.connection import Connection, with_connection
-from backread.cli.exits import UnreadListsError, UnusableArgumentError
-from backread.cli.paths import to_read
+from backread.cli.exits import UnreadListsError, UnusableArgumentError, in_options
+from backread.cli.output import Format, Target, with_target, write_document, write_rows
 from backread.cli.probe import read_profile
-from backread.cli.rows import as_json
-from backread.cli.stderr import say, wrapped
-from backread.cli.table_output import print_records
+from backread.cli.stderr import Verbosity, every_few_seconds, say, tell
 from backread.cli.waiting import waiting
 from backread.errors import MirrorBusyError, MirrorError
 
@@ -37,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["progress", "runs", "summary", "sync"]
 
-SECONDS_BETWEEN_LINES = 5.0
 MOST_IDS = 10
 
 RUNS = """
@@ -55,6 +48,10 @@ FROM runs ORDER BY run_id DESC LIMIT ?
 """
 
 
+FIRST_SHOWN = ("run", "mode", "state", "ended (UTC)", "users", "messages", "lists_proved", "error")
+"""The columns to show first, if not all of them fit."""
+
+
 class IfRunning(StrEnum):
     """The values of ``--if-running``."""
 
@@ -62,118 +59,54 @@ class IfRunning(StrEnum):
     SKIP = "skip"
 
 
-class Shape(StrEnum):
-    """The values of ``runs --format``."""
-
-    TABLE = "table"
-    JSON = "json"
-    JSONL = "jsonl"
-
-
 @with_connection
 def sync(
     connection: Connection,
     folder: Folder,
-    full: Annotated[
-        bool, typer.Option("--full", help="Read every list in full, and mark deleted rows.")
-    ] = False,
+    full: Annotated[bool, flag("Read each list in full, and mark deleted rows.", "--full")] = False,
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Skip lists of users who did not move, where that was seen to hold."
-        ),
+        bool, flag("Skip lists of users who did not move, where that was seen to hold.", "--quick")
     ] = False,
     moved: Annotated[
-        bool,
-        typer.Option("--moved", help="Accept a new address or vendor for the mirror's service."),
+        bool, flag("Accept a new address or vendor for the mirror's service.", "--moved")
     ] = False,
     max_staleness_days: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=36_500,
-            metavar="NUMBER",
-            help="Read each list in full at least once in this many days.",
-        ),
+        float, value("NUMBER", "Read each list in full once in this many days.", min=0, max=36_500)
     ] = 30,
     retention_days: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            metavar="NUMBER",
-            show_default=False,
-            help="At the end, remove rows for good that were marked as deleted this many days ago.",
-        ),
+        value("NUMBER", "Remove rows for good that were marked as deleted so long ago.", min=0),
     ] = None,
     profile: Annotated[
-        Path | None,
-        typer.Option(
-            "--profile",
-            metavar="FILE",
-            parser=to_read,
-            show_default=False,
-            help="A profile from `backread probe --save`; kept for later syncs.",
-        ),
+        Path | None, file_to_read("A profile from `backread probe --save`; kept for later syncs.")
     ] = None,
     max_requests: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="NUMBER", show_default=False, help="End after this many requests."
-        ),
+        int | None, value("NUMBER", "End after this many requests.", min=1)
     ] = None,
     max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", show_default=False, help="End the reading after this time."
-        ),
+        float | None, value("SECONDS", "End the reading after this time.")
     ] = None,
     user: Annotated[
         list[int] | None,
-        typer.Option(
-            "--user",
-            min=0,
-            metavar="ID",
-            show_default=False,
-            help="Sync this user, marked as deleted if the service does not know it; repeatable.",
-        ),
+        value("ID", "Sync this user, deleted if the service does not know it; repeatable.", min=0),
     ] = None,
     if_running: Annotated[
         IfRunning,
         typer.Option(help="If another sync of FOLDER is running: fail with 9, or skip this one."),
     ] = IfRunning.FAIL,
-    no_publish: Annotated[
-        bool, typer.Option("--no-publish", help="Leave publishing to a later sync.")
-    ] = False,
+    no_publish: Annotated[bool, flag("Leave publishing to a later sync.", "--no-publish")] = False,
     memory_limit: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE",
-            show_default=False,
-            help="Memory for the database, such as 2GB; by default a quarter, at most 4GB.",
-        ),
+        value("SIZE", "Memory for the database, such as 2GB; else a quarter, at most 4GB."),
     ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print the report as one line of JSON, and no progress lines."),
-    ] = False,
+    as_json: Annotated[bool, flag("Print the report as a JSON document.", "--json")] = False,
     pseudonymise: Annotated[
         Path | None,
-        typer.Option(
-            "--pseudonymise",
-            metavar="FILE",
-            parser=to_read,
-            show_default=False,
-            help="Store names, addresses and references as pseudonyms, by the key in this file.",
-        ),
+        file_to_read("Store names, addresses and references as pseudonyms, by the key in it."),
     ] = None,
-    drop_bodies: Annotated[
-        bool, typer.Option("--drop-bodies", help="Store no text of messages.")
-    ] = False,
+    drop_bodies: Annotated[bool, flag("Store no text of messages.", "--drop-bodies")] = False,
     redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact", help="Blank e-mail addresses, phone and card numbers in messages."
-        ),
+        bool, flag("Blank e-mail addresses, phone and card numbers in messages.", "--redact")
     ] = False,
 ) -> None:
     """Syncs the service into the mirror in FOLDER.
@@ -181,6 +114,11 @@ def sync(
     An interrupted run is resumed. With a budget the run ends as partial, which is no error, and the
     next sync continues it, unless it was one of given users (--user). One sync at a time can write
     a folder: another ends with the exit code 9, or 0 with `--if-running skip`.
+
+    Examples:
+        backread sync chats                            # all, later only what is new
+        backread sync chats --full                     # and what was deleted
+        backread sync chats --quick --max-seconds 600
     """
     from backread.mirror import Mirror
 
@@ -203,17 +141,17 @@ def sync(
             redact=redact,
         )
     except ValueError as error:
-        raise UnusableArgumentError(str(error).replace("memory_limit", "--memory-limit")) from None
+        raise UnusableArgumentError(in_options(str(error))) from None
     mode: Mode = "full" if full else "quick" if quick else "incremental"
     found = read_profile(profile) if profile else None
     with connection.client() as client:
         try:
-            with progress(lines=not as_json) as tell:
+            with progress(lines=not as_json) as on_progress:
                 done = mirror.sync(
                     client,
                     mode=mode,
                     max_staleness=max_staleness_days * 86_400,
-                    on_progress=tell,
+                    on_progress=on_progress,
                     moved=moved,
                     profile=found,
                     max_requests=max_requests,
@@ -234,11 +172,9 @@ def sync(
             )
             raise KeyboardInterrupt(f"stopped; committed rows are kept{advice}") from None
     if as_json:
-        sys.stdout.write(json.dumps(done.to_dict()) + "\n")
+        write_document(done.to_dict(), Target(Format.JSON))
     else:
-        sys.stdout.writelines(
-            f"{line}\n" for line in wrapped(summary(done, quick=quick), sys.stdout)
-        )
+        tell(summary(done, quick=quick))
     refused = users_refused(f"the list of users: {done.certificate_reason}")
     if done.unread_users or done.users_without_id or refused:
         table = "lists" if done.unread_users else "rejects" if done.users_without_id else "runs"
@@ -250,30 +186,20 @@ def sync(
         )
 
 
-Limit = Annotated[
-    int,
-    typer.Option(
-        "--limit",
-        min=1,
-        max=LARGEST,
-        metavar="NUMBER",
-        help="The number of runs, newest first.",
-    ),
-]
+Limit = Annotated[int, value("NUMBER", "The most runs, newest first.", min=1)]
 
 
-def runs(
-    folder: Folder,
-    limit: Limit = 10,
-    shape: Annotated[
-        Shape, typer.Option("--format", help="A table, or a line of JSON for each run.")
-    ] = Shape.TABLE,
-) -> None:
+@with_target
+def runs(target: Target, folder: Folder, limit: Limit = 10) -> None:
     """Shows the last runs of the mirror in FOLDER, and how far an unfinished one has come.
 
     Times are UTC. A run is partial if its budget was used up; the next sync continues it, unless
     it was one of given users (`sync --user`), which no later sync continues. The unfinished run is
     running, stopped by an error, or killed; the next sync continues it, too.
+
+    Examples:
+        backread runs chats
+        backread runs chats --limit 1 --json
     """
     from backread.mirror import Mirror
     from backread.mirror.rights.purge import removal_is_pending
@@ -282,27 +208,24 @@ def runs(
     mirror = Mirror(folder)
     holder = lock_holder(folder)
     unfinished = mirror.unfinished_run
-    as_table = shape is Shape.TABLE
+    as_table = target.format is Format.TABLE
     if unfinished is not None and as_table:
-        line = unfinished_line(unfinished, holder)
-        sys.stdout.writelines(f"{each}\n" for each in wrapped(line, sys.stdout))
-    elif unfinished is not None:
-        sys.stdout.write(f"{as_json(_unfinished_row(unfinished, holder))}\n")
+        tell(unfinished_line(unfinished, holder))
     if removal_is_pending(folder) and holder is None:
         say("a removal is not complete: run `backread sync` or `backread forget` again")
+    rows = []
+    if unfinished is not None and not as_table:
+        rows.append(_unfinished_row(unfinished, holder))
+    columns: list[str] = []
     try:
         with waiting("reading the runs"):
             relation = mirror.sql(RUNS if as_table else _all_of_runs(), [limit])
+            columns = relation.columns
+            rows += [dict(zip(columns, row, strict=True)) for row in relation.fetchall()]
     except MirrorError:
         if unfinished is None:
             raise
-        return
-    rows = relation.fetchall()
-    if as_table:
-        print_records(relation.columns, rows, sys.stdout)
-        return
-    for row in rows:
-        sys.stdout.write(f"{as_json(dict(zip(relation.columns, row, strict=True)))}\n")
+    write_rows(rows, target, columns, first=FIRST_SHOWN, wrap=True)
 
 
 def _all_of_runs() -> str:
@@ -413,19 +336,28 @@ def _left(done: SyncReport) -> str:
 @contextmanager
 def progress(*, lines: bool = True) -> Iterator[Callable[[SyncProgress], object] | None]:
     """Shows a sync's progress on stderr: a bar on a terminal, ``lines`` now and then elsewhere."""
+    if Verbosity.quiet:
+        yield None
+        return
     with shown_sync(None) as show:
-        yield show or (_Lines() if lines else None)
+        yield show or (_lines() if lines else None)
 
 
-class _Lines:
+def _lines() -> Callable[[SyncProgress], None]:
     """Plain lines: one per phase, and one every few seconds while reading."""
+    phase = ""
+    sometimes = every_few_seconds(_line)
 
-    def __init__(self) -> None:
-        self._phase = ""
-        self._said = 0.0
+    def show(now: SyncProgress) -> None:
+        nonlocal phase, sometimes
+        if now.phase != phase:
+            phase, sometimes = now.phase, every_few_seconds(_line)
+            say(_line(now), named=False)
+        else:
+            sometimes(now)
 
-    def __call__(self, now: SyncProgress) -> None:
-        if now.phase == self._phase and monotonic() - self._said < SECONDS_BETWEEN_LINES:
-            return
-        self._phase, self._said = now.phase, monotonic()
-        say(f"{now.phase}: {describe(now)}, {now.seconds:.1f} s", named=False)
+    return show
+
+
+def _line(now: SyncProgress) -> str:
+    return f"{now.phase}: {describe(now)}, {now.seconds:.1f} s"

@@ -1,30 +1,27 @@
-"""Plain tables, for a pipe, a file or a terminal."""
+"""Tables, drawn by Rich, for a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from shutil import get_terminal_size
-from textwrap import fill
-from typing import IO
+from itertools import chain, islice
+from typing import IO, TYPE_CHECKING, Any
 
 from backread._display.words import yes_or_no
-from backread.cli.color import ink_for
 from backread.cli.rows import as_json
-from backread.cli.text import plain
+from backread.cli.text import console_for, plain
 
-__all__ = ["cell_text", "print_records", "print_table", "table_lines"]
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-READABLE = 10
-"""The terminal cells below which a text says nothing."""
+__all__ = ["UTC", "cell_text", "open_pager", "write_table"]
 
-ENOUGH = 20
-"""The terminal cells that a text gets next to the main column."""
+MOST_ROWS = 1_000
+"""The rows of a table; further ones follow as lines with its widths."""
 
-WIDEST = 100
-"""The most cells that a column is padded to in a pipe or a file.
-
-One long message would otherwise make each row as long as itself.
-"""
+ENOUGH = 12
+"""The terminal cells that a text gets before wider ones get more."""
 
 GAP = 2
 """The blanks between two columns."""
@@ -32,183 +29,173 @@ GAP = 2
 UTC = " (UTC)"
 """How the heading of a column of times ends."""
 
-MAIN = "body"
-"""The column that gets at least half of a terminal's width."""
 
-
-def print_table(
+def write_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
-    file: IO[str],
+    stream: IO[str],
     *,
     numbers: Sequence[bool] | None = None,
-    order: Sequence[str] = (),
-) -> None:
-    """Writes a plain table; see `table_lines`."""
-    for line in table_lines(columns, rows, file, numbers=numbers, order=order):
-        file.write(f"{line}\n")
+    first: Sequence[str] = (),
+    wrap: bool = False,
+    pager: bool = False,
+) -> int:
+    """Writes a table and returns the number of its rows.
 
-
-def table_lines(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    file: IO[str],
-    *,
-    numbers: Sequence[bool] | None = None,
-    order: Sequence[str] = (),
-) -> Iterable[str]:
-    """The lines of a plain table.
-
-    A pipe or a file gets every cell whole; the row of a cell of more than 100 terminal cells is not
-    aligned. On a terminal a row is one line: long cells are cut
-    short with an ellipsis, and columns that do not fit even so are left out and named.
+    A pipe or a file gets every cell whole. On a terminal long cells are cut or wrapped, and columns
+    that do not fit even so are left out and named. Columns without any value are left out, unless
+    there are more rows than a table holds, since a later one might have a value.
 
     Args:
         columns: Their names.
-        rows: Iterated twice, and never held.
-        file: Where the lines go.
+        rows: Their values; a `Text` is drawn as it is.
+        stream: Where the table goes.
         numbers: Which columns are right-aligned; by default those with a number in the first row.
-        order: The columns to show first next to a body, if not all of them fit.
+        first: The columns to show first, if not all of them fit; the first of them gets half of
+            the terminal's width.
+        wrap: Wraps the texts of a terminal instead of cutting them.
+        pager: Shows a table that does not fit on the terminal in the user's pager.
     """
-    from rich.cells import cell_len
-
-    # A query may name its columns in any way.
-    columns = [one_line(name) for name in columns]
-    widths = [cell_len(name) for name in columns]
-    found = [False] * len(columns)
-    for place, row in enumerate(rows):
-        if place == 0:
-            found = [_is_number(value) for value in row]
-        widths = [
-            max(width, cell_len(one_line(table_text(value))))
-            for width, value in zip(widths, row, strict=True)
+    console = console_for(stream)
+    names = [_one_line(each) for each in columns]
+    rest = iter(rows)
+    held = list(islice(rest, MOST_ROWS))
+    following = next(rest, None)
+    aligned = numbers or [_is_number(value) for value in (held[0] if held else names)]
+    texts = [[_text(value) for value in row] for row in held]
+    widths = [
+        max(len_of, *(each[at].cell_len for each in texts)) if texts else len_of
+        for at, len_of in enumerate(_text(name).cell_len for name in names)
+    ]
+    shown = [
+        at
+        for at in range(len(names))
+        if following is not None or not held or any(row[at] not in (None, "") for row in held)
+    ]
+    left_out: list[int] = []
+    if stream.isatty():
+        wanted = [at for name in first for at in shown if names[at] == name]
+        half = wanted[:1]
+        wanted += [at for at in shown if at not in wanted]
+        # Half a number or half a time says something else.
+        fixed = [number or name.endswith(UTC) for number, name in zip(aligned, names, strict=True)]
+        least = [
+            width if number_or_time else min(width, console.width // 2 if at in half else ENOUGH)
+            for at, (width, number_or_time) in enumerate(zip(widths, fixed, strict=True))
         ]
-    aligned = found if numbers is None else numbers
-    shown = list(range(len(columns)))
-    room = get_terminal_size().columns
-    on_terminal = file.isatty()
-    if on_terminal:
-        shown, widths = _fitted(columns, widths, aligned, order, room)
+        fitted = _fitted(widths, least, wanted, console.width)
+        left_out = [at for at in shown if at not in fitted]
+        shown = sorted(fitted)
+        widths = [fitted.get(at, 0) for at in range(len(names))]
+    table = _table([(names[at], widths[at], aligned[at]) for at in shown], wrap)
+    for row in texts:
+        table.add_row(*(row[at] for at in shown))
+    with open_pager(console, pager and following is None):
+        _print(table, console, stream)
+        if left_out:
+            more = f"{len(left_out)} more column{'s' if len(left_out) > 1 else ''}"
+            listed = ", ".join(names[at] for at in left_out)
+            console.print(
+                plain(f"{more}: {listed}; --format jsonl shows them"), style="dim", soft_wrap=True
+            )
+    count = len(held)
+    for values in chain([] if following is None else [following], rest):
+        cells = [(_text(values[at]).plain, widths[at], aligned[at]) for at in shown]
+        stream.write(_line(cells, stream.isatty()) + "\n")
+        count += 1
+    return count
+
+
+def open_pager(console: Console, wanted: bool) -> Any:
+    """Rich's pager on a terminal that wants one, else a context that changes nothing."""
+    import os
+    from contextlib import nullcontext
+
+    if not wanted or not console.file.isatty() or os.environ.get("TERM") == "dumb":
+        return nullcontext()
+    # As git does: what fits on the terminal is only printed, and colours come through.
+    os.environ.setdefault("LESS", "FRX")
+    os.environ.setdefault("LESSCHARSET", "utf-8")
+    return console.pager(styles=True)
+
+
+def _table(columns: Sequence[tuple[str, int, bool]], wrap: bool) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for name, width, number in columns:
+        table.add_column(
+            Text(name),
+            width=width,
+            no_wrap=number or not wrap,
+            overflow="fold" if wrap else "ellipsis",
+            justify="right" if number else "left",
+        )
+    return table
+
+
+def _print(table: Table, console: Console, stream: IO[str]) -> None:
+    """Prints a table without the blanks that end its lines, which a terminal would wrap."""
+    room = max(console.width, sum(each.width or 0 for each in table.columns))
+    with console.capture() as drawn:
+        console.print(table, width=room, crop=False)
+    text = "".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines())
+    if stream.isatty():
+        console.out(text, end="", highlight=False)
     else:
-        widths = [min(width, WIDEST) for width in widths]
-    kept = [aligned[at] for at in shown]
-    yield ink_for(file).bold(_line([columns[at] for at in shown], widths, kept, cut=on_terminal))
-    for row in rows:
-        texts = [one_line(table_text(row[at])) for at in shown]
-        yield _line(texts, widths, kept, cut=on_terminal)
-    left_out = [name for at, name in enumerate(columns) if at not in shown]
-    if left_out:
-        more = f"{len(left_out)} more column{'s' if len(left_out) > 1 else ''}"
-        text = f"{more} ({', '.join(left_out)}): pipe it through less -S to see all of them"
-        yield fill(plain(text), max(room, READABLE))
-
-
-def print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], file: IO[str]) -> None:
-    """A plain table, or on a terminal that is too narrow for it a block of lines for each row."""
-    from rich.cells import cell_len
-
-    texts = [[one_line(table_text(value)) for value in each] for each in rows]
-    widths = [max(map(cell_len, column)) for column in zip(columns, *texts, strict=True)]
-    room = get_terminal_size().columns
-    if not file.isatty() or sum(widths) + GAP * (len(widths) - 1) <= room:
-        print_table(columns, rows, file)
-        return
-    for place, each in enumerate(texts):
-        file.write("\n" if place else "")
-        for name, text in zip(columns, each, strict=True):
-            # What a run does not have says nothing here.
-            if text:
-                file.write(fill(f"{name}: {text}", max(room, READABLE), subsequent_indent="  "))
-                file.write("\n")
+        stream.write(text)
 
 
 def _fitted(
-    columns: Sequence[str],
-    widths: Sequence[int],
-    numbers: Sequence[bool],
-    order: Sequence[str],
-    room: int,
-) -> tuple[list[int], list[int]]:
-    """The places of the columns that fit, and their widths."""
-    if sum(widths) + GAP * (len(widths) - 1) <= room:
-        return list(range(len(columns))), list(widths)
-    if MAIN in columns:
-        return _beside_main(columns, widths, numbers, order, room)
-    # Half a number or half a time says something else.
-    least = [
-        width if number or name.endswith(UTC) else min(width, READABLE)
-        for name, width, number in zip(columns, widths, numbers, strict=True)
-    ]
-    fitted = _first_columns(widths, least, room)
-    return list(range(len(fitted))), fitted
-
-
-def _beside_main(
-    columns: Sequence[str],
-    widths: Sequence[int],
-    numbers: Sequence[bool],
-    order: Sequence[str],
-    room: int,
-) -> tuple[list[int], list[int]]:
-    main = columns.index(MAIN)
-    most = room - min(widths[main], (room + 1) // 2)
-    wanted = [columns.index(name) for name in order if name in columns]
-    wanted += [at for at in range(len(columns)) if at not in wanted]
+    widths: Sequence[int], least: Sequence[int], wanted: Sequence[int], room: int
+) -> dict[int, int]:
+    """The widths of the columns that fit, at least one, in the order in which they are wanted."""
     taken: dict[int, int] = {}
+    left = room
     for at in wanted:
-        width = widths[at] if numbers[at] else min(widths[at], ENOUGH)
-        if at != main and sum(taken.values()) + GAP * len(taken) + width + GAP <= most:
-            taken[at] = width
-    left = room - sum(taken.values()) - GAP * len(taken)
-    taken[main] = max(min(widths[main], left), 1)
-    shown = sorted(taken)
-    return shown, [taken[at] for at in shown]
+        cost = least[at] + GAP * bool(taken)
+        if cost <= left:
+            left -= cost
+            taken[at] = least[at]
+        elif not taken:
+            return {at: least[at]}
+    for at in sorted(taken, key=lambda at: widths[at]):
+        more = min(widths[at] - taken[at], left)
+        taken[at] += more
+        left -= more
+    return taken
 
 
-def _first_columns(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """The widths of the first columns, as many as fit, none below its least and one at least."""
-    shown = len(widths)
-    while shown > 1 and sum(least[:shown]) + GAP * (shown - 1) > room:
-        shown -= 1
-    for longest in range(max(widths[:shown], default=0), READABLE, -1):
-        fitted = [
-            max(low, min(width, longest))
-            for width, low in zip(widths[:shown], least[:shown], strict=True)
-        ]
-        if sum(fitted) + GAP * (shown - 1) <= room:
-            return fitted
-    return list(least[:shown])
-
-
-def _line(
-    texts: Sequence[str], widths: Sequence[int], numbers: Sequence[bool], *, cut: bool
-) -> str:
-    """The texts side by side, each padded to its width; with ``cut`` a longer one is cut to it."""
+def _line(cells: Sequence[tuple[str, int, bool]], cut: bool) -> str:
+    """The texts side by side, each with its width, and whether it is right-aligned."""
     from rich.cells import cell_len, set_cell_size
 
-    cells = []
-    for text, width, number in zip(texts, widths, numbers, strict=True):
-        room = width - cell_len(text)
-        if cut and room < 0:
-            cells.append(set_cell_size(text, width - 1) + "…")
+    texts = []
+    for text, width, number in cells:
+        blanks = " " * (width - cell_len(text))
+        if cut and cell_len(text) > width:
+            texts.append(set_cell_size(text, width - 1) + "…")
         else:
-            cells.append(" " * room + text if number else text + " " * room)
-    # The blanks that make a cell as wide as the longest of its column say nothing at the end.
-    return (" " * GAP).join(cells).rstrip()
+            texts.append(blanks + text if number else text + blanks)
+    return (" " * GAP).join(texts).rstrip()
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _text(value: object) -> Text:
+    from rich.text import Text
+
+    if isinstance(value, Text):
+        return value
+    return Text(_one_line(yes_or_no(value) if isinstance(value, bool) else cell_text(value)))
 
 
-def one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     """The text without line breaks, and without what a terminal would take for a command."""
     return plain(" ".join(text.split()))
 
 
-def table_text(value: object) -> str:
-    """A value as people read it."""
-    return yes_or_no(value) if isinstance(value, bool) else cell_text(value)
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def cell_text(value: object) -> str:

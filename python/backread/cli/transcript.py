@@ -1,4 +1,4 @@
-"""A conversation as lines for a terminal or a file."""
+"""A conversation as Rich draws it, on a terminal or in a file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backread._display.words import amount, is_invisible, line, plain, sender_name
-from backread.cli.color import Ink
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
     from backread.mirror.published.conversation import Deleted
     from backread.models import Message, User
 
 __all__ = ["Part", "transcript"]
 
-WIDEST = 100
-"""Longer lines are hard to read."""
-
-INDENT = " " * 7
+INDENT = 7
 """Below the name, after the time."""
 
 LONGEST_NAME = 80
@@ -41,26 +40,22 @@ class Part:
     deleted: Deleted
 
 
-def transcript(
-    conversation: Part, width: int | None, ink: Ink, marked: int | None = None
-) -> Iterator[str]:
-    """The lines of a conversation, read while they are used.
+def transcript(conversation: Part, marked: int | None = None) -> Iterator[RenderableType]:
+    """A conversation, read while it is drawn.
 
     Args:
         conversation: The user and the messages.
-        width: The cells of a line; None does not wrap.
-        ink: The colours.
         marked: The id of a message to point at.
     """
-    for each in _wrapped(_title(conversation.user), "", width):
-        yield ink.bold(each)
-    count = amount(conversation.total, "message")
-    yield from _wrapped(f"{count}; times are UTC", "", width)
+    from rich.text import Text
+
+    yield Text(_title(conversation.user), style="bold")
+    yield Text(f"{amount(conversation.total, 'message')}; times are UTC")
     for sentence in conversation.deleted.in_words():
-        yield from _wrapped(sentence, "", width)
+        yield Text(sentence)
     if conversation.first:
         earlier = amount(conversation.first, "earlier message")
-        yield ink.dim(f"{earlier} not shown")
+        yield Text(f"{earlier} not shown", style="dim")
     day = None
     shown = conversation.first
     for message in conversation.messages:
@@ -68,12 +63,11 @@ def transcript(
         time = None if message.created_at is None else message.created_at.astimezone(UTC)
         if time is not None and time.date() != day:
             day = time.date()
-            yield ""
-            yield ink.bold(f"{WEEKDAYS[day.weekday()]}, {day}")
-        yield from _message(message, time, width, ink, message.id == marked)
+            yield Text(f"\n{WEEKDAYS[day.weekday()]}, {day}", style="bold")
+        yield from _message(message, time, message.id == marked)
     if shown < conversation.total:
-        yield ""
-        yield ink.dim(f"{amount(conversation.total - shown, 'later message')} not shown")
+        later = amount(conversation.total - shown, "later message")
+        yield Text(f"\n{later} not shown", style="dim")
 
 
 def _title(user: User) -> str:
@@ -81,40 +75,38 @@ def _title(user: User) -> str:
     return ", ".join(filter(None, facts))
 
 
-def _message(
-    message: Message, time: datetime | None, width: int | None, ink: Ink, marked: bool
-) -> Iterator[str]:
-    head = [f"{time:%H:%M}" if time is not None else "--:--", " ", _speaker(message, ink)]
+def _message(message: Message, time: datetime | None, marked: bool) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    head = Text("--:-- " if time is None else f"{time:%H:%M} ").append(_speaker(message))
     if unread := _unread(message):
-        head.append(ink.dim(f" ({unread})"))
-    if marked:
-        head.append(f" <- message {message.id}")
-    yield "".join(head)
-    body = plain(message.body or "")
+        head.append(f" ({unread})", style="dim")
+    yield head.append(f" <- message {message.id}") if marked else head
+    body = "\n".join(each.rstrip() for each in plain(message.body or "").split("\n"))
     if not is_invisible(body):
-        for each in body.split("\n"):
-            yield from _wrapped(each, INDENT, width)
+        yield Padding(Text(body), (0, 0, 0, INDENT), expand=False)
     elif body:
-        yield INDENT + ink.dim(f"{amount(len(body), 'character')}, none to be seen")
+        unseen = f"{amount(len(body), 'character')}, none to be seen"
+        yield Padding(Text(unseen, style="dim"), (0, 0, 0, INDENT), expand=False)
     elif not message.file_url:
-        yield INDENT + ink.dim("no text")
+        yield Padding(Text("no text", style="dim"), (0, 0, 0, INDENT), expand=False)
     if message.file_url:
-        # On one line, so that a terminal takes it for one link.
-        yield f"{INDENT}file: {line(message.file_url)}"
+        yield Text(f"{'':{INDENT}}file: {line(message.file_url)}")
 
 
-def _speaker(message: Message, ink: Ink) -> str:
+def _speaker(message: Message) -> Text:
+    from rich.text import Text
+
     kind = message.sender_type or ""
     name = line(sender_name(message.sender) or "")
     if is_invisible(name):
         name = line(kind) or "unknown"
     name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-    if message.auto_invitation:
-        return f"{ink.name(name)}, automatic invitation"
-    if kind == "user":
-        return ink.bold(name)
-    role = line(kind)
-    return f"{ink.name(name)}, {role}" if role and role != name else ink.name(name)
+    is_user = kind == "user" and not message.auto_invitation
+    said = Text(name, style="bold" if is_user else "cyan")
+    role = "automatic invitation" if message.auto_invitation else line(kind)
+    return said if is_user or not role or role == name else Text.assemble(said, f", {role}")
 
 
 def _unread(message: Message) -> str:
@@ -123,16 +115,3 @@ def _unread(message: Message) -> str:
         return "not read by an operator"
     from_us = message.sender_type == "operator" or message.auto_invitation
     return "not read by the user" if from_us and message.read_by_user is False else ""
-
-
-def _wrapped(text: str, indent: str, width: int | None) -> Iterator[str]:
-    if width is None or len(text) * 2 <= width - len(indent):
-        # No character is wider than two cells.
-        yield (indent + text).rstrip()
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    room = max(min(width, WIDEST) - len(indent), 1)
-    for each in Text(text).wrap(Console(width=room), room):
-        yield (indent + each.plain).rstrip()

@@ -44,7 +44,12 @@ def doctor(
     connection: Connection,
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="FOLDER", parser=folder_to_write, help="A mirror to check, too."),
+        typer.Argument(
+            metavar="FOLDER",
+            parser=folder_to_write,
+            show_default=False,
+            help="A mirror to check, too.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the findings as one line of JSON.")
@@ -54,6 +59,10 @@ def doctor(
 
     Sends two GET requests at most: for one user, and for a user that does not exist. The secret is
     never shown. The exit code is 0 if nothing is wrong, else that of the first problem.
+
+    Examples:
+        backread doctor
+        backread doctor chats --json
     """
     # Imports the mirror and the network only here: other commands start without them.
     from backread.cli.doctor.mirror import check_mirror

@@ -1,11 +1,11 @@
-"""Writes Parquet, CSV and JSON lines with DuckDB's COPY, also the rows of `Mirror.changes`."""
+"""Writes Parquet, CSV and JSON lines with DuckDB's COPY."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from backread._files.spreadsheet import BYTE_ORDER_MARK, FORMULA
 from backread.mirror.export.cells import (
@@ -17,7 +17,6 @@ from backread.mirror.export.cells import (
 )
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.report import Codec
-from backread.mirror.published.changes import Changes
 from backread.mirror.published.publish import nullable
 from backread.mirror.store.engine import quoted, rows_of
 
@@ -30,7 +29,6 @@ ROW_GROUP_SIZE = "32MB"
 UNORDERED = "SET SESSION preserve_insertion_order = false"
 """Otherwise COPY buffers rows to write them in the order of the snapshot's files."""
 
-ChangesFormat = Literal["json", "csv", "parquet"]
 TableWriter = Callable[[Job, TableQuery, Path], None]
 
 
@@ -58,18 +56,6 @@ def write_query(
     job = Job(cursor, (table,), path.parent)
     table_writer(shape, raw_csv=raw_csv, excel=excel)(job, table, path)
     return job.guarded_cells
-
-
-def write_changes(
-    changes: Changes, shape: ChangesFormat, path: Path, *, raw_csv: bool = False
-) -> tuple[int, int]:
-    """Writes a file in this format; returns the numbers of its rows and of guarded cells.
-
-    Raises ``duckdb.Error`` if the file cannot be written.
-    """
-    cursor, query = changes._opened()
-    rows_of(cursor, UNORDERED)
-    return changes.num_rows, write_query(cursor, query, shape, path, raw_csv=raw_csv)
 
 
 def write_parquet(job: Job, table: TableQuery, path: Path, *, codec: Codec = "zstd") -> None:
