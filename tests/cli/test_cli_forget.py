@@ -11,7 +11,9 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 from backread.mirror import Mirror
+from helpers.command_line import posix_only
 from helpers.mirrors import BatchSource, batch, rows
+from helpers.pseudo_terminal import on_terminal
 from helpers.shards import land
 
 
@@ -61,6 +63,36 @@ def test_forget_of_an_unknown_user_is_one_line(backread, folder):
     assert done.code == 7
     assert "holds nothing of user 999999, so nothing was changed" in done.line
     assert backread("forget", folder, 999_999, "--anyway").code == 0
+
+
+def test_a_dry_run_names_the_users_and_removes_nothing(backread, server, folder):
+    user_id = server.world.user_ids()[0]
+    count = len(server.world.message_ids(user_id))
+    done = backread("forget", folder, user_id, "--dry-run")
+    assert done.code == 0
+    assert done.out.startswith(f"user {user_id}, {server.world.user(user_id)['name']}, ")
+    assert done.out.endswith(f": {count} message{'' if count == 1 else 's'}\n")
+    assert backread("forget", folder, 999_999, "--dry-run").code == 7
+    assert rows(Mirror(folder), "SELECT count(*) FROM users") == [(120,)]
+
+
+@posix_only
+def test_a_terminal_is_asked_unless_it_said_yes(server, folder):
+    first, second = server.world.user_ids()[:2]
+
+    def forget(user_id: int, *more: str, typed: str = "") -> tuple[int, str]:
+        shown = on_terminal("forget", folder, user_id, *more, typed=typed, TERM="dumb")
+        return shown.code, shown.text
+
+    code, text = forget(first, typed="n\n")
+    assert code == 2
+    assert f"user {first}, " in text
+    assert "Remove them for good? [y/N]" in text
+    assert "nothing was removed; answer y, or add --yes" in text
+    code, text = forget(first, typed="y\n")
+    assert (code, "1 user forgotten" in text) == (0, True)
+    code, text = forget(second, "--yes")
+    assert (code, "for good?" in text) == (0, False)
 
 
 @pytest.mark.parametrize("arguments", [[], ["-5"], ["Anna"]])

@@ -98,10 +98,34 @@ def test_wrong_secret_is_exit_4(backread, monkeypatch):
 
 def test_wrong_vendor_word_names_the_option(backread):
     done = backread("users", "--vendor", "wrong")
-    assert done.code == 5
+    assert done.code == 2
     assert "check --vendor or BACKREAD_VENDOR" in done.line
-    assert "on the command line" not in done.line
-    assert "api_secret" not in done.line
+
+
+def test_quiet_prints_only_errors_and_verbose_every_request(backread, server, tmp_path):
+    folder = tmp_path / "chats"
+    done = backread("sync", folder, "-q")
+    assert (done.code, done.out, done.error) == (0, "", "")
+    assert backread("-q", "user", 1).line.startswith("backread: GET ")
+    user_id = server.world.user_ids()[0]
+    quiet = backread("user", user_id, "--quiet")
+    assert (json.loads(quiet.out)["id"], quiet.error) == (user_id, "")
+    for arguments in (["-v", "user", user_id], ["user", user_id, "--verbose"]):
+        [line] = backread(*arguments).error.splitlines()
+        assert re.match(rf"\d\d:\d\d:\d\d\.\d\d\d GET /external/users/{user_id}: 200 in ", line)
+
+
+def test_one_object_is_a_row_in_every_format(backread, server, tmp_path):
+    user_id = server.world.user_ids()[0]
+    sent = server.world.user(user_id)
+    assert json.loads(backread("user", user_id, "--json").out) == sent
+    table = backread("user", user_id, "--format", "table").out
+    assert re.search(rf"^email +{re.escape(sent['email'])}$", table, re.MULTILINE)
+    header, _ = backread("user", user_id, "--format", "csv").out.splitlines()
+    assert header.startswith("id,name,email,")
+    pytest.importorskip("duckdb")
+    assert backread("user", user_id, "-o", tmp_path / "user.parquet").code == 0
+    assert (tmp_path / "user.parquet").read_bytes().startswith(b"PAR1")
 
 
 @pytest.mark.parametrize(

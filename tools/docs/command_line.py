@@ -10,6 +10,7 @@ import html
 import re
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,7 +26,8 @@ INTRODUCTION = """\
 
 `pip install "backread[cli]"` ([not on PyPI yet](../how-to/install.md)) brings the command
 `backread`. Data goes to stdout, everything else to stderr. `--help` of each command shows what is
-here.
+here. Every command takes `-q` (`--quiet`), which prints no notes and no summaries, only errors and the data
+that was asked for, and `-v` (`--verbose`), which logs each request with its time to stderr.
 
 <!-- Written by tools/docs/command_line.py from the commands; --write writes it anew. -->
 """
@@ -38,10 +40,14 @@ OTHER_VARIABLES = {
         "The proxy, if `--proxy` is not given. No proxy is used for loopback."
     ),
     "NO_COLOR": "If set, nothing is in colour.",
-    "PAGER": "The program that shows what is longer than the terminal; `less -R` by default.",
+    "FORCE_COLOR": "If set, everything is in colour, also in a pipe.",
+    "PAGER": "The program that shows what is longer than the terminal, such as `less`.",
     "TERM": "`dumb` means plain lines instead of progress bars, and no pager.",
 }
 """The variables that no option names."""
+
+EVERYWHERE = {"help", "quiet", "verbose"}
+"""What every command has, by its parameters."""
 
 OF_CONNECTIONS = "--base-url"
 """What the commands that have this option have in common is described once."""
@@ -66,7 +72,8 @@ class Entry:
         # Typer's names of a type and of a choice.
         names = names.replace("<int range>", "NUMBER").replace("<list[", "<").replace("]>", ">")
         self.names = names
-        self.default = self.variable = ""
+        self.default = ""
+        self.variable = getattr(parameter, "envvar", None) or ""
         self.required = False
         remarks: list[str] = []
         while match := NOTE.search(text):
@@ -76,9 +83,7 @@ class Entry:
         self.text = " ".join([text.strip(), *reversed(remarks)])
 
     def _read_note(self, note: str, remarks: list[str]) -> None:
-        if note.startswith("env var: "):
-            self.variable = note.removeprefix("env var: ")
-        elif note.startswith("default: "):
+        if note.startswith("default: "):
             self.default = note.removeprefix("default: ").removeprefix("(").removesuffix(")")
         elif note == "required":
             self.required = True
@@ -137,7 +142,7 @@ class Command:
         self.entries = [
             Entry(each, context)
             for each in command.get_params(context)
-            if not getattr(each, "hidden", False) and each.name != "help"
+            if not getattr(each, "hidden", False) and each.name not in EVERYWHERE
         ]
         self.below = [
             Command(each, key, context)
@@ -154,7 +159,7 @@ class Command:
     def text(self, shared: set[Cells]) -> Iterator[str]:
         """Its part of the page."""
         yield f"## {self.name}"
-        yield from paragraphs(self.command.help or "")
+        yield from paragraphs((self.command.help or "").replace("\\[", "["))
         yield f"`{self.usage}`"
         arguments = [each for each in self.entries if each.is_argument]
         if arguments:
@@ -168,7 +173,9 @@ class Command:
             yield "\n".join(table(own))
         if len(own) < len(options):
             yield "It also takes the [connection options](#connection-options)."
-        yield from paragraphs(self.command.epilog or "")
+        examples = (self.command.epilog or "").replace("\\[", "[").partition("\n")[2]
+        if examples:
+            yield f"```sh\n{cleandoc(examples)}\n```"
 
 
 def table(entries: list[Entry]) -> list[str]:

@@ -200,7 +200,7 @@ def _service() -> inspect.Parameter:
 
 def _parameter(name: str, given: Option) -> inspect.Parameter:
     default = given.default_in_words()
-    note = "; ".join(each for each in (default, given.note) if each).replace("`", "")
+    note = ", ".join(each for each in (default, given.note) if each).replace("`", "")
     # Its environment variable is shown anyway.
     shown = note if note and "`BACKREAD_" not in default else False
     settings: dict[str, Any] = {"help": f"{given.help}.".replace("`", ""), "show_default": shown}

@@ -153,7 +153,7 @@ FormatOption = Annotated[
     Format | None,
     typer.Option(
         help="json is one document, jsonl a line for each row.",
-        show_default="that of the --output; a table on a terminal, else jsonl",
+        show_default="that of the --output, a table on a terminal, else jsonl",
     ),
 ]
 OutputOption = Annotated[
