@@ -1,7 +1,5 @@
 """``backread changes`` as a shell sees it."""
 
-import csv
-import io
 import json
 
 import pytest
@@ -12,8 +10,6 @@ pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 
 from datetime import UTC, datetime
-
-from pyarrow import parquet
 
 from backread import Mirror
 from helpers.command_line import posix_only
@@ -164,22 +160,6 @@ def test_a_cursor_never_replaces_the_output(backread, folder, tmp_path, monkeypa
         assert done.code == 2
         assert "are the same file" in done.line
         assert not (tmp_path / "rows.jsonl").exists()
-
-
-def test_csv_and_parquet_go_into_files(backread, folder, tmp_path):
-    for name in ("rows.csv", "raw.csv", "rows.parquet"):
-        raw = ["--raw-csv"] if name == "raw.csv" else []
-        assert backread("changes", folder, "--output", tmp_path / name, *raw).code == 0
-    for name, prefix in (("rows.csv", "'"), ("raw.csv", "")):
-        text = (tmp_path / name).read_bytes().decode()
-        found = list(csv.DictReader(io.StringIO(text, newline="")))
-        assert {row["table"]: row["name"] for row in found} == {
-            "users": prefix + HOSTILE,
-            "messages": "",
-        }
-    table = parquet.read_table(tmp_path / "rows.parquet")
-    assert table.column_names == Mirror(folder).changes().columns
-    assert table.num_rows == 2
 
 
 def test_what_cannot_be_used_is_one_line(backread, folder, tmp_path):

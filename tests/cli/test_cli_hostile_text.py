@@ -105,13 +105,6 @@ def test_raw_csv_is_as_it_is_and_excel_gets_its_mark(scripted, names, capfdbinar
     assert capfdbinary.readouterr().out.startswith("\ufeffid,".encode())
 
 
-@pytest.mark.parametrize("option", ["--raw-csv", "--excel"])
-def test_options_of_csv_are_refused_elsewhere(backread, option):
-    done = backread("users", option)
-    assert done.code == 2
-    assert done.error == f"backread: {option} needs CSV; add --format csv or --output FILE.csv\n"
-
-
 def test_json_lines_are_one_line_each(backread, names):
     lines = backread("users").out.splitlines()
     assert [json.loads(line)["name"] for line in lines] == names

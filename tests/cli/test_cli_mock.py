@@ -1,6 +1,5 @@
 """``backread mock``: the service, faked, on a port until it is stopped."""
 
-import os
 import re
 import signal
 import subprocess
@@ -109,19 +108,6 @@ def test_mock_until_sets_its_latest_time():
     assert end - timedelta(days=3) < max(times) <= end
 
 
-@posix_only
-def test_a_shell_runs_nothing_of_the_secret(tmp_path):
-    secret = "mock_$(touch${IFS}made);touch${IFS}made'`\"\\"
-    file = tmp_path / "secret"
-    file.write_text(secret)
-    with served("--users", "3", "--secret-file", file) as said:
-        line = f"export BACKREAD_API_SECRET={said['BACKREAD_API_SECRET']}"
-        command = f'{line}; printf %s "$BACKREAD_API_SECRET"'
-        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
-    assert done.stdout == secret
-    assert [each.name for each in tmp_path.iterdir()] == ["secret"]
-
-
 def test_a_taken_port_is_exit_2(backread, server):
     done = backread("mock", "--port", server.port)
     assert done.code == 2
@@ -149,13 +135,6 @@ def test_what_makes_no_sense_is_one_line(backread, tmp_path, monkeypatch, argume
     done = backread("mock", *arguments)
     assert done.code == 2
     assert problem in done.line
-
-
-def test_help_shows_what_is_meant_by_default(backread):
-    done = backread("mock", "--help")
-    for words in ("100", "0:40", "documented", "--fault", "--world", "--rate"):
-        assert words in done.out
-    assert os.linesep not in done.error
 
 
 NASTY = "mock_$(touch made)`touch made`;touch made'\u2019\"\\ %PATH% $HOME !x"

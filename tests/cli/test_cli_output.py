@@ -37,15 +37,6 @@ def test_messages_as_csv_have_the_columns_of_the_mirror(backread, server):
         assert row["extra"] == row["sender_extra"] == ""
 
 
-def test_pandas_reads_times_with_and_without_a_fraction(backread, server):
-    pandas = pytest.importorskip("pandas")
-    for user_id, fraction in zip(server.world.user_ids(), ("", ".5"), strict=False):
-        server.world.edit_user(user_id, created_at=f"2024-03-05T09:31:07{fraction}Z")
-    out = backread("users", "--format", "csv").out
-    frame = pandas.read_csv(io.StringIO(out), parse_dates=["created_at"])
-    assert isinstance(frame["created_at"].dtype, pandas.DatetimeTZDtype)
-
-
 def test_table_cuts_nothing_short_in_a_pipe(backread, server):
     out = backread("users", "--format", "table", "--limit", 5).out
     lines = out.splitlines()
@@ -214,14 +205,6 @@ def test_output_is_whole_or_not_there(backread, scripted, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_headers_that_are_not_http_are_one_line(backread, scripted, monkeypatch):
-    folded = b"HTTP/1.1 200 OK\r\nx: a\r\n b\r\ncontent-length: 2\r\n\r\n{}"
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(folded).url)
-    done = backread("user", 1, "--max-retries", 0)
-    assert done.code == 5
-    assert "the service answered with headers that are not HTTP: " in done.line
-
-
 def test_a_service_that_is_not_there_is_named_with_what_to_check(backread, scripted, monkeypatch):
     server = scripted(answer(200, b"{}"))
     server.close()
@@ -278,12 +261,6 @@ def test_a_list_that_is_not_proved_complete_is_named(
     for more in ([], ["--strict"]):
         limited = backread(*command, "--limit", 2, *more)
         assert (limited.code, limited.error) == (0, "")
-
-
-def test_a_strict_walk_writes_its_rows_to_stdout(backread, scripted, monkeypatch):
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(short_list).url)
-    done = backread("users", "--strict")
-    assert (done.code, len(done.out.splitlines())) == (6, 3)
 
 
 @posix_only
@@ -364,13 +341,3 @@ def test_row_is_one_line_of_the_terminal(width, monkeypatch):
         assert all(
             str(cell) in line for line, row in zip(table[1:], ROWS, strict=True) for cell in row
         )
-
-
-def test_file_gets_every_cell_whole(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    file = io.StringIO()
-    write_table(COLUMNS, ROWS, file)
-    lines = file.getvalue().splitlines()
-    assert len(lines) == 3
-    assert all(str(cell) in line for line, row in zip(lines[1:], ROWS, strict=True) for cell in row)
-    write_table(COLUMNS, [], file)

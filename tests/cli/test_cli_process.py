@@ -235,16 +235,6 @@ def test_full_disk_behind_stderr_does_not_stop_a_sync(settings, tmp_path):
 
 
 @posix_only
-def test_reader_of_stderr_who_leaves_does_not_stop_a_sync(settings, tmp_path):
-    pytest.importorskip("duckdb")
-    script = '( "$@" 2>&1 >/dev/null; echo "$?" >"$CODE" ) | head -c 1'
-    code = tmp_path / "code"
-    shell(script, settings, "sync", str(tmp_path / "chats"), CODE=str(code))
-    assert code.read_text() == "0\n"
-    assert (tmp_path / "chats" / "published" / "current").exists()
-
-
-@posix_only
 def test_terminal_that_was_closed_does_not_stop_a_sync(settings, tmp_path):
     pytest.importorskip("duckdb")
     import pty
@@ -263,14 +253,6 @@ def test_terminal_that_was_closed_does_not_stop_a_sync(settings, tmp_path):
         os.close(terminal)
         assert process.wait(SECONDS) == 0
     assert (tmp_path / "chats" / "published" / "current").exists()
-
-
-@FULL
-def test_version_that_cannot_be_written_is_one_line(settings):
-    done = shell('exec "$@" >/dev/full', settings, "--version")
-    assert done.returncode == 2
-    assert done.stderr.startswith("backread: stdout cannot be written: ")
-    assert done.stderr.count("\n") == 1
 
 
 @FULL
@@ -305,33 +287,6 @@ def test_output_that_finds_no_room_names_the_file(settings, tmp_path):
 
 
 @posix_only
-def test_parquet_that_finds_no_room_names_the_folder(settings, tmp_path):
-    pytest.importorskip("duckdb")
-    file = tmp_path / "users.parquet"
-    done = shell(
-        'ulimit -f 1; exec "$@"',
-        settings,
-        *("users", "--format", "parquet", "--output", str(file)),
-        TMPDIR=str(tmp_path),
-    )
-    assert done.returncode == 2
-    assert str(tmp_path) in done.stderr
-    assert "free some space" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-@posix_only
-def test_table_in_a_pipe_is_utf_8_whatever_the_locale(settings, server):
-    done = shell('exec "$@"', settings, "users", "--format", "table", PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, "")
-    names = [server.world.user(each)["name"] for each in server.world.user_ids()]
-    assert not all(name.isascii() for name in names)
-    for name in names:
-        assert name in done.stdout
-
-
-@posix_only
 def test_terminal_that_knows_ascii_alone_gets_a_table(settings, server):
     environment = {**settings, "PYTHONIOENCODING": "ascii", "COLUMNS": "40", "TERM": "xterm"}
     shown = on_terminal("users", "--format", "table", **environment)
@@ -356,18 +311,3 @@ def test_ctrl_c_while_parquet_is_written_is_exit_130(scripted, tmp_path):
         _, error = process.communicate(timeout=SECONDS)
     assert (process.returncode, error) == (130, "backread: stopped by Ctrl-C\n")
     assert list(tmp_path.iterdir()) == []
-
-
-@posix_only
-@pytest.mark.long
-def test_this_suite_passes_as_a_background_job():
-    # There the shell ignores Ctrl-C for its children.
-    test = f"{__file__}::test_a_signal_that_ends_a_read_is_one_line_and_its_exit_code"
-    pytest_command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
-    done = subprocess.run(
-        ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *pytest_command],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -23,25 +23,12 @@ def first_user(server: MockServer) -> int:
 # --- the four reads ---------------------------------------------------------------------------
 
 
-def test_users_are_json_lines_as_sent(backread, server):
-    done = backread("users")
-    assert (done.code, done.error) == (0, "")
-    sent = [json.loads(line) for line in done.out.splitlines()]
-    assert sent == [server.world.user(each) for each in server.world.user_ids()]
-    # In their own scripts, not as escapes.
-    assert "\\u" not in done.out
-
-
 def test_single_items_are_one_object(backread, server):
     user_id = first_user(server)
     message_id = server.world.message_ids(user_id)[0]
     assert json.loads(backread("user", user_id).out) == server.world.user(user_id)
     shown = json.loads(backread("message", user_id, message_id).out)
     assert shown == server.world.message(user_id, message_id)
-
-
-def test_limit_is_a_number_of_rows(backread):
-    assert len(backread("users", "--limit", 101).out.splitlines()) == 101
 
 
 def test_secret_may_come_from_a_file(backread, server, tmp_path, monkeypatch):

@@ -4,7 +4,6 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,8 +14,6 @@ pytest.importorskip("rich")
 
 from backread import Mirror
 from backread._report import is_report
-from backread.cli.report import _progress
-from backread.mirror import FiguresProgress
 from backread.testing import MockServer, World
 from helpers.command_line import posix_only
 from helpers.hostile_mirror import hostile_mirror
@@ -47,28 +44,6 @@ def test_without_a_file_the_main_figures_fit_a_narrow_terminal(backread, chats):
 
     assert max(map(cell_len, done.out.splitlines())) <= 80
     assert "times in UTC\n" in backread("report", chats).out
-
-
-def test_progress_is_shown_only_where_it_takes_long(monkeypatch):
-    shown: list[Any] = []
-
-    class Output:
-        """A terminal that keeps what it is shown."""
-
-        show = end = staticmethod(shown.append)
-
-    monkeypatch.setattr("backread.cli.report.find_output", Output)
-    monkeypatch.setattr("backread.cli.report.SECONDS_BEFORE", 1_000)
-    with _progress() as tell:
-        tell(FiguresProgress("times", 2, 7, 0.5))
-    assert shown == []
-    monkeypatch.setattr("backread.cli.report.SECONDS_BEFORE", 0)
-    with _progress() as tell:
-        while not shown:
-            tell(FiguresProgress("times", 2, 7, 1.0))
-        tell(FiguresProgress("operators", 4, 7, 1.5))
-    assert (shown[-2].label, shown[-2].fraction) == ("operators", 4 / 7)
-    assert shown[-1].label == "computed"
 
 
 def test_hostile_names_cannot_affect_the_terminal(backread, tmp_path):
@@ -163,12 +138,6 @@ def test_wrong_options_are_one_line_and_exit_2(backread, chats, tmp_path):
         assert (done.code, done.out) == (2, "")
         assert words in done.line
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["2026-11-25", "report.2026-11-25", "report.HTML"])
-def test_names_with_a_date_in_them_are_written(backread, chats, tmp_path, name):
-    assert backread("report", chats, "-o", tmp_path / name).code == 0
-    assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_open_shows_the_file_in_the_browser(backread, chats, tmp_path, monkeypatch):

@@ -101,13 +101,6 @@ def test_a_conversation_has_days_times_names_files_and_what_is_not_read(backread
     ]
 
 
-def test_a_user_without_messages(backread, folder):
-    text = backread("show", folder, 2, "--format", "table").out
-    assert text == "user 2\n0 messages; times are UTC\n"
-    assert backread("show", folder, 2).out == ""
-    assert backread("show", folder, 2, "--json").out == "[]\n"
-
-
 def test_a_pipe_gets_a_line_of_json_for_each_message(backread, folder):
     documents = [json.loads(line) for line in backread("show", folder, 1).out.splitlines()]
     assert [each["id"] for each in documents] == [1, 2, 3, 4, 5, 6]

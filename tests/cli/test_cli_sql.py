@@ -201,10 +201,6 @@ def test_a_result_without_rows(backread, folder):
     assert backread("sql", folder, query, "--json").out == "[]\n"
 
 
-def test_explain_shows_the_plan(backread, folder):
-    assert "Projection" in backread("sql", folder, "EXPLAIN FROM users", "--format", "table").out
-
-
 @pytest.mark.parametrize(
     ("query", "says"),
     [
@@ -267,21 +263,6 @@ def test_tables_have_rows_sizes_and_what_they_are(backread, folder):
     assert names == ["users", "messages", "conversations", "lists", "rejects", "runs"]
     assert lines[1].split()[1] == "3"
     assert lines[2].endswith("one row per user: counts, times, first response")
-
-
-def test_the_columns_of_a_table(backread, folder):
-    rows = json.loads(backread("tables", folder, "messages", "--json").out)
-    assert rows[2] == {"column": "body", "type": "VARCHAR"}
-    assert "messages" in backread("tables", folder, "chats").line
-
-
-def test_tables_as_json(backread, folder):
-    rows = json.loads(backread("tables", folder, "--json").out)
-    by_name = {row["table"]: row for row in rows}
-    files = (folder / "published" / "current" / "messages").glob("*.parquet")
-    assert 0 < by_name["messages"]["size"] <= sum(file.stat().st_size for file in files)
-    assert by_name["messages"]["columns"][:3] == ["user_id", "id", "body"]
-    assert by_name["conversations"]["size"] is None
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])

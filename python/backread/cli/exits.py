@@ -81,15 +81,12 @@ CLOSED_PIPE = 141
 NOT_ACCEPTABLE = 406
 """The status for a media type that the service does not have, so for a wrong vendor."""
 
+NAMED_ALIKE = (
+    *(*ARGUMENTS, "since", "until", "timezone", "opening_hours", "memory_limit"),
+    *("raw_csv", "excel", "codec", "everything"),
+)
 OPTIONS = {
-    **{
-        name: f"--{name.replace('_', '-')}"
-        for name in (*ARGUMENTS, "since", "until", "timezone", "opening_hours", "memory_limit")
-    },
-    "raw_csv": "--raw-csv",
-    "excel": "--excel",
-    "codec": "--codec",
-    "everything": "--everything",
+    **{name: f"--{name.replace('_', '-')}" for name in NAMED_ALIKE},
     "api_secret": "--secret-file",
     "users": "--user",
     "tables": "--table",

@@ -209,12 +209,13 @@ def runs(target: Target, folder: Folder, limit: Limit = 10) -> None:
     holder = lock_holder(folder)
     unfinished = mirror.unfinished_run
     as_table = target.format is Format.TABLE
-    if unfinished is not None and as_table:
-        tell(unfinished_line(unfinished, holder))
+    if unfinished is not None and not target.is_json:
+        show = tell if target.output is None and as_table else say
+        show(unfinished_line(unfinished, holder))
     if removal_is_pending(folder) and holder is None:
         say("a removal is not complete: run `backread sync` or `backread forget` again")
     rows = []
-    if unfinished is not None and not as_table:
+    if unfinished is not None and target.is_json:
         rows.append(_unfinished_row(unfinished, holder))
     columns: list[str] = []
     try:
