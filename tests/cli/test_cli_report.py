@@ -127,7 +127,7 @@ def test_wrong_options_are_one_line_and_exit_2(backread, chats, tmp_path):
         (("--since", "soon"), "--since must be a date or time"),
         (
             ("--since", "2024-02-01", "--until", "2024-01-01"),
-            "--since must be earlier than --until",
+            "--since must be earlier than until",
         ),
         (("--open",), "add -o report.html"),
         (("-o", "report.pdf"), "the report is HTML"),

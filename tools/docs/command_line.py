@@ -26,8 +26,8 @@ INTRODUCTION = """\
 
 `pip install "backread[cli]"` ([not on PyPI yet](../how-to/install.md)) brings the command
 `backread`. Data goes to stdout, everything else to stderr. `--help` of each command shows what is
-here. Every command takes `-q` (`--quiet`), which prints no notes and no summaries, only errors and the data
-that was asked for, and `-v` (`--verbose`), which logs each request with its time to stderr.
+here. Every command takes `-q` (`--quiet`), which prints no notes and no summaries, only errors and
+the data that was asked for, and `-v` (`--verbose`), which logs each request to stderr.
 
 <!-- Written by tools/docs/command_line.py from the commands; --write writes it anew. -->
 """

@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from enum import StrEnum
 from functools import partial
 from inspect import cleandoc
 from typing import Annotated, Any
@@ -37,6 +36,7 @@ from backread.cli.status import status
 from backread.cli.stderr import be_quiet_or_verbose, drop_stderr, logged_requests, say
 from backread.cli.sync import runs, sync
 from backread.cli.tables import tables
+from backread.cli.text import Color, Coloring
 from backread.errors import IncompleteWarning
 
 __all__ = ["app", "run"]
@@ -68,14 +68,6 @@ Examples:
   backread sync chats       # copies a service, later only what is new
   backread show chats 42    # reads a conversation of the mirror
 """
-
-
-class Color(StrEnum):
-    """The values of ``--color``."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no notes, only errors.")]
@@ -135,10 +127,7 @@ def start(
 ) -> None:
     """Handles the options before the command."""
     be_quiet_or_verbose(quiet, verbose)
-    if color is not Color.AUTO:
-        # What Rich reads.
-        os.environ.pop("NO_COLOR", None)
-        os.environ["FORCE_COLOR" if color is Color.ALWAYS else "NO_COLOR"] = "1"
+    Coloring.choice = color
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -234,10 +234,9 @@ def write_listing(
     """Writes all rows of the listing, in bounded memory.
 
     With ``users_named`` a message's JSON has its user in front of what was sent. Progress goes to
-    stderr if that is a terminal, unless the rows go to the terminal while they are read.
+    stderr if that is a terminal, unless the rows go there while they are read.
     """
-    is_shown_at_once = target.on_terminal and target.format is not Format.TABLE
-    if not is_shown_at_once and not Verbosity.quiet:
+    if not target.on_terminal and not Verbosity.quiet:
         listing = progress(listing)
     if target.format is Format.PARQUET:
         write_by_path(partial(_write_parquet, listing), target, "the rows")

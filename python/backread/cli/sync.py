@@ -226,7 +226,8 @@ def runs(target: Target, folder: Folder, limit: Limit = 10) -> None:
     except MirrorError:
         if unfinished is None:
             raise
-    write_rows(rows, target, columns, first=FIRST_SHOWN, wrap=True)
+    if rows or columns:
+        write_rows(rows, target, columns, first=FIRST_SHOWN, wrap=True)
 
 
 def _all_of_runs() -> str:

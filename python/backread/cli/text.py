@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from enum import StrEnum
 from shutil import get_terminal_size
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console_for", "escaped", "plain", "plain_lines"]
+__all__ = ["Color", "Coloring", "console_for", "escaped", "plain", "plain_lines"]
 
 # Control characters (ISO 6429), which terminals may obey, line separators, and characters that
 # change the direction of text (Unicode UAX 9).
@@ -37,11 +38,27 @@ def escaped(json: str) -> str:
     return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
+class Color(StrEnum):
+    """The values of ``--color``."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class Coloring:
+    """What ``--color`` said; one per process, as the environment is."""
+
+    choice: ClassVar[Color] = Color.AUTO
+
+
 def console_for(stream: IO[str]) -> Console:
     """Rich's console without markup, emoji codes and highlighting: text stays as it is.
 
     NO_COLOR turns off bold as well, because bold is an escape sequence, too.
     """
+    by_default = Color.NEVER if os.environ.get("NO_COLOR") else Color.AUTO
+    choice = by_default if Coloring.choice is Color.AUTO else Coloring.choice
     from rich.console import Console
 
     columns, lines = get_terminal_size()
@@ -50,7 +67,9 @@ def console_for(stream: IO[str]) -> Console:
         width=columns if stream.isatty() else UNLIMITED,
         # Without it, Rich takes a dumb terminal for one of 80 columns.
         height=lines,
-        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        color_system=None if choice is Color.NEVER else "auto",
+        force_terminal=True if choice is Color.ALWAYS else None,
+        no_color=False,
         markup=False,
         emoji=False,
         highlight=False,
