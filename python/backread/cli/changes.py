@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import Annotated, get_args
 
 import typer
 
@@ -26,10 +26,8 @@ from backread.errors import MirrorError
 __all__ = ["changes"]
 
 
-if TYPE_CHECKING:
-    Table = Resource
-else:
-    Table = StrEnum("Table", {"USERS": "users", "MESSAGES": "messages"})
+Table = StrEnum("Table", "USERS MESSAGES")
+"""The values of ``--table``."""
 
 
 @with_target

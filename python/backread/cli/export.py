@@ -34,24 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 
-class Format(StrEnum):
-    """The values of ``--format``."""
-
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSONL = "jsonl"
-    XLSX = "xlsx"
-    SQLITE = "sqlite"
-    DUCKDB = "duckdb"
+Format = StrEnum("Format", "PARQUET CSV JSONL XLSX SQLITE DUCKDB")
+"""The values of ``--format``."""
 
 
-class Codec(StrEnum):
-    """The values of ``--codec``."""
-
-    ZSTD = "zstd"
-    SNAPPY = "snappy"
-    GZIP = "gzip"
-    UNCOMPRESSED = "uncompressed"
+Codec = StrEnum("Codec", "ZSTD SNAPPY GZIP UNCOMPRESSED")
+"""The values of ``--codec``."""
 
 
 def _target(text: str) -> Path:

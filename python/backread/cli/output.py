@@ -60,14 +60,8 @@ __all__ = [
 ]
 
 
-class Format(StrEnum):
-    """The values of ``--format``."""
-
-    TABLE = "table"
-    JSON = "json"
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
+Format = StrEnum("Format", "TABLE JSON JSONL CSV PARQUET")
+"""The values of ``--format``."""
 
 
 SUFFIXES = {

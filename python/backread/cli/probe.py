@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["probe", "read_profile"]
 
 
-class ProfileFormat(StrEnum):
-    """The values of ``--format``."""
-
-    TABLE = "table"
-    JSON = "json"
+ProfileFormat = StrEnum("ProfileFormat", "TABLE JSON")
+"""The values of ``--format``."""
 
 
 @with_connection

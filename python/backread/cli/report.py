@@ -23,11 +23,8 @@ from backread.cli.waiting import waiting
 __all__ = ["report"]
 
 
-class Shape(StrEnum):
-    """The values of ``--format``."""
-
-    TEXT = "text"
-    JSON = "json"
+Shape = StrEnum("Shape", "TEXT JSON")
+"""The values of ``--format``."""
 
 
 def report(

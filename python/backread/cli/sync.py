@@ -52,11 +52,8 @@ FIRST_SHOWN = ("run", "mode", "state", "ended (UTC)", "users", "messages", "list
 """The columns to show first, if not all of them fit."""
 
 
-class IfRunning(StrEnum):
-    """The values of ``--if-running``."""
-
-    FAIL = "fail"
-    SKIP = "skip"
+IfRunning = StrEnum("IfRunning", "FAIL SKIP")
+"""The values of ``--if-running``."""
 
 
 @with_connection

@@ -38,12 +38,8 @@ def escaped(json: str) -> str:
     return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
-class Color(StrEnum):
-    """The values of ``--color``."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
+Color = StrEnum("Color", "AUTO ALWAYS NEVER")
+"""The values of ``--color``."""
 
 
 class Coloring:
