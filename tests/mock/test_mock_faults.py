@@ -114,13 +114,8 @@ def test_a_fault_is_its_text(backread_mock, fault, text):
             "status(42)",
             r'^fault "status\(42\)": code must be from 200 to 599, not "42"',
         ),
-        ("users: status(503)", 'unknown fault "users"'),
-        ("status(503)\nstatus", "expected the end after the fault"),
         ("broken()", 'unknown fault "broken"; there are status'),
         ("status(503) x2", 'expected the end after the fault, not "x2"'),
-        ("status(503); any: stall()", "expected the end after the fault"),
-        ("", "a fault is missing"),
-        ("latency(-1)", "ms must be from 0"),
     ],
 )
 def test_a_text_that_is_no_fault_is_a_value_error(backread_mock, text, problem):
@@ -149,22 +144,6 @@ def test_arguments_are_checked_where_they_are_given():
 
 
 # --- which requests -------------------------------------------------------------------------------
-
-
-def test_rules_are_added_by_text_in_their_order(backread_mock, by_hand):
-    m = backread_mock
-    m.fault("users offset=9: status(500) x1; user : status(400)\n\n any every=1:latency(0)")
-    assert m.faults == (
-        "users offset=9: status(500) x1",
-        "user: status(400)",
-        "any every=1: latency(0)",
-    )
-    with pytest.raises(ValueError, match='fault "usres: reset\\(\\)": expected a route'):
-        m.fault("users: stall()\nusres: reset()")
-    assert len(m.faults) == 3
-    m.clear_faults()
-    assert m.faults == ()
-    assert by_hand(m)("/external/users?offset=9").status == 200
 
 
 def test_times_count_in_all_or_for_each_page(backread_mock, by_hand):

@@ -97,14 +97,6 @@ def test_a_closed_lane_leaves_the_others(server, one, other, by_hand):
     assert by_hand(server)("/external/users").status == 200
 
 
-def test_secrets_are_mock_secrets_and_differ(server, one, other):
-    secrets = {lane.secret for lane in (server, one, other)}
-    assert len(secrets) == 3
-    assert all(secret.startswith("mock_") for secret in secrets)
-    assert one.url == other.url == server.url
-    assert one.vendor == server.vendor
-
-
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

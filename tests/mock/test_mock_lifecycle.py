@@ -24,12 +24,6 @@ def test_its_options_are_what_clients_must_bring():
             assert len(client.users.page()) == 2
 
 
-def test_its_secret_looks_like_no_real_one():
-    with MockServer() as server:
-        assert server.secret.startswith("mock_")
-        assert server.world.total_users == 100
-
-
 def test_a_server_on_all_addresses_is_reached_on_loopback():
     with MockServer(host="0.0.0.0") as server:
         assert server.url == f"http://127.0.0.1:{server.port}"

@@ -282,18 +282,6 @@ fn it_stops_at_once_whatever_goes_on() {
     drop(streams);
 }
 
-#[test]
-fn what_is_no_request_is_refused_and_told() {
-    let server = Server::new("");
-    let mut stream = server.connect();
-    stream.write_all(b"what is this?\r\n\r\n").unwrap();
-    let (bytes, _) = drain(&mut stream);
-    assert!(bytes.starts_with(b"HTTP/1.1 400 "));
-    server.ended.recv_timeout(Duration::from_secs(60)).unwrap();
-    assert_eq!(server.stub.malformed.load(Ordering::Relaxed), 1);
-    assert_eq!(server.stub.asked.load(Ordering::Relaxed), 0);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_head_that_takes_more_than_a_minute_ends_the_connection() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
