@@ -125,28 +125,18 @@ _MODULES = {
     "testing",
     "typed_dicts",
 }
-_ELSEWHERE = {
-    **dict.fromkeys(("AsyncClient", "Client", "__version__"), "_client.client"),
-    **dict.fromkeys(("AsyncListing", "Listing"), "_client.listing"),
-    **dict.fromkeys(("Mirror", "SyncReport"), "mirror"),
-    "ServiceProfile": "profile",
-    **dict.fromkeys(("Plan", "Shard", "join_reports", "plan"), "sharding"),
-    "progress": "_progress.bar",
-    **dict.fromkeys(("MessageDict", "PageDict", "UserDict"), "typed_dicts"),
-    **dict.fromkeys(
-        (
-            "Message",
-            "OperatorSender",
-            "OtherSender",
-            "Page",
-            "User",
-            "UserAttribute",
-            "UserSender",
-            "WalkReport",
-        ),
-        "models",
-    ),
+_NAMES = {
+    "_client.client": "AsyncClient Client __version__",
+    "_client.listing": "AsyncListing Listing",
+    "_progress.bar": "progress",
+    "mirror": "Mirror SyncReport",
+    "models": "Message OperatorSender OtherSender Page User UserAttribute UserSender WalkReport",
+    "profile": "ServiceProfile",
+    "sharding": "Plan Shard join_reports plan",
+    "typed_dicts": "MessageDict PageDict UserDict",
 }
+"""The names of each module; all others are in ``errors``."""
+_ELSEWHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 # Not for type checkers, which would take it that any name is there.

@@ -25,9 +25,7 @@ def to_json_value(value: Any, levels: int = DEEPEST) -> Any:
     Dataclasses become dicts by field name, tuples become lists, dates and datetimes ISO 8601 text,
     and integer keys text.
     """
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
+    if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         if math.isfinite(value):
