@@ -130,7 +130,8 @@ def test_what_strangers_write_stays_between_the_two_lines(tmp_path):
 
 
 def test_text_hidden_in_characters_that_nobody_sees_is_escaped(tmp_path):
-    hidden = "\x1b\u202e\xad\u034f\u115f\u180e\u3164\ufe01\U000e0100\U000e01ef\ufff8\ufffb\U0001bca1\U0001d17a"
+    hidden = "\x1b\u202e\xad\u034f\u115f\u180e\u3164\ufe01\ufff8\ufffb"
+    hidden += "\U000e0100\U000e01ef\U0001bca1\U0001d17a"
     server = create_server(fill(tmp_path / "chats", said(1, f"fine ❤️ {hidden}")))
     answer = call(server, "read_conversation", user_id=42)
     assert not set(hidden) & set(answer)
