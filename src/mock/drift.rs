@@ -213,7 +213,7 @@ fn apply(world: &World, user: Option<u64>, change: Change, mutation: &RowMutatio
 }
 
 fn ids(list: List<'_>, which: Which, mutation: &RowMutation) -> Vec<u64> {
-    let total = list.len();
+    let total = list.total();
     let places = match which {
         // As they were sent; the world's own ids are also accepted.
         Which::Ids(ids) => {

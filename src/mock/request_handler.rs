@@ -216,7 +216,7 @@ impl Lane {
             None => None,
             Some(sent) => Some(mutation.own_id(sent).ok_or_else(unknown)?),
         };
-        let rows = view.list(user).map_err(|_| unknown())?.len();
+        let rows = view.list(user).map_err(|_| unknown())?.total();
         let mut offset = asked.offset;
         if offset > 0 && offset >= rows {
             match dialect.past_end {
@@ -248,7 +248,7 @@ impl Lane {
         };
         let total = match dialect.total {
             Total::Exact => Some(rows),
-            Total::Stale => Some(self.began.list(user).map_or(rows, List::len)),
+            Total::Stale => Some(self.began.list(user).map_or(rows, List::total)),
             Total::Capped => Some(rows.min(dialect.total_cap.get())),
             Total::Null => None,
             Total::Low => Some(rows.saturating_sub(1 + rows / 10)),

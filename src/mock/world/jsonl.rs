@@ -165,7 +165,7 @@ impl World {
             out.write_all(row.strip_suffix(b"}").unwrap_or(&row))?;
             out.write_all(b",\"messages\":[")?;
             let messages = view.messages(index);
-            for offset in (0..messages.len()).step_by(PAGE) {
+            for offset in (0..messages.total()).step_by(PAGE) {
                 let mut page = Chunks::from(if offset > 0 { "," } else { "" });
                 messages.write(offset, PAGE as u64, &mut page);
                 out.write_all(&page.to_vec())?;

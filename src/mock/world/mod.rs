@@ -217,7 +217,7 @@ impl World {
     /// How many users there are now.
     #[must_use]
     pub fn total_users(&self) -> u64 {
-        self.view().users().len()
+        self.view().users().total()
     }
 
     /// How many messages there are now. The first call counts every generated user (about 10

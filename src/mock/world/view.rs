@@ -108,14 +108,8 @@ pub struct List<'view> {
 impl<'view> List<'view> {
     /// How many rows there are.
     #[must_use]
-    pub fn len(self) -> u64 {
+    pub fn total(self) -> u64 {
         self.end - self.changes.map_or(0, |changes| changes.removed.len())
-    }
-
-    /// Whether it has no rows.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
     }
 
     /// All ids, in order.
@@ -147,7 +141,7 @@ impl<'view> List<'view> {
 
     /// Adds up to `limit` rows from `offset` on, with commas between them.
     pub fn write(self, offset: u64, limit: u64, out: &mut Chunks) {
-        let (mut position, end) = (offset, self.len().min(offset.saturating_add(limit)));
+        let (mut position, end) = (offset, self.total().min(offset.saturating_add(limit)));
         let mut reached = None;
         while position < end
             && let Some(start) = self.row_at(position)

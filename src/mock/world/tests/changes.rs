@@ -108,12 +108,12 @@ impl Plain {
 
     fn check_list(&self, view: &View, user: Option<u64>) {
         let list = view.list(user).unwrap();
-        assert_eq!(list.len(), self.0.len() as u64);
+        assert_eq!(list.total(), self.0.len() as u64);
         assert_eq!(
             list.ids(),
             self.0.iter().map(|row| row.0).collect::<Vec<u64>>()
         );
-        assert_eq!(list.id_at(list.len()), None);
+        assert_eq!(list.id_at(list.total()), None);
         let mut rows = Vec::new();
         for (position, (id, badge, _)) in (0..).zip(&self.0) {
             assert_eq!(list.id_at(position), Some(*id));
@@ -229,7 +229,7 @@ fn a_view_is_the_same_until_something_changes() {
     assert!(world.view().same_as(&view));
     assert!(world.remove(None, 42).is_ok());
     assert!(!world.view().same_as(&view));
-    assert_eq!((view.users().len(), world.total_users()), (5, 4));
+    assert_eq!((view.users().total(), world.total_users()), (5, 4));
 }
 
 /// As long as a journal holds every instant of a world that changes all the time.

@@ -26,7 +26,7 @@ fn everything(world: &World) -> String {
     let users = view.users().ids();
     for user in [None].into_iter().chain(users.into_iter().map(Some)) {
         let list = view.list(user).unwrap();
-        for offset in (0..=list.len()).step_by(30) {
+        for offset in (0..=list.total()).step_by(30) {
             let page = page(&list, offset, 99);
             let _ = writeln!(all, "{}", String::from_utf8_lossy(&page));
         }
