@@ -95,7 +95,10 @@ def test_colour_is_a_choice(settings):
         (["users", "--limit"], "'--limit' requires an argument"),
         (["users", "--format", "xml"], "'xml' is not one of 'table', 'json', 'jsonl', 'csv'"),
         (["users", "--json", "--format", "csv"], "--json and --format csv do not agree"),
-        (["users", "--timeout", "soon"], "for '--timeout': it must be a number, or none"),
+        (
+            ["users", "--timeout", "soon"],
+            "for --timeout or BACKREAD_TIMEOUT: it must be a number, or none",
+        ),
         (["users", "--max-retries", "-1"], "--max-retries must be 0 or more, not -1"),
         (["mock", "--port", "70000"], "'--port': Input should be less than or equal to 65535"),
         (["search", "x", "y", "--since", "soon"], "'--since': it must be a date or time such as"),

@@ -103,7 +103,7 @@ def test_given_users_are_read_alone(backread, server, tmp_path):
     assert little.code == 2
     assert "--memory-limit must be bytes" in little.line
     stale = backread("sync", tmp_path / "chats", "--max-staleness-days", 1e300)
-    assert (stale.code, "--max-staleness-days: it must be a number" in stale.line) == (2, True)
+    assert (stale.code, "'--max-staleness-days'" in stale.line) == (2, True)
 
 
 def test_a_later_run_that_fails_says_why_until_one_goes_on(backread, tmp_path):

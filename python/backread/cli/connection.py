@@ -165,9 +165,8 @@ def _read(context: typer.Context, name: str, text: str) -> Any:
         said = error.message
     except ValueError as error:
         said = f"it must be {error}"
-    parameters: list[Any] = context.command.get_params(context)
-    [parameter] = [each for each in parameters if each.name == name]
-    raise typer.BadParameter(said, ctx=context, param=parameter)
+    hint = f"{_option(name)} or BACKREAD_{name.upper()}"
+    raise typer.BadParameter(said, ctx=context, param_hint=hint)
 
 
 def _source(context: typer.Context, name: str) -> str:

@@ -60,7 +60,7 @@ def probe(
     shape = ProfileFormat.JSON if as_json else shape
     earlier = None if against is None else read_profile(against)
     if save is not None:
-        _save(save, None)
+        _check(save)
     with connection.client() as client:
         say(
             f"at most {max_requests:,} request{'' if max_requests == 1 else 's'} will be sent, all "
@@ -71,7 +71,7 @@ def probe(
     differences = [] if earlier is None else earlier.differences(profile)
     try:
         if save is not None:
-            _save(save, profile)
+            _save(profile, save)
     finally:
         # It cost requests, so it is shown even if it cannot be saved.
         shown = _profile(profile, shape) if earlier is None else _differences(differences, shape)
@@ -115,14 +115,17 @@ def _differences(differences: Sequence[Difference], shape: ProfileFormat) -> str
     return escaped(json.dumps(found, indent=2, ensure_ascii=False)) + "\n"
 
 
-def _save(file: Path, profile: ServiceProfile | None) -> None:
-    """Writes the profile; None only checks, before anything is sent, that the file can be."""
+def _check(file: Path) -> None:
+    """Raises `UnusableArgumentError` if the file cannot be written, before anything is sent."""
     try:
-        unfinished = Unfinished(file)
-        if profile is None:
-            unfinished.discard()
-            return
-        with unfinished:
+        Unfinished(file).discard()
+    except OSError as error:
+        raise cannot_be_written("--save", file, error) from None
+
+
+def _save(profile: ServiceProfile, file: Path) -> None:
+    try:
+        with Unfinished(file) as unfinished:
             unfinished.file.write(f"{profile.to_json(indent=2)}\n".encode())
     except OSError as error:
         raise cannot_be_written("--save", file, error) from None
