@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::pseudonyms::{Pseudonyms, What};
+use super::pseudonyms::Pseudonyms;
 use super::redaction::redact;
 
 const ID: &str = "id";
@@ -35,7 +35,7 @@ pub fn pseudonymised_record(json: &str, pseudonyms: &Pseudonyms) -> String {
     let fields = record.into_iter().map(|(name, value)| {
         let name = match is_plain_name(&name) {
             true => name,
-            false => pseudonyms.of(What::Field, &name),
+            false => pseudonyms.of("field", &name),
         };
         let value = match name == ID && is_whole_number(&value) {
             true => value,
@@ -58,17 +58,14 @@ fn is_whole_number(value: &Value) -> bool {
 /// The JSON with each text and number redacted, as bodies are.
 pub fn redacted(json: &str) -> String {
     changed(json, &|value| match value {
-        Value::String(text) => match redact(&text) {
-            Cow::Owned(redacted) => Value::String(redacted),
-            Cow::Borrowed(_) => Value::String(text),
-        },
+        Value::String(text) => Value::String(redact(&text).into()),
         Value::Number(number) => match redact(&number.to_string()) {
             Cow::Owned(redacted) => Value::String(redacted),
             Cow::Borrowed(_) => Value::Number(number),
         },
         Value::Object(members) => {
             let named = |(name, value): (String, Value)| (redact(&name).into_owned(), value);
-            Value::Object(members.into_iter().map(named).collect())
+            members.into_iter().map(named).collect()
         }
         other => other,
     })
@@ -76,11 +73,11 @@ pub fn redacted(json: &str) -> String {
 
 fn pseudonymised_value(value: Value, pseudonyms: &Pseudonyms) -> Value {
     match value {
-        Value::String(text) => Value::String(pseudonyms.of(What::Extra, &text)),
-        Value::Number(number) => Value::String(pseudonyms.of(What::Extra, &number.to_string())),
+        Value::String(text) => Value::String(pseudonyms.of("extra", &text)),
+        Value::Number(number) => Value::String(pseudonyms.of("extra", &number.to_string())),
         Value::Object(members) => {
-            let named = |(name, value): (String, Value)| (pseudonyms.of(What::Field, &name), value);
-            Value::Object(members.into_iter().map(named).collect())
+            let named = |(name, value): (String, Value)| (pseudonyms.of("field", &name), value);
+            members.into_iter().map(named).collect()
         }
         other => other,
     }
@@ -95,15 +92,10 @@ fn changed(json: &str, change: &impl Fn(Value) -> Value) -> String {
 // The parser bounds the depth.
 fn deeply(value: Value, change: &impl Fn(Value) -> Value) -> Value {
     change(match value {
-        Value::Array(items) => {
-            let items = items.into_iter().map(|item| deeply(item, change));
-            Value::Array(items.collect())
-        }
+        Value::Array(items) => items.into_iter().map(|item| deeply(item, change)).collect(),
         Value::Object(members) => {
-            let members = members
-                .into_iter()
-                .map(|(name, value)| (name, deeply(value, change)));
-            Value::Object(members.collect::<Map<_, _>>())
+            let changed = |(name, value)| (name, deeply(value, change));
+            members.into_iter().map(changed).collect::<Value>()
         }
         plain => plain,
     })

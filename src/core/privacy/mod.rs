@@ -10,11 +10,12 @@ mod tests;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::iter;
 use std::sync::Arc;
-use std::{fmt, iter};
 
-use self::pseudonyms::{Pseudonyms, What};
+use self::pseudonyms::Pseudonyms;
 use self::redaction::redact;
+pub use self::redaction::replace_emails;
 use crate::api::Resource;
 use crate::decode::json::Fault;
 use crate::decode::json::cursor::Span;
@@ -22,22 +23,11 @@ use crate::decode::page::Row;
 use crate::decode::rows::{Extra, Message, Sender, User};
 
 /// What is replaced.
+#[derive(Debug)]
 pub struct Privacy {
     pseudonyms: Option<Pseudonyms>,
     drop_bodies: bool,
     redact: bool,
-}
-
-/// Without the key.
-impl fmt::Debug for Privacy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Privacy")
-            .field("pseudonymise", &self.pseudonyms.is_some())
-            .field("drop_bodies", &self.drop_bodies)
-            .field("redact", &self.redact)
-            .finish()
-    }
 }
 
 impl Privacy {
@@ -58,16 +48,16 @@ impl Privacy {
         let Some(pseudonyms) = &self.pseudonyms else {
             return Ok((text, user));
         };
-        for (what, place) in [
-            (What::Name, &mut user.name),
-            (What::Email, &mut user.email),
-            (What::Reference, &mut user.reference),
+        for (kind, place) in [
+            ("name", &mut user.name),
+            ("email", &mut user.email),
+            ("reference", &mut user.reference),
         ] {
-            replace(pseudonyms, &mut text, what, place);
+            replace(pseudonyms, &mut text, kind, place);
         }
         change(&mut text, &mut user.last_url, |url| pseudonyms.page(url));
         for attribute in user.user_attributes.iter_mut().flatten() {
-            replace(pseudonyms, &mut text, What::Value, &mut attribute.value);
+            replace(pseudonyms, &mut text, "value", &mut attribute.value);
             replace_extra(pseudonyms, &mut text, &mut attribute.extra);
         }
         replace_extra(pseudonyms, &mut text, &mut user.extra);
@@ -86,16 +76,14 @@ impl Privacy {
             }
         }
         if self.redact {
-            change(&mut text, &mut message.body, |body| {
-                redact(body).into_owned()
-            });
+            change(&mut text, &mut message.body, |body| redact(body).into());
             redact_extra(&mut text, &mut message.extra);
             if let Some(sender) = &mut message.sender {
                 redact_extra(&mut text, &mut sender.extra);
             }
         }
         if let Some(pseudonyms) = &self.pseudonyms {
-            replace(pseudonyms, &mut text, What::File, &mut message.file_url);
+            replace(pseudonyms, &mut text, "file", &mut message.file_url);
             replace_extra(pseudonyms, &mut text, &mut message.extra);
             if let Some(sender) = &mut message.sender {
                 replace_sender(pseudonyms, &mut text, sender);
@@ -141,19 +129,24 @@ fn change(text: &mut String, place: &mut Option<Span>, change: impl Fn(&str) -> 
     }
 }
 
-fn replace(pseudonyms: &Pseudonyms, text: &mut String, what: What, place: &mut Option<Span>) {
-    change(text, place, |text| pseudonyms.of(what, text));
+fn replace(
+    pseudonyms: &Pseudonyms,
+    text: &mut String,
+    kind: &'static str,
+    place: &mut Option<Span>,
+) {
+    change(text, place, |text| pseudonyms.of(kind, text));
 }
 
 fn replace_sender(pseudonyms: &Pseudonyms, text: &mut String, sender: &mut Sender) {
-    for (what, place) in [
-        (What::Name, &mut sender.name),
-        (What::Email, &mut sender.email),
-        (What::Forename, &mut sender.forename),
-        (What::Surname, &mut sender.surname),
-        (What::Picture, &mut sender.picture_thumb_url),
+    for (kind, place) in [
+        ("name", &mut sender.name),
+        ("email", &mut sender.email),
+        ("forename", &mut sender.forename),
+        ("surname", &mut sender.surname),
+        ("picture", &mut sender.picture_thumb_url),
     ] {
-        replace(pseudonyms, text, what, place);
+        replace(pseudonyms, text, kind, place);
     }
     replace_extra(pseudonyms, text, &mut sender.extra);
 }
@@ -180,7 +173,7 @@ fn replace_extra(pseudonyms: &Pseudonyms, text: &mut String, extra: &mut Extra) 
     for (name, value) in extra {
         let plain = name.text(text).into_owned();
         if !json::is_plain_name(&plain) {
-            *name = Span::append(text, &pseudonyms.of(What::Field, &plain));
+            *name = Span::append(text, &pseudonyms.of("field", &plain));
         }
         let replaced = json::pseudonymised(value.of(text), pseudonyms);
         *value = Span::append(text, &replaced);

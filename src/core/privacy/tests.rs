@@ -227,8 +227,8 @@ fn rejects_say_nothing_either() {
 #[test]
 fn its_debug_form_has_no_key() {
     let told = format!("{:?}", privacy());
-    assert_eq!(
-        told,
-        "Privacy { pseudonymise: true, drop_bodies: false, redact: false }"
+    assert!(
+        !told.contains("abcdef") && !told.contains("97, 98"),
+        "{told}"
     );
 }

@@ -4,146 +4,61 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn check(cases: &[(&str, &str)]) {
-    for (text, expected) in cases {
-        assert_eq!(redact(text), *expected, "{text}");
+/// A field of the list, with the characters that its escapes stand for.
+fn unescaped(field: &str) -> String {
+    let (plain, escaped) = field.split_once("\\u{").unwrap_or((field, ""));
+    let mut text = plain.replace("\\n", "\n");
+    if let Some((code, rest)) = escaped.split_once('}') {
+        let code = u32::from_str_radix(code, 16).unwrap();
+        text.push(char::from_u32(code).unwrap());
+        text += &unescaped(rest);
     }
+    text
 }
 
-fn check_unchanged(cases: &[&str]) {
-    for text in cases {
-        assert!(
-            matches!(redact(text), Cow::Borrowed(_)),
-            "{text}: {}",
-            redact(text)
-        );
+#[test]
+fn each_text_of_the_list_is_stored_as_it_says() {
+    let lines = include_str!("texts.tsv").lines();
+    let mut wrong = Vec::new();
+    for line in lines.filter(|line| !line.starts_with('#')) {
+        let fields: Vec<String> = line.split('\t').map(unescaped).collect();
+        let [_, text, stored @ ..] = fields.as_slice() else {
+            panic!("{line}");
+        };
+        let (stored, redacted) = (stored.first().unwrap_or(text), redact(text));
+        if redacted != *stored {
+            wrong.push(format!("{line} -> {redacted}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn addresses_go() {
-    check(&[
-        ("I am jane.doe@example.com, hi", "I am [email], hi"),
-        (
-            "<mailto:jane+news@mail.example.co.uk>.",
-            "<mailto:[email]>.",
-        ),
-        ("Jürgen@Bücher.example!", "[email]!"),
-        ("请联系jane@example.com谢谢", "请联系[email]谢谢"),
-        ("用户@例子.公司", "[email]"),
-        ("ｊａｎｅ＠ｅｘａｍｐｌｅ．ｃｏｍ", "[email]"),
-        ("\"jane doe\"@example.com", "[email]"),
-        (
-            "a@b.example,c@d.example;e@f.example",
-            "[email],[email];[email]",
-        ),
-        (
-            "https://x.example/reset?email=jane%40example.com&x=1",
-            "https://x.example/[email]&x=1",
-        ),
-        ("jane&#64;example.com", "[email]"),
-        ("ja\u{200b}ne\u{ad}@exa\u{2060}mple.com", "[email]"),
-        (
-            "root@localhost jane@192.168.0.1 jane@[::1]",
-            "[email] [email] [email]",
-        ),
-        ("o'brien@example.com.", "[email]."),
-        ("jane@example.com+49 170 1234567", "[email][phone]"),
-    ]);
+fn emails_alone_are_replaced_by_another_label() {
+    let text = "?to=ada%40example.com&phone=030123456, Jörg@bücher.example";
+    let replaced = "?to=[hidden]&phone=030123456, [hidden]";
+    assert_eq!(replace_emails(text, "[hidden]"), replaced);
 }
 
 #[test]
-fn what_only_looks_like_an_address_stays() {
-    check_unchanged(&[
-        "10@2.50 each",
-        "@jane look",
-        "https://medium.example/@jane/text",
-        "a @ b",
-        "50% 40 &amp; %20",
-        "",
-    ]);
+fn digits_of_all_scripts_have_their_values() {
+    let all: String = ('\0'..=char::MAX).collect();
+    let digits = Regex::new(r"\p{Nd}").unwrap();
+    let values = digits
+        .find_iter(&all)
+        .flat_map(|digit| digit.as_str().chars());
+    let values: Vec<u32> = values.map(value).collect();
+    assert!(values.len() > 600 && values.chunks(10).all(|ten| ten.iter().copied().eq(0..10)));
 }
 
 #[test]
-fn phone_numbers_go() {
-    check(&[
-        ("+49 170 1234567", "[phone]"),
-        ("call +1 (555) 123-4567 now", "call [phone] now"),
-        ("(030) 123 45 67", "[phone]"),
-        ("0049-170-123-45-67.", "[phone]."),
-        ("0170/1234567", "[phone]"),
-        ("01 23 45 67 89", "[phone]"),
-        ("555-0123", "[phone]"),
-        ("tel:+491701234567", "tel:[phone]"),
-        ("٠١٢٣٤٥٦٧٨٩", "[phone]"),
-        ("０１７０‐１２３４５６７", "[phone]"),
-        ("+4\u{200b}9 1\u{ad}70 12\u{2060}3", "[phone]"),
-        ("030\u{a0}–\u{a0}12\u{2009}34\u{202f}56", "[phone]"),
-        ("5·5·5·1·2·3·4", "[phone]"),
-        ("030 123456, 030 654321", "[phone], [phone]"),
-        ("1️⃣2️⃣3️⃣4️⃣5️⃣6️⃣7️⃣", "[phone]"),
-        ("+44 20.12.2030", "[phone]"),
-        ("912.345.678", "[phone]"),
-        ("order 12345678", "order [phone]"),
-    ]);
-}
-
-#[test]
-fn at_signs_without_end_take_time_in_proportion() {
-    // In quadratic time it would take a quarter of an hour.
-    for sign in ["%40", "a@", "a%40", "&#64;", "@a.b"] {
-        assert!(!redact(&sign.repeat(200_000)).is_empty());
+fn time_is_in_proportion_to_the_text() {
+    // In quadratic time it would take minutes.
+    for part in [
+        "%40", "a@", "a%40", "&#64;", "@a.b", "\"a@b ", "?a=", "1 ", "12,", "123-",
+    ] {
+        assert!(!redact(&part.repeat(50_000)).is_empty());
     }
-}
-
-#[test]
-fn dates_times_prices_and_short_numbers_stay() {
-    check_unchanged(&[
-        "2024-01-15 10:30:45.123 and 2024/01/16",
-        "15.01.2024, 10:30 - 11:45",
-        "15. 01. 2024",
-        "12.05.24 10:30",
-        "12.05.24 - 15.05.24",
-        "12.01.-15.01.2024",
-        "01/15/2024 at 10.30",
-        "09.00 - 17.30 Uhr, 9:00-17:00",
-        "2023-2024, 2023/2024",
-        "1,234,567.89",
-        "1.234.567,89",
-        "EUR 1.234.567",
-        "1 234 567 €",
-        "$1234567.89",
-        "10.000 - 15.000 €",
-        "12345.67",
-        "orders 123456, 654321 and 111111",
-        "3 x 250 g, 100 %, room 1204",
-        "id 123456; id 654321",
-        "#123456 #654321",
-    ]);
-}
-
-#[test]
-fn card_numbers_go() {
-    check(&[
-        ("4111111111111111", "[card]"),
-        (
-            "card 4111 1111 1111 1111, exp 12/27",
-            "card [card], exp 12/27",
-        ),
-        ("3782-822463-10005", "[card]"),
-        ("4111.1111.1111.1111", "[card]"),
-        ("4111,1111,1111,1111", "[card]"),
-        ("4111:1111:1111:1111", "[card]"),
-        ("4111 \u{2013} 1111 \u{2013} 1111 \u{2013} 1111", "[card]"),
-        ("4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "[card]"),
-        (
-            "4111 1111 1111 1111 and 5500 0000 0000 0004",
-            "[card] and [card]",
-        ),
-        ("４１１１ １１１１ １１１１ １１１１", "[card]"),
-        // A wrong check digit: no card, but too long to stay.
-        ("4111 1111 1111 1112", "[phone]"),
-    ]);
 }
 
 /// A number with a right check digit.
@@ -183,10 +98,6 @@ fn zeros() -> impl Strategy<Value = u32> {
     prop::sample::select(vec![0x30, 0x660, 0x6F0, 0x966, 0xFF10, 0x1D7CE])
 }
 
-fn digits_of(text: &str) -> usize {
-    text.chars().filter(|each| digit(*each).is_some()).count()
-}
-
 proptest! {
     #[test]
     fn no_card_number_survives(
@@ -203,7 +114,7 @@ proptest! {
     ) {
         let text = format!("{before}{}{after}", written(&digits, &sizes, zero, between));
         let redacted = redact(&text);
-        prop_assert_eq!(digits_of(&redacted), 0, "{} -> {}", text, redacted);
+        prop_assert_eq!(count_digits(&redacted), 0, "{} -> {}", text, redacted);
         prop_assert!(redacted.starts_with(&before) && redacted.ends_with(&after));
     }
 
@@ -218,7 +129,7 @@ proptest! {
         // An international number, which is never taken for a date or a price.
         let text = format!("+{}{after}", written(&digits, &sizes, zero, between));
         let redacted = redact(&text);
-        prop_assert_eq!(digits_of(&redacted), 0, "{} -> {}", text, redacted);
+        prop_assert_eq!(count_digits(&redacted), 0, "{} -> {}", text, redacted);
         prop_assert!(redacted.ends_with(&after));
     }
 
@@ -243,14 +154,15 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_redacted_once(text in any::<String>()) {
-        let redacted = redact(&text).into_owned();
-        prop_assert!(!redacted.contains("4111111111111111"));
-        let _ = redact(&redacted);
+    fn what_is_redacted_has_nothing_left_to_redact(
+        text in prop_oneof![any::<String>(), "[0-9@. +()/:,&#;%€\u{200b}a-c\\[\\]=?\"-]{0,60}"],
+    ) {
+        let redacted = redact(&text);
+        prop_assert_eq!(redact(&redacted), redacted.as_ref(), "{}", text);
     }
 
     #[test]
-    fn any_signs_of_numbers_and_addresses_are_taken(text in "[0-9@. +()/:,&#;%€\u{200b}a-c-]{0,60}") {
-        let _ = redact(&text);
+    fn text_without_digits_and_at_signs_stays(text in "[^\\p{N}@＠﹫%&]{0,60}") {
+        prop_assert_eq!(redact(&text), text.as_str());
     }
 }
