@@ -31,7 +31,7 @@ def test_json_is_a_profile(backread):
     done = backread("probe", "--format", "json", "--sample", "4")
     profile = ServiceProfile.from_json(done.out)
     assert profile.default_page == 25
-    assert json.loads(done.out)["profile_version"] == 1
+    assert json.loads(done.out)["profile_version"] == 2
 
 
 def test_the_bound_is_kept(backread, server):

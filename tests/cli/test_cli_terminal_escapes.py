@@ -131,18 +131,16 @@ def test_sync_escapes_what_a_lock_says_of_its_holder(server, tmp_path):
 
 
 def test_a_profile_and_its_name(server, tmp_path):
-    assert "sender types" in seen(server, tmp_path, "probe", "--save", NAME)
-    for shape in ("table", "json"):
-        assert "red" in seen(server, tmp_path, "probe", "--format", shape)
+    assert "users: order" in seen(server, tmp_path, "probe", "--save", NAME)
     profile = json.loads((tmp_path / NAME).read_text())
+    profile["largest_page"] = 40
     profile["notes"] = {HOSTILE[0]: HOSTILE[1]}
-    profile["sender_types"] = [HOSTILE[2]]
-    profile["http"]["compression"] = HOSTILE[3]
+    profile["users"]["order"]["field"] = HOSTILE[2]
     (tmp_path / NAME).write_text(json.dumps(profile))
     for shape in ("table", "json"):
         said = seen(server, tmp_path, "probe", "--against", NAME, "--format", shape, expected=8)
         assert "probe again" in said
-    profile["http"]["statuses"] = {HOSTILE[0]: HOSTILE[1]}
+    profile["refusals"] = {HOSTILE[0]: HOSTILE[1]}
     (tmp_path / NAME).write_text(json.dumps(profile))
     for command in (["probe", "--against"], ["sync", "chats", "--profile"]):
         said = seen(server, tmp_path, *command, NAME, expected=2)

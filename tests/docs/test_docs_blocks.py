@@ -159,7 +159,7 @@ def test_a_mock_is_served(block, environment, folder):
 
 @of_kind(BLOCKS, "json")
 def test_json_is_a_profile(block):
-    assert backread.ServiceProfile.from_json(block.code).fields
+    assert backread.ServiceProfile.from_json(block.code).notes == {}
 
 
 @of_kind(BLOCKS, "toml")

@@ -42,7 +42,7 @@ from backread.mirror import (
     SearchResults,
     SyncProgress,
 )
-from backread.profile import FieldProfile, Follows, LimitAnswer, ListOrder, ListProfile, PastEnd
+from backread.profile import Follows, LimitAnswer, ListOrder, ListProfile, PastEnd
 from backread.typed_dicts import (
     UserDict,
 )
@@ -172,15 +172,11 @@ def a_profile(profile: ServiceProfile) -> None:
     assert_type(profile.messages.order, ListOrder | None)
     assert_type(profile.messages.past_end, PastEnd | None)
     assert_type(profile.messages.total_exact, bool | None)
-    assert_type(profile.message_ids_unique, bool | None)
-    assert_type(profile.sender_types, tuple[str, ...] | None)
     assert_type(profile.updated_at_follows, Follows | None)
-    assert_type(profile.http.statuses, dict[int, int])
-    assert_type(profile.fields["user"]["id"], FieldProfile)
+    assert_type(profile.refusals.wrong_secret, int | None)
     assert_type(profile.notes, dict[str, str])
     assert_type(profile.to_json(indent=2), str)
     assert_type(ServiceProfile.from_json("{}"), ServiceProfile)
-    assert_type(profile.differs(profile), list[str])
 
 
 def computing(now: FiguresProgress) -> None:

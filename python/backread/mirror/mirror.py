@@ -307,7 +307,7 @@ class Mirror:
 
         Raises:
             MirrorError: The snapshot cannot be read.
-            ValueError: A newer backread made the profile.
+            ValueError: Another version of backread made the profile; probe the service again.
         """
         kept = self._reader.profile()
         if kept is None:

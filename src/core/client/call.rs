@@ -25,12 +25,12 @@ use backread_clock::Elapsed;
 const MOST_RESENT: u32 = 16;
 
 /// The request to send; displayed as path and query, relative to the base URL.
-pub enum Request<'a> {
+pub enum Request {
     Read(Endpoint),
-    ProbeRequest(&'a ProbeRequest),
+    ProbeRequest(ProbeRequest),
 }
 
-impl fmt::Display for Request<'_> {
+impl fmt::Display for Request {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(endpoint) => endpoint.fmt(formatter),
@@ -53,13 +53,13 @@ enum Step<'g, T> {
 }
 
 /// The request of every second probe.
-const USERS: Request<'static> = Request::Read(List::Users.page(0, Limit::SMALLEST));
+const USERS: Request = Request::Read(List::Users.page(0, Limit::SMALLEST));
 
 type Outcome<T> = Result<(u16, Option<T>), Failure>;
 
 struct Call<'a> {
     client: &'a Client,
-    request: &'a Request<'a>,
+    request: &'a Request,
     budget: &'a Budget,
     reservation: Option<Reservation<'a>>,
     attempts: Vec<Attempt>,
@@ -81,7 +81,7 @@ impl Client {
     /// Sends a request, with its retries. This is the only loop that sends.
     pub(super) async fn send<T>(
         &self,
-        request: &Request<'_>,
+        request: &Request,
         budget: &Budget,
         judge: impl Fn(Answer) -> Result<(u16, T), Failure>,
     ) -> Result<(T, Vec<Attempt>), Error> {
@@ -177,11 +177,7 @@ impl Call<'_> {
         })
     }
 
-    async fn exchange(
-        &self,
-        transport: &Transport,
-        request: &Request<'_>,
-    ) -> Result<Answer, Failure> {
+    async fn exchange(&self, transport: &Transport, request: &Request) -> Result<Answer, Failure> {
         let Client { call, .. } = self.client;
         let timeout = call.options.timeout;
         let left = timeout.map(|timeout| timeout.saturating_sub(self.redirects.took));

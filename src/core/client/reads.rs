@@ -166,16 +166,9 @@ impl Client {
     }
 
     /// Sends one request of the probe. For requests outside the interface, any status is an answer.
-    /// A 429 is obeyed, and transient failures that any read might meet are retried. `heard` is
-    /// called with every response, including those that are not returned.
-    pub async fn probe(
-        &self,
-        request: &ProbeRequest,
-        budget: &Budget,
-        heard: impl Fn(&Answer) + Sync,
-    ) -> Result<(Answer, Vec<Attempt>), Error> {
+    /// A 429 is obeyed, and transient failures that any read might meet are retried.
+    pub async fn probe(&self, request: ProbeRequest, budget: &Budget) -> Result<Answer, Error> {
         let judge = |answer: Answer| {
-            heard(&answer);
             let allowed = request.is_allowed();
             let refused = match answer.status {
                 429 => true,
@@ -185,7 +178,7 @@ impl Client {
             if refused {
                 return Err(Failure::from(status_failure(answer, self.clock().wall())));
             }
-            if answer.status == 200 && allowed && request.is_plain() {
+            if answer.status == 200 && allowed {
                 let text = answer.text();
                 let start = answer.body.first_chunk().copied();
                 json::check(&text.json)
@@ -195,25 +188,8 @@ impl Client {
             self.note_answer(&answer.headers);
             Ok((answer.status, answer))
         };
-        self.send(&Request::ProbeRequest(request), budget, judge)
-            .await
-    }
-
-    /// The error for a response to the probe that should have been a page of a list, and is not.
-    pub fn no_page(&self, request: &ProbeRequest, answer: Answer, attempts: Vec<Attempt>) -> Error {
-        let kind = match (answer.status, request.page()) {
-            (200..300, Some((list, _))) => {
-                let text = answer.text();
-                let json = Arc::clone(&text.json);
-                let page = Page::read(text, list.resource());
-                let fault = page.err();
-                let fault = fault.unwrap_or_else(|| Fault::new("$", "not a page", &json));
-                decode_failure(fault)
-            }
-            _ => status_failure(answer, self.clock().wall()),
-        };
-        let redactor = self.redactor();
-        Error::new(redactor.redact_kind(kind)).during(redactor.url(request), attempts)
+        let request = Request::ProbeRequest(request);
+        Ok(self.send(&request, budget, judge).await?.0)
     }
 
     /// When a response of this age was made, at the latest; `None` if it is new. Caches round their

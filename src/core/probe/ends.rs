@@ -1,36 +1,39 @@
 //! Finds where a list ends, whatever its `total` says, and what the service returns past that.
 
-use super::probe_client::{Listed, Measured, ProbeClient, unmeasured};
+use super::probe_client::{Finding, Listed, ProbeClient, answered, unmeasured};
 use super::profile::{Gives, PastEnd};
 use crate::api::{Limit, List};
 use crate::probe_request::ProbeRequest;
 
 /// Growing steps and bisection find the end of a list of a hundred million rows in fewer requests.
-const MOST_REQUESTS: u32 = 48;
+pub const MOST_REQUESTS: u32 = 48;
+const REPEATED: &str = "several offsets return the same page, and no response says which is right";
 /// The growth factor of the steps.
 const LEAP_GROWTH: u64 = 4;
 
 /// The end of a list.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct End {
     /// The number of rows.
     pub at: u64,
     /// The number of rows according to the service, at the same time.
     pub total: Option<u64>,
-    /// `None` if the list is empty: an offset past its end cannot be told from its start.
-    pub past: Option<PastEnd>,
+    pub past: Finding<PastEnd>,
 }
 
 impl End {
     /// `total` minus the actual number of rows.
-    pub fn total_error(&self) -> Option<i64> {
-        let total = i64::try_from(self.total?).ok()?;
-        total.checked_sub(i64::try_from(self.at).ok()?)
+    pub fn total_error(self) -> Finding<i64> {
+        let signed = |count: u64| i64::try_from(count).ok();
+        let error = self.total.and_then(signed).zip(signed(self.at));
+        error
+            .and_then(|(total, at)| total.checked_sub(at))
+            .ok_or_else(|| "the list has no total that is a number".to_owned())
     }
 }
 
 /// What is known of the end during the search.
-struct Search {
+pub struct Search {
     /// There are rows below this offset,
     low: u64,
     /// and none from this one on.
@@ -48,64 +51,49 @@ struct Search {
 }
 
 /// Finds the end of a list, some of whose `pages` are already read; adds what it reads to them.
-pub async fn find(
-    probe_client: &mut ProbeClient,
-    list: List,
-    limit: Limit,
-    pages: &mut Vec<Listed>,
-) -> Measured<End> {
+pub async fn find(client: &mut ProbeClient, list: List, pages: &mut Vec<Listed>) -> Finding<End> {
     let Some(first) = pages.iter().find(|page| page.requested_offset == 0) else {
         return unmeasured("no page of such a list could be read");
     };
-    if first.rows.is_empty() {
-        let total = first.total;
-        return Ok(End {
-            at: 0,
-            total,
-            past: None,
-        });
-    }
-    let mut search = Search::new(pages, first.total, limit);
-    let mut past = None;
+    let limit = client.limit;
     let mut total = first.total;
+    // An offset past the end of an empty list cannot be told from its start.
+    let mut past = unmeasured("the list is empty");
+    if first.rows.is_empty() {
+        return Ok(End { at: 0, total, past });
+    }
+    let mut search = Search::new(pages, total, limit);
     for _ in 0..MOST_REQUESTS {
         let offset = search.next();
-        let reply = probe_client
-            .send(&ProbeRequest::plain(list.page(offset, limit)))
-            .await?;
-        let status = reply.answer.status;
-        match reply.listed() {
-            Some(page) if is_another_again(&page, pages) => {
-                return unmeasured(
-                    "several offsets return the same page, and no response says which is right",
-                );
-            }
+        let request = ProbeRequest::Read(list.page(offset, limit));
+        let reply = client.send(request).await?;
+        let status = reply.status;
+        let gives = match reply.listed {
+            Some(page) if is_another_again(&page, pages) => return unmeasured(REPEATED),
             Some(page) => {
                 total = page.total;
                 let gives = search.page(&page, limit);
-                past = gives.map(|gives| PastEnd { gives, status }).or(past);
                 pages.push(page);
+                gives
             }
-            None if reply.is_refusal() => {
+            None if (400..500).contains(&status) => {
                 search.nothing_at(offset);
-                past = Some(PastEnd {
-                    gives: Gives::Error,
-                    status,
-                });
+                Some(Gives::Error)
             }
-            None => return unmeasured(&format!("the service answered {status}")),
+            None => return Err(answered(status)),
+        };
+        if let Some(gives) = gives {
+            past = Ok(PastEnd { gives, status });
         }
         if let Some(at) = search.end() {
             return Ok(End { at, total, past });
         }
     }
-    unmeasured(&format!(
-        "the end was not found in {MOST_REQUESTS} requests"
-    ))
+    unmeasured("the end was not found in 48 requests")
 }
 
 impl Search {
-    fn new(pages: &[Listed], total: Option<u64>, limit: Limit) -> Self {
+    pub fn new(pages: &[Listed], total: Option<u64>, limit: Limit) -> Self {
         let in_place = pages.iter().filter(|page| page.is_in_place());
         let farthest = in_place.max_by_key(|page| page.end());
         let mut search = Self {
@@ -123,7 +111,7 @@ impl Search {
         search
     }
 
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         let open =
             |offset: &u64| *offset >= self.low && self.high.is_none_or(|high| *offset < high);
         match (self.hint.take().filter(open), self.high) {
@@ -138,7 +126,7 @@ impl Search {
     }
 
     /// Takes a page; returns what the service gives past the end, if it lies there.
-    fn page(&mut self, page: &Listed, limit: Limit) -> Option<Gives> {
+    pub fn page(&mut self, page: &Listed, limit: Limit) -> Option<Gives> {
         if page.rows.is_empty() {
             self.nothing_at(page.requested_offset);
             return Some(Gives::Empty);
@@ -176,12 +164,12 @@ impl Search {
         self.believed = self.hint;
     }
 
-    fn nothing_at(&mut self, offset: u64) {
+    pub fn nothing_at(&mut self, offset: u64) {
         self.high = Some(self.high.map_or(offset, |high| high.min(offset)));
     }
 
     /// The end, once it is known from both sides; rows may have been deleted since they were seen.
-    fn end(&self) -> Option<u64> {
+    pub fn end(&self) -> Option<u64> {
         self.high.filter(|high| *high <= self.low)
     }
 }
@@ -208,100 +196,4 @@ pub fn short_pages(pages: &[Listed], end: u64) -> Option<bool> {
     in_place
         .filter_map(|page| Some(page.len() < could(page)?))
         .reduce(|short, of_page| short || of_page)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    #[derive(Debug, Clone, Copy)]
-    enum Past {
-        Empty,
-        Refused,
-        LastPage,
-        LastPageWithoutOffset,
-    }
-
-    /// The response of a service that serves this many rows; `None` is a refusal.
-    fn serve(
-        end: u64,
-        past: Past,
-        requested_offset: u64,
-        limit: u64,
-        short: bool,
-    ) -> Option<Listed> {
-        let last = (end - 1) / limit * limit;
-        let (start, said) = match past {
-            _ if requested_offset < end => (requested_offset, Some(requested_offset)),
-            Past::Empty => (end, Some(requested_offset)),
-            Past::Refused => return None,
-            Past::LastPage => (last, Some(last)),
-            Past::LastPageWithoutOffset => (last, None),
-        };
-        let offset = match past {
-            Past::LastPageWithoutOffset => None,
-            _ => said,
-        };
-        let count = limit.min(end - start.min(end));
-        let count = if short && count > 1 { count - 1 } else { count };
-        Some(Listed {
-            requested_offset,
-            limit: Some(limit),
-            offset,
-            total: None,
-            rows: (start..start + count).map(|id| json!({"id": id})).collect(),
-        })
-    }
-
-    fn found(end: u64, total: Option<u64>, past: Past, limit: u8, short: &[bool]) -> (u64, u32) {
-        let limit = Limit::new("limit", limit.into()).unwrap();
-        let rows = u64::from(limit.get());
-        let first = serve(end, past, 0, rows, short[0]).unwrap();
-        let mut pages = vec![first];
-        let mut search = Search::new(&pages, total, limit);
-        for request in 1..=MOST_REQUESTS {
-            let requested_offset = search.next();
-            let turn = short[request as usize % short.len()];
-            match serve(end, past, requested_offset, rows, turn) {
-                Some(page) => {
-                    search.page(&page, limit);
-                    pages.push(page);
-                }
-                None => search.nothing_at(requested_offset),
-            }
-            if let Some(at) = search.end() {
-                return (at, request);
-            }
-        }
-        panic!("not found");
-    }
-
-    proptest! {
-        #[test]
-        fn the_end_is_found_whatever_the_total_says(
-            end in prop_oneof![1_u64..300, 1_u64..100_000_000],
-            total in proptest::option::of(prop_oneof![0_u64..300, 0_u64..200_000_000]),
-            past in prop_oneof![
-                Just(Past::Empty), Just(Past::Refused), Just(Past::LastPage)
-            ],
-            limit in 1_u8..=99,
-            short in proptest::collection::vec(any::<bool>(), 1..7),
-        ) {
-            prop_assert_eq!(found(end, total, past, limit, &short).0, end);
-        }
-
-        #[test]
-        fn a_last_page_that_comes_again_is_no_new_one(end in 1_u64..5_000, limit in 2_u8..=99) {
-            let (at, _) = found(end, Some(end), Past::LastPageWithoutOffset, limit, &[false]);
-            prop_assert_eq!(at, end);
-        }
-    }
-
-    #[test]
-    fn a_true_total_costs_two_requests() {
-        assert_eq!(found(250, Some(250), Past::Empty, 99, &[false]), (250, 2));
-        assert_eq!(found(7, Some(7), Past::Empty, 99, &[false]), (7, 1));
-    }
 }

@@ -1,24 +1,36 @@
 //! The default page, the largest one, and the responses to limits outside 1 to 99.
 
-use super::probe_client::{Listed, Measured, ProbeClient, Reply, unmeasured};
+use super::Probe;
+use super::probe_client::{Finding, Listed, ProbeClient, unmeasured};
 use super::profile::{LimitAnswer, Treatment};
-use crate::api::{LARGEST_LIMIT, Limit, List};
+use crate::api::{LARGEST_LIMIT, List};
 use crate::probe_request::ProbeRequest;
 
-/// Requests smaller and smaller limits until one is applied, at most seven times.
+const NOT_SHOWN: &str = "the page does not report the limit applied, and its rows do not show it";
+const UNCLEAR: &str =
+    "the nearest limit and the default page are equal, so which was applied is unclear";
+
+/// The length of a list that is requested without a limit. Adds the page that it reads to `pages`.
+pub async fn default_page(client: &mut ProbeClient, pages: &mut Vec<Listed>) -> Finding<u64> {
+    let page = client.send(ProbeRequest::Start(None)).await?.page()?;
+    let applied = page.applied();
+    pages.push(page);
+    applied.ok_or_else(|| NOT_SHOWN.to_owned())
+}
+
+/// The largest limit that is applied. If 99 is not, and the default page is no answer to that, it
+/// requests smaller limits, at most seven times. Adds the page with 99 to `pages`.
 pub async fn largest_page(
-    probe_client: &mut ProbeClient,
+    client: &mut ProbeClient,
     default: Option<u64>,
-    first: Option<&Listed>,
-) -> Measured<u64> {
+    pages: &mut Vec<Listed>,
+) -> Finding<u64> {
     let most = u64::from(LARGEST_LIMIT);
-    if let Some(listed) = first {
-        match listed.applied() {
-            None => {
-                return unmeasured(
-                    "no page reports the limit applied, and its rows do not show it",
-                );
-            }
+    if let Ok(page) = client.page(List::Users, 0).await {
+        let applied = page.applied();
+        pages.push(page);
+        match applied {
+            None => return unmeasured(NOT_SHOWN),
             Some(applied) if applied >= most => return Ok(most),
             // A limit other than the default: the largest that the service accepts.
             Some(applied) if default.is_some_and(|default| default != applied) => {
@@ -31,11 +43,8 @@ pub async fn largest_page(
     let (mut low, mut high) = (default.unwrap_or(0).min(most - 1), most);
     while high - low > 1 {
         let limit = (low + high) / 2;
-        let reply = probe_client
-            .send(&ProbeRequest::start(List::Users, Some(limit)))
-            .await?;
-        let applied = reply.listed().and_then(|listed| listed.applied());
-        match applied == Some(limit) {
+        let reply = client.send(ProbeRequest::Start(Some(limit))).await?;
+        match reply.listed.and_then(|page| page.applied()) == Some(limit) {
             true => low = limit,
             false => high = limit,
         }
@@ -46,46 +55,28 @@ pub async fn largest_page(
     }
 }
 
-/// The response to a limit outside the interface's range.
-pub fn outside(
-    reply: &Reply,
-    limit: u64,
-    default: Option<u64>,
-    largest: Option<u64>,
-) -> (LimitAnswer, Option<&'static str>) {
-    let listed = reply.listed();
-    let applied = listed.as_ref().and_then(Listed::applied);
-    let nearest = if limit == 0 { Some(1) } else { largest };
-    let (treatment, note) = match applied {
-        _ if reply.is_refusal() => (Some(Treatment::Refused), None),
-        _ if listed.is_none() => (Some(Treatment::Other), None),
-        None => (
-            None,
-            Some("the page does not report the limit applied, and its rows do not show it"),
-        ),
-        Some(applied) if applied == limit => (Some(Treatment::Applied), None),
-        Some(applied) if Some(applied) == nearest && nearest == default => (
-            None,
-            Some(
-                "the nearest limit and the default page are equal, so which was applied is unclear",
-            ),
-        ),
-        Some(applied) if Some(applied) == nearest => (Some(Treatment::Clamped), None),
-        Some(applied) if Some(applied) == default => (Some(Treatment::Ignored), None),
-        Some(_) => (Some(Treatment::Other), None),
-    };
-    let answer = LimitAnswer {
-        treatment,
-        applied,
-        answer: reply.profile(),
-    };
-    (answer, note)
-}
-
-/// The limit for all further pages.
-pub fn to_read_with(largest: Option<u64>) -> Limit {
-    largest
-        .and_then(|largest| i64::try_from(largest).ok())
-        .and_then(|largest| Limit::new("limit", largest).ok())
-        .unwrap_or(Limit::LARGEST)
+impl Probe {
+    /// The response to a limit that the interface rules out.
+    pub(super) async fn limit_outside(&mut self, path: &str, limit: u64) -> Option<LimitAnswer> {
+        let (default, largest) = (self.default_page, self.largest_page);
+        let reply = self.client.send(ProbeRequest::Start(Some(limit))).await;
+        let reply = self.note(path, reply)?;
+        let applied = reply.listed.as_ref().and_then(Listed::applied);
+        let nearest = if limit == 0 { Some(1) } else { largest };
+        let treatment = match applied {
+            _ if (400..500).contains(&reply.status) => Ok(Treatment::Refused),
+            _ if reply.listed.is_none() => Ok(Treatment::Other),
+            None => unmeasured(NOT_SHOWN),
+            Some(applied) if applied == limit => Ok(Treatment::Applied),
+            _ if applied == nearest && nearest == default => unmeasured(UNCLEAR),
+            _ if applied == nearest => Ok(Treatment::Clamped),
+            _ if applied == default => Ok(Treatment::Ignored),
+            Some(_) => Ok(Treatment::Other),
+        };
+        Some(LimitAnswer {
+            treatment: self.note(&format!("{path}.treatment"), treatment),
+            applied,
+            status: reply.status,
+        })
+    }
 }

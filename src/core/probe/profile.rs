@@ -1,19 +1,17 @@
-//! The probe's result as it is written: no address, no secret, no value of any row.
+//! The probe's result as it is written. It holds no text that the service sent.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::fields::{FieldProfile, Shape};
-
-/// Raised when a key changes its meaning, but not when a key is added.
-pub const PROFILE_VERSION: u32 = 1;
+/// Raised whenever a key changes; profiles of another version are refused.
+pub const PROFILE_VERSION: u32 = 2;
 
 /// The behaviour of one service. What could not be measured is `None`, and `notes` says why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServiceProfile {
     pub profile_version: u32,
-    pub backread: String,
+    pub backread: &'static str,
     /// ISO 8601, UTC.
     pub measured_at: String,
     pub requests: u64,
@@ -25,13 +23,10 @@ pub struct ServiceProfile {
     pub limit_hundred: Option<LimitAnswer>,
     pub users: ListProfile,
     pub messages: ListProfile,
-    pub message_ids_unique: Option<bool>,
-    pub sender_types: Option<Vec<String>>,
     pub updated_at_follows: Option<Follows>,
     pub online_at_follows: Option<Follows>,
-    pub refusals: Refusals,
-    pub http: Http,
-    pub fields: BTreeMap<&'static str, BTreeMap<String, FieldProfile>>,
+    /// The statuses that answer invalid requests.
+    pub refusals: BTreeMap<&'static str, Option<u16>>,
     /// Why a finding is `None`, by its path.
     pub notes: BTreeMap<String, String>,
 }
@@ -42,7 +37,7 @@ pub struct LimitAnswer {
     pub treatment: Option<Treatment>,
     /// The limit that the service says it applied.
     pub applied: Option<u64>,
-    pub answer: AnswerProfile,
+    pub status: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -60,17 +55,8 @@ pub enum Treatment {
     Other,
 }
 
-/// Status and body of one response.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AnswerProfile {
-    pub status: u16,
-    pub content_type: Option<String>,
-    /// The shape of an unsuccessful response; `None` if it is not JSON.
-    pub shape: Option<Shape>,
-}
-
 /// The behaviour of one kind of list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ListProfile {
     /// The number of distinct rows behind the findings.
     pub rows: u64,
@@ -87,7 +73,7 @@ pub struct ListProfile {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Order {
-    pub field: String,
+    pub field: &'static str,
     pub direction: Direction,
     /// False if rows are only roughly in this order, such as by a coarser value.
     pub exact: bool,
@@ -125,29 +111,4 @@ pub struct Follows {
     /// The share of the users that were compared.
     pub share: f64,
     pub users: u64,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Refusals {
-    pub wrong_secret: Option<AnswerProfile>,
-    pub other_accept: Option<AnswerProfile>,
-    pub unknown_user: Option<AnswerProfile>,
-    pub messages_of_unknown_user: Option<AnswerProfile>,
-    pub unknown_message: Option<AnswerProfile>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Http {
-    pub version: Option<String>,
-    /// The content coding of a page (RFC 9110, 8.4.1), `none` without one.
-    pub compression: Option<String>,
-    /// Which of `etag` and `last-modified` a page has.
-    pub validators: Option<Vec<String>>,
-    /// Whether a conditional request for an unchanged page gets 304.
-    pub not_modified: Option<bool>,
-    pub rate_limit_headers: Vec<String>,
-    /// The median over the pages.
-    pub latency_seconds: Option<f64>,
-    /// How often each status came, including retries.
-    pub statuses: BTreeMap<u16, u64>,
 }

@@ -12,11 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
-    IF_NONE_MATCH,
-};
-use reqwest::{RequestBuilder, Response, Version};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap};
+use reqwest::{RequestBuilder, Response};
 use tokio::time::timeout;
 use url::Url;
 
@@ -25,11 +22,8 @@ pub use self::redirects::{MOST_REDIRECTS, Target, too_many};
 use crate::api::Endpoint;
 use crate::config::Origin;
 use crate::error::{Error, ErrorKind};
-use crate::probe_request::{ProbeRequest, Twist};
+use crate::probe_request::ProbeRequest;
 
-// The encodings that all requests accept, in a different spelling so that the two can be told
-// apart.
-const ALL_ENCODINGS: &str = "gzip, br, zstd";
 /// No service of this interface returns its users as this.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
 
@@ -51,8 +45,6 @@ const LARGE: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    /// The protocol, such as `HTTP/1.1`.
-    pub version: &'static str,
     pub headers: Headers,
     pub body: Bytes,
     /// Where it sends the client instead.
@@ -108,7 +100,6 @@ impl From<ErrorKind> for Failed {
 pub struct Transport {
     http: reqwest::Client,
     origin: Arc<Origin>,
-    silence: Duration,
 }
 
 impl fmt::Debug for Transport {
@@ -124,11 +115,7 @@ impl Transport {
     /// `silence` is how long a connection may be silent while requests wait for answers.
     pub fn new(origin: Arc<Origin>, silence: Duration) -> Result<Self, Error> {
         let http = setup::http_client(&origin, silence)?;
-        Ok(Self {
-            http,
-            origin,
-            silence,
-        })
+        Ok(Self { http, origin })
     }
 
     /// Sends one GET, or follows a redirect of it, and reads its response, of at most
@@ -152,16 +139,16 @@ impl Transport {
         trace: &[(&'static str, String)],
         bounds: Bounds,
     ) -> Result<Answer, Failed> {
-        let http = match request.twist {
-            // reqwest decodes whatever a request accepts, and takes Content-Encoding away.
-            Twist::Undecoded => setup::undecoding(&self.origin, self.silence)
-                .map_err(|error| Failed::from(error.kind.clone()))?,
-            _ => self.http.clone(),
+        let get = traced(self.http.get(self.address(request, moved_to)), trace);
+        // These replace the usual headers of that name.
+        let get = match request {
+            ProbeRequest::MadeUpSecret => {
+                let secret = format!("Bearer backread-probe-{:016x}", fastrand::u64(..));
+                get.header(AUTHORIZATION, secret)
+            }
+            ProbeRequest::OtherAccept => get.header(ACCEPT, OTHER_MEDIA_TYPE),
+            ProbeRequest::Read(_) | ProbeRequest::Start(_) => get,
         };
-        let mut get = traced(http.get(self.address(request, moved_to)), trace);
-        if let Some((name, value)) = header(&request.twist)? {
-            get = get.header(name, value);
-        }
         self.send(get, bounds).await
     }
 
@@ -203,13 +190,6 @@ async fn read(mut response: Response, bounds: Bounds) -> Result<Answer, ErrorKin
     let Bounds { max_bytes, limit } = bounds;
     let status = response.status();
     let moved_to = redirects::target(&response)?;
-    let version = match response.version() {
-        Version::HTTP_09 => "HTTP/0.9",
-        Version::HTTP_10 => "HTTP/1.0",
-        Version::HTTP_2 => "HTTP/2.0",
-        Version::HTTP_3 => "HTTP/3.0",
-        _ => "HTTP/1.1",
-    };
     let headers = Headers(std::mem::take(response.headers_mut()));
     let length = response.content_length();
     let reserved = length.unwrap_or(0).min(max_bytes).min(MOST_RESERVED);
@@ -238,29 +218,10 @@ async fn read(mut response: Response, bounds: Bounds) -> Result<Answer, ErrorKin
     }
     Ok(Answer {
         status: status.as_u16(),
-        version,
         headers,
         body: body.into(),
         moved_to,
     })
-}
-
-/// The header for the twist, which replaces the usual one of that name.
-fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind> {
-    let (name, text) = match twist {
-        Twist::Plain => return Ok(None),
-        Twist::MadeUpSecret(secret) => (AUTHORIZATION, format!("Bearer {secret}")),
-        Twist::OtherAccept => (ACCEPT, OTHER_MEDIA_TYPE.to_owned()),
-        Twist::IfNoneMatch(tag) => (IF_NONE_MATCH, tag.clone()),
-        Twist::IfModifiedSince(date) => (IF_MODIFIED_SINCE, date.clone()),
-        Twist::Undecoded => (ACCEPT_ENCODING, ALL_ENCODINGS.to_owned()),
-    };
-    match HeaderValue::from_str(&text) {
-        Ok(value) => Ok(Some((name, value))),
-        Err(_) => Err(ErrorKind::Transport(format!(
-            "the value for the header {name} is not valid"
-        ))),
-    }
 }
 
 /// Why a body was not read to its end.

@@ -22,13 +22,14 @@ const POOL_IDLE: Duration = Duration::from_secs(60);
 /// A client of one origin. `silence` is how long a connection may be silent while requests wait for
 /// answers.
 pub fn http_client(origin: &Origin, silence: Duration) -> Result<reqwest::Client, Error> {
-    build(keep_alive::watched(builder(origin)?, silence))
-}
-
-/// The same, but bodies stay as the service sends them.
-pub fn undecoding(origin: &Origin, silence: Duration) -> Result<reqwest::Client, Error> {
     let builder = keep_alive::watched(builder(origin)?, silence);
-    build(builder.no_gzip().no_brotli().no_zstd().no_deflate())
+    builder.build().map_err(|error| {
+        Error::configuration(format!(
+            "the HTTP client cannot be set up: {}; if this system has no certificates, install its \
+             package ca-certificates, or name a PEM file in ca_bundle or SSL_CERT_FILE",
+            root_cause(&error)
+        ))
+    })
 }
 
 fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
@@ -74,16 +75,6 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
 fn needs_tls(origin: &Origin) -> bool {
     let proxied = origin.proxy.as_ref().map(Url::scheme);
     origin.url.scheme() == "https" || proxied == Some("https") || !origin.is_loopback()
-}
-
-fn build(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
-    builder.build().map_err(|error| {
-        Error::configuration(format!(
-            "the HTTP client cannot be set up: {}; if this system has no certificates, install its \
-             package ca-certificates, or name a PEM file in ca_bundle or SSL_CERT_FILE",
-            root_cause(&error)
-        ))
-    })
 }
 
 /// The value of the header with the secret; its bytes are overwritten on drop.

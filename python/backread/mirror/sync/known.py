@@ -43,7 +43,7 @@ class Known:
       users, and ``id``).
     - ``users``: the users read by this run, with ``updated_at`` and ``online_at``, if the sweep
       over them is finished.
-    - ``profile``: the stored service profile; of a newer backread it may hold other keys.
+    - ``profile``: the stored service profile; of another backread it may hold other keys.
     - ``audit``: what this run has drawn for its audit, if it is a quick one.
     - ``forgotten``: the users (``user_id``) whose rows must not come back.
     """
