@@ -45,6 +45,7 @@ __all__ = [
     "WorldSnapshot",
     "__version__",
     "empty_table",
+    "hide_emails",
     "hints_evidence",
     "messages_table",
     "one_shot_stream",
@@ -605,6 +606,9 @@ def read_rate(text: str) -> tuple[str, float, int, str, int]:
 
 def read_fault(text: str) -> str:
     """A fault in its shortest form, such as ``status(503)``."""
+
+def hide_emails(text: str, label: str) -> str:
+    """The text with the label for each e-mail address, by the rule of ``redact``."""
 
 def redacted(text: str, secret: str) -> str:
     """The text with the secret redacted, also in lower case or with escapes."""

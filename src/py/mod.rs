@@ -56,6 +56,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<of_process::OfProcess>()?;
     module.add_function(wrap_pyfunction!(sync::hints_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
+    module.add_function(wrap_pyfunction!(privacy::hide_emails, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::one_shot_stream, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;

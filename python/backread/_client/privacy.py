@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
     from backread._backread import NativePrivacy
 
-__all__ = ["Choice", "LoadedPrivacy", "Privacy", "loaded", "why_refused"]
+__all__ = ["HIDDEN", "Choice", "LoadedPrivacy", "Privacy", "hide_emails", "loaded", "why_refused"]
+
+HIDDEN = "[e-mail address hidden]"
 
 RULES = 1
-"""Raised when the same row would be stored otherwise."""
+"""Raised when pseudonyms change, or when rows stored before hold what is replaced now."""
 
 LEAST_BYTES = 32
 MOST_BYTES = 4096
@@ -136,6 +138,14 @@ class Privacy:
             del key
         choice = Choice(fingerprint, self.drop_bodies, self.redact)
         return LoadedPrivacy(native, choice)
+
+
+def hide_emails(text: str) -> str:
+    """The text with `HIDDEN` in place of each e-mail address, which ``redact`` would blank too."""
+    from backread._backread import hide_emails as replaced
+
+    # A message about a file may contain surrogates.
+    return replaced(text.encode("utf-8", "replace").decode(), HIDDEN)
 
 
 def loaded(privacy: Privacy | None) -> LoadedPrivacy | None:

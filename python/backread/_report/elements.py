@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from backread._display.addresses import hide_addresses
+from backread._client.privacy import hide_emails
 from backread._display.html import Html, shortened
 from backread._display.words import is_invisible, line
 from backread._report.charts import Columns, bar, chart, legend
@@ -116,5 +116,5 @@ def cut(text: str | None) -> str:
 
     It is empty if no character of it can be seen.
     """
-    shown = shortened(line(hide_addresses(text or "")), LONGEST_NAME)
+    shown = shortened(line(hide_emails(text or "")), LONGEST_NAME)
     return "" if is_invisible(shown) else shown

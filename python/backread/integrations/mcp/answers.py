@@ -15,7 +15,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Any
 
-from backread._display.addresses import hide_addresses
+from backread._client.privacy import hide_emails
 from backread._display.words import IGNORABLE
 
 Row = dict[str, Any] | list[Any]
@@ -57,7 +57,7 @@ class Texts:
         """The text, cut so that it takes ``most`` characters as JSON."""
         # A query may make a text of any length; its end may be half of an address.
         head = text[: most * WINDOW + LONGEST_ADDRESS]
-        shown = head if self.emails else hide_addresses(head)
+        shown = head if self.emails else hide_emails(head)
         beyond = len(text) - len(head)
         if beyond:
             shown, beyond = shown[:-LONGEST_ADDRESS], beyond + LONGEST_ADDRESS
