@@ -19,7 +19,6 @@ use crate::py::testing::clock::Clock;
 use backread_core::api::{List, Natural, Resource};
 use backread_core::client::Client;
 use backread_core::config::Settings;
-use backread_core::probe::ProbeSettings;
 use backread_core::walk::all_messages::all_messages;
 use backread_core::walk::crawl::Users;
 use backread_core::walk::shard_users::{ShardUsers, shard_users};
@@ -273,13 +272,9 @@ impl NativeClient {
         sample: usize,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
-        let settings = ProbeSettings {
-            max_requests,
-            sample,
-        };
         let observer = self.observer(py, "probe")?;
         let client = observer.client(&self.client);
-        probe::profile(py, client, &observer, settings, blocking)
+        probe::profile(py, client, &observer, (max_requests, sample), blocking)
     }
 
     /// A key derived from the secret: HMAC-SHA256 of ``label``, which differs for each use.

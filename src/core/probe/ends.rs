@@ -24,11 +24,9 @@ pub struct End {
 impl End {
     /// `total` minus the actual number of rows.
     pub fn total_error(self) -> Finding<i64> {
-        let signed = |count: u64| i64::try_from(count).ok();
-        let error = self.total.and_then(signed).zip(signed(self.at));
-        error
-            .and_then(|(total, at)| total.checked_sub(at))
-            .ok_or_else(|| "the list has no total that is a number".to_owned())
+        let total = self.total;
+        let error = total.and_then(|total| total.checked_signed_diff(self.at));
+        error.ok_or_else(|| "the list has no total that is a number".to_owned())
     }
 }
 

@@ -61,11 +61,9 @@ async fn stability(client: &mut ProbeClient, list: List, pages: &mut Vec<Listed>
         of_overlap = is_stable(rows.get(tail..).unwrap_or_default(), &head);
         pages.push(next);
     }
-    let both = of_page
-        .into_iter()
-        .chain(of_overlap)
-        .reduce(|one, other| one && other);
-    both.ok_or_else(|| TOO_FEW.to_owned())
+    let compared = [of_page, of_overlap].into_iter().flatten();
+    let stable = compared.reduce(|one, other| one && other);
+    stable.ok_or_else(|| TOO_FEW.to_owned())
 }
 
 impl Probe {

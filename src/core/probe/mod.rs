@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use self::lists::far_pages;
 use self::order::in_sequence;
 use self::probe_client::{Finding, Listed, ProbeClient, unmeasured};
 use self::profile::{PROFILE_VERSION, ServiceProfile};
@@ -30,21 +29,13 @@ use crate::api::{Endpoint, Limit, List, Natural};
 // The largest id that can be requested from a service with 32-bit ids.
 const LARGEST_SMALL_ID: u64 = i32::MAX as u64;
 
-/// The limits of a probe.
-#[derive(Debug, Clone, Copy)]
-pub struct ProbeSettings {
-    /// The most requests, including retries.
-    pub max_requests: u64,
-    /// The number of users whose messages are examined.
-    pub sample: usize,
-}
-
 /// Probes a service. A finding that fails is omitted and noted; what would fail for every request
-/// (the secret, the network, the deadline) is an error.
-pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServiceProfile, Error> {
+/// (the secret, the network, the deadline) is an error. It sends at most `most` requests, including
+/// retries, and examines the messages of `users` users.
+pub async fn probe(client: &Client, most: u64, users: usize) -> Result<ServiceProfile, Error> {
     let measured_at = jiff::Timestamp::try_from(client.clock().wall()).unwrap_or_default();
     let mut probe = Probe {
-        client: ProbeClient::start(client, settings.max_requests).await?,
+        client: ProbeClient::start(client, most).await?,
         default_page: None,
         largest_page: None,
         notes: BTreeMap::new(),
@@ -53,10 +44,10 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
     probe.limits(&mut pages).await;
     let limit_zero = probe.limit_outside("limit_zero", 0).await;
     let limit_hundred = probe.limit_outside("limit_hundred", 100).await;
-    far_pages(&mut probe.client, List::Users, &mut pages).await;
-    let users = probe.list("users", List::Users, &mut pages, &[]).await;
+    lists::far_pages(&mut probe.client, List::Users, &mut pages).await;
+    let of_users = probe.list("users", List::Users, &mut pages, &[]).await;
     let rows = in_sequence(&pages).into_iter().cloned().collect();
-    let mut sample = probe.sample(spread(rows, settings.sample)).await;
+    let mut sample = probe.sample(spread(rows, users)).await;
     let refusals = probe.refusals(&pages, &sample).await;
     let messages = probe.messages(&mut sample).await;
     let mut follows = |path, field| probe.note(path, follows(&sample, field, &messages));
@@ -74,7 +65,7 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
         largest_page: probe.largest_page,
         limit_zero,
         limit_hundred,
-        users,
+        users: of_users,
         messages,
         updated_at_follows,
         online_at_follows,

@@ -35,20 +35,14 @@ pub fn find(lists: &[Vec<&Value>]) -> Option<Order> {
             "id" | "created_at" => CHANCE,
             _ => CHANCE_OF_OTHERS,
         };
-        let mut readings = readings(lists, field).into_iter();
-        Some((
-            field,
-            readings.find_map(|keys| exact(&keys, enough.ln()))?,
-            true,
-        ))
+        let readings = readings(lists, field);
+        let direction = readings.iter().find_map(|keys| exact(keys, enough.ln()));
+        Some((field, direction?, true))
     });
     let rough = |field| {
-        let mut readings = readings(slice::from_ref(longest), field).into_iter();
-        Some((
-            field,
-            readings.find_map(|keys| rough(keys.first()?))?,
-            false,
-        ))
+        let readings = readings(slice::from_ref(longest), field);
+        let direction = readings.iter().flatten().find_map(|keys| rough(keys));
+        Some((field, direction?, false))
     };
     let (field, direction, exact) = exact.or_else(|| FIELDS.into_iter().find_map(rough))?;
     Some(Order {
@@ -82,14 +76,12 @@ fn rough(keys: &[Key]) -> Option<Direction> {
     if keys.len() < ROUGH_ROWS {
         return None;
     }
-    let mut balance = 0_i64;
-    let mut pairs = 0_i64;
+    let mut balance = 0;
     for (place, one) in keys.iter().enumerate() {
-        for other in keys.iter().skip(place + 1) {
-            pairs += 1;
-            balance += other.cmp(one) as i64;
-        }
+        let later = keys.iter().skip(place + 1);
+        balance += later.map(|other| other.cmp(one) as i64).sum::<i64>();
     }
+    let pairs = keys.len() * (keys.len() - 1) / 2;
     let tau = balance as f64 / pairs as f64;
     (tau.abs() >= ROUGH).then_some(match tau > 0.0 {
         true => Direction::Ascending,
@@ -97,22 +89,16 @@ fn rough(keys: &[Key]) -> Option<Direction> {
     })
 }
 
+fn number(value: i128) -> Key {
+    (value, String::new())
+}
+
 /// The ways to compare the values of a field, without rows that lack it.
 fn readings(lists: &[Vec<&Value>], field: &str) -> Vec<Vec<Vec<Key>>> {
     let ways: [fn(&Value) -> Option<Key>; 4] = [
         // Ids are numbers, or text with only digits.
-        |value| {
-            Some((
-                value.to_string().trim_matches('"').parse().ok()?,
-                String::new(),
-            ))
-        },
-        |value| {
-            Some((
-                Timestamp::parse(value.as_str()?)?.microseconds().into(),
-                String::new(),
-            ))
-        },
+        |value| value.to_string().trim_matches('"').parse().ok().map(number),
+        |value| Timestamp::parse(value.as_str()?).map(|at| number(at.microseconds().into())),
         |value| Some((0, value.as_str()?.to_owned())),
         |value| Some((0, value.as_str()?.to_lowercase())),
     ];

@@ -120,10 +120,7 @@ impl Reply {
     fn new(request: ProbeRequest, answer: &Answer) -> Self {
         let status = answer.status;
         let page = request.page().filter(|_| (200..300).contains(&status));
-        let listed = page.and_then(|(list, offset)| {
-            let envelope = serde_json::from_str(&answer.text().json).ok()?;
-            Listed::new(list, offset, &envelope)
-        });
+        let listed = page.and_then(|(list, offset)| Listed::new(list, offset, answer));
         Self { status, listed }
     }
 
@@ -156,8 +153,9 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// `None` if the JSON is not a page.
-    fn new(list: List, requested_offset: u64, envelope: &Value) -> Option<Self> {
+    /// `None` if the body is not a page.
+    fn new(list: List, requested_offset: u64, answer: &Answer) -> Option<Self> {
+        let envelope: Value = serde_json::from_str(&answer.text().json).ok()?;
         let number = |name: &str| envelope.get(name).and_then(Value::as_u64);
         Some(Self {
             requested_offset,
