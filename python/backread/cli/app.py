@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from backread.cli import version_line
-from backread.cli.arguments import extended, option
+from backread.cli.arguments import extended, flag, option
 from backread.cli.browse import browse
 from backread.cli.changes import changes
 from backread.cli.demo import demo
@@ -70,8 +70,8 @@ Examples:
 """
 
 
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no notes, only errors.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Log requests, with times.")]
+Quiet = Annotated[bool, flag("Print no notes, only errors.", "-q", "--quiet")]
+Verbose = Annotated[bool, flag("Log requests, with times.", "-v", "--verbose")]
 
 
 def _help(text: str) -> dict[str, Any]:

@@ -192,7 +192,8 @@ def _text(error: BaseException) -> str:
         # Typer's; its classes moved between its versions.
         context = getattr(error, "ctx", None)
         path = "backread" if context is None else context.command_path
-        return f"{' '.join(str(describe()).split()).rstrip('.')}; see {path} --help"
+        text = " ".join(str(describe()).split()).rstrip(".").replace("Value error, ", "")
+        return f"{text}; see {path} --help"
     # The path in the text of the other two may contain an argument's name.
     if isinstance(error, BackreadError) and not isinstance(error, MirrorError | LandingError):
         text = in_options(str(error))

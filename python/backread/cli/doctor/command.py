@@ -13,6 +13,7 @@ from backread._client.options import ARGUMENTS
 from backread._client.secret import SECRET_VARIABLE
 from backread._client.services import find_service
 from backread._files.paths import shown
+from backread.cli.arguments import flag
 from backread.cli.connection import Connection, with_connection
 from backread.cli.doctor.findings import Findings
 from backread.cli.exits import USAGE, UnusableArgumentError
@@ -51,9 +52,7 @@ def doctor(
             help="A mirror to check, too.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the findings as one line of JSON.")
-    ] = False,
+    as_json: Annotated[bool, flag("Print the findings as one line of JSON.", "--json")] = False,
 ) -> None:
     """Checks the settings, the way to the service, its answer, the clock, and a mirror.
 

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from backread import Mirror
-from backread._display.addresses import HIDDEN
+from backread._client.privacy import HIDDEN
 from backread._display.words import ago, amount, counts, moment
 from backread.errors import BackreadError, MirrorError
 from backread.integrations.mcp.answers import (
