@@ -1,6 +1,6 @@
 """A service of given rows for the probe's tests, and what must hold of every profile."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -45,8 +45,9 @@ class Rows:
         self,
         users: Sequence[Row],
         messages: Mapping[int, Sequence[Row]],
+        head: Callable[[Request], Mapping[str, str]] = lambda request: {},
     ) -> None:
-        self.users, self.messages = users, messages
+        self.users, self.messages, self.head = users, messages, head
 
     def __call__(self, request: Request) -> bytes:
         parts = request.path.split("/")[3:]
@@ -62,7 +63,7 @@ class Rows:
         limit = min(int(request.query.get("limit", self.default)), 99)
         page = rows[offset : offset + limit]
         body = envelope(page, key=key, limit=limit, offset=offset, total=len(rows))
-        return answer(200, body)
+        return answer(200, body, self.head(request))
 
 
 def probed(face: Any, server: Any, **options: Any) -> ServiceProfile:

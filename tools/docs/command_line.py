@@ -175,7 +175,8 @@ class Command:
             yield "It also takes the [connection options](#connection-options)."
         examples = (self.command.epilog or "").replace("\\[", "[").partition("\n")[2]
         if examples:
-            yield f"```sh\n{cleandoc(examples)}\n```"
+            # No test runs these: each is parsed with the command's help.
+            yield f"```text\n{cleandoc(examples)}\n```"
 
 
 def table(entries: list[Entry]) -> list[str]:

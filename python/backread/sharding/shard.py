@@ -19,7 +19,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from backread._client.listing import Listing
-from backread._files.dataclass_json import dataclass_from_json, value_of_key
+from backread._files.dataclass_json import dataclass_from_json, to_json_value, value_of_key
 from backread._files.json import parse_json
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
@@ -156,7 +156,8 @@ class Shard(Generic[T_co]):
     def _document(self) -> dict[str, Any]:
         """The signed content, as JSON values."""
         signed = {name.removeprefix("_"): getattr(self, name) for name in SIGNED}
-        return {"format": FORMAT, **signed}
+        # A copy: whoever changes it must not change where this shard sends the secret.
+        return {"format": FORMAT, **signed, "settings": to_json_value(self._settings)}
 
     def _signed(self, client: Client) -> Shard[T_co]:
         """This shard, signed with the client's secret."""
