@@ -148,7 +148,7 @@ def write_query_rows(
         return
 
     def write(path: Path) -> None:
-        kind = "json" if target.is_json else target.format.value
+        kind = "json" if target.is_json else str(target.format)
         with waiting(f"writing {what}"):
             guards = write_query(
                 connection, query, kind, path, raw_csv=target.raw_csv, excel=target.excel

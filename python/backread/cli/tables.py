@@ -21,7 +21,7 @@ ABOUT = {
     "runs": "one row per sync",
 }
 
-Table = StrEnum("Table", {each.upper(): each for each in ABOUT})  # type: ignore[misc]
+Table = StrEnum("Table", "USERS MESSAGES CONVERSATIONS LISTS REJECTS RUNS")
 
 
 @with_target
