@@ -86,7 +86,10 @@ impl Service<'_> {
             Fetch::Row { id } => {
                 let there = self.ids.contains(&id) != (oddity == Some(0));
                 let row = there.then(|| Text::repair(self.row(id).into(), None));
-                return Response::Row { row, sent: sent() };
+                return Response::Row {
+                    row,
+                    sent: sent(List::Users),
+                };
             }
         };
         let start = usize::try_from(offset).unwrap().min(self.ids.len());
@@ -102,12 +105,12 @@ impl Service<'_> {
         ];
         let mut reduced_to = None;
         match oddity {
-            Some(0) if offset > 0 => return Response::PastEnd(refusal()),
+            Some(0) if offset > 0 => return Response::PastEnd(refusal(List::Users)),
             Some(1) => {
                 let page = Page::of_a_row_not_read(offset, Resource::Users, Unreadable::Failing);
                 return Response::Page(Read {
                     value: page,
-                    sent: sent(),
+                    sent: sent(List::Users),
                 });
             }
             Some(2) => rows.truncate(self.byte()),
@@ -139,12 +142,12 @@ impl Service<'_> {
             format!(r#"{{"limit":{limit},"offset":{offset},"total":{total},"users":[{rows}]}}"#);
         let text = Text::repair(Bytes::from(body), None);
         let Ok(mut page) = Page::read(text, Resource::Users) else {
-            return Response::PastEnd(refusal());
+            return Response::PastEnd(refusal(List::Users));
         };
         page.reduced_to = reduced_to;
         Response::Page(Read {
             value: page,
-            sent: sent(),
+            sent: sent(List::Users),
         })
     }
 }
@@ -189,7 +192,7 @@ pub fn check(bytes: &[u8]) -> Certificate {
             }
             5 if walk.is_for_proof() && !asked.is_empty() => {
                 service.honest = false;
-                walk.take(asked.remove(0), Response::Refused(refusal()));
+                walk.take(asked.remove(0), Response::Refused(refusal(List::Users)));
             }
             6 if checkpoint.is_some() && !walk.is_over() => {
                 let kept = serde_json::to_string(&checkpoint.take()).unwrap();
@@ -258,16 +261,18 @@ pub fn check(bytes: &[u8]) -> Certificate {
     report.certificate
 }
 
-fn sent() -> Sent {
+/// What was sent for a page of a list.
+pub(super) fn sent(list: List) -> Sent {
     Sent {
-        endpoint: List::Users.page(0, Limit::LARGEST),
+        endpoint: list.page(0, Limit::LARGEST),
         attempts: vec![attempt(200)],
         redactor: Redactor::default(),
         stored_at: None,
     }
 }
 
-fn refusal() -> Error {
+/// A response that there is nothing at an offset.
+pub(super) fn refusal(list: List) -> Error {
     let failure = StatusFailure {
         status: 404,
         headers: Vec::new(),
@@ -276,7 +281,7 @@ fn refusal() -> Error {
         retry_after: None,
     };
     let error = Error::new(ErrorKind::Status(Box::new(failure)));
-    error.during(List::Users.to_string(), vec![attempt(404)])
+    error.during(list.to_string(), vec![attempt(404)])
 }
 
 fn attempt(status: u16) -> Attempt {

@@ -3,15 +3,13 @@
 
 use bytes::Bytes;
 
+use super::super::agreement::{refusal, sent};
 use super::super::stages::{Fetch, ListWalk, Request, Response};
 use super::super::*;
-use super::behaviour::Behaviour;
 use super::changing_list::{ChangingList, Served, revision};
 use crate::client::Read;
 use crate::decode::json::Text;
 use crate::decode::page::{Page, Unreadable};
-use crate::error::{Attempt, Error, ErrorKind, StatusFailure};
-use crate::redact::Redactor;
 use crate::timestamp::Timestamp;
 
 /// What a walk returned and reported.
@@ -109,23 +107,20 @@ pub fn walk(
 }
 
 fn respond(list: &mut ChangingList, request: &Request) -> Response {
+    let of = list.behaviour.list();
     match request.fetch {
         Fetch::Row { id } => Response::Row {
             row: list.row(id).map(|row| Text::repair(row.into(), None)),
-            sent: sent(&list.behaviour),
+            sent: sent(of),
         },
         Fetch::Page { offset, limit } => match list.page(offset, limit) {
-            Served::Refused => Response::PastEnd(refusal(&list.behaviour)),
+            Served::Refused => Response::PastEnd(refusal(of)),
             // What is read of a page around a row that fails it.
             Served::Page {
                 fails_at: Some(0), ..
             } => Response::Page(Read {
-                value: Page::of_a_row_not_read(
-                    offset,
-                    list.behaviour.list().resource(),
-                    Unreadable::Failing,
-                ),
-                sent: sent(&list.behaviour),
+                value: Page::of_a_row_not_read(offset, of.resource(), Unreadable::Failing),
+                sent: sent(of),
             }),
             Served::Page {
                 mut rows,
@@ -135,7 +130,7 @@ fn respond(list: &mut ChangingList, request: &Request) -> Response {
                 total,
             } => {
                 rows.truncate(fails_at.unwrap_or(usize::MAX));
-                let key = list.behaviour.list().resource().key();
+                let key = of.resource().key();
                 let rows: Vec<String> = rows.iter().map(|row| row.json(&list.behaviour)).collect();
                 let body = format!(
                     r#"{{"limit":{},"offset":{},"total":{},"{key}":[{}]}}"#,
@@ -145,11 +140,11 @@ fn respond(list: &mut ChangingList, request: &Request) -> Response {
                     rows.join(",")
                 );
                 let text = Text::repair(Bytes::from(body), None);
-                let mut page = Page::read(text, list.behaviour.list().resource()).unwrap();
+                let mut page = Page::read(text, of.resource()).unwrap();
                 page.reduced_to = fails_at.and_then(|rows| Limit::of(rows as u64));
                 Response::Page(Read {
                     value: page,
-                    sent: sent(&list.behaviour),
+                    sent: sent(of),
                 })
             }
         },
@@ -158,34 +153,4 @@ fn respond(list: &mut ChangingList, request: &Request) -> Response {
 
 fn or_null(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "null".to_owned(), |value| value.to_string())
-}
-
-fn sent(behaviour: &Behaviour) -> Sent {
-    Sent {
-        endpoint: behaviour.list().page(0, Limit::LARGEST),
-        attempts: vec![attempt(200)],
-        redactor: Redactor::default(),
-        stored_at: None,
-    }
-}
-
-fn refusal(behaviour: &Behaviour) -> Error {
-    let failure = StatusFailure {
-        status: 404,
-        headers: Vec::new(),
-        body: Bytes::new(),
-        request_id: None,
-        retry_after: None,
-    };
-    let error = Error::new(ErrorKind::Status(Box::new(failure)));
-    error.during(behaviour.list().to_string(), vec![attempt(404)])
-}
-
-fn attempt(status: u16) -> Attempt {
-    Attempt {
-        status: Some(status),
-        error: None,
-        seconds_taken: 0.0,
-        seconds_waited: 0.0,
-    }
 }
