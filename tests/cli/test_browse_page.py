@@ -61,7 +61,7 @@ def test_people_are_listed_searched_and_filtered(visitor):
     assert visitor.ask("people", words="Nobody")["html"].count("no messages") == 1
     nobody = visitor.ask("people", words="in no name at all")
     assert (nobody["html"], nobody["total"], nobody["next"]) == ("", 0, None)
-    assert nobody["said"].startswith("Nobody matches")
+    assert nobody["said"].startswith("No one matches")
 
 
 def test_a_conversation_is_shown_as_bubbles_with_a_link_to_each_message(visitor):

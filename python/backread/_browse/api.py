@@ -78,7 +78,7 @@ class Api:
         after = offset + len(page.people)
         said = f"{page.total:,} {'person' if page.total == 1 else 'people'}"
         if not page.total:
-            said = "Nobody matches. Esc clears the search; look at the filters, too."
+            said = "No one matches. Press Esc to clear the search, and check the filters."
             if asked == PeopleQuery(order=asked.order):
                 said = "This mirror has no users yet."
         return {

@@ -125,7 +125,7 @@ def states(figures: Figures) -> Html:
         ("Not answered", figures["responses"]["unanswered"], asked),
     ]
     for name, key in STATES.items():
-        # Nobody misses a kind of sender that never was last.
+        # Kinds of senders that were never last are left out.
         if found[key] or not name.endswith("last"):
             counts.append((name, found[key], conversations))
     heading = "Where conversations stand"

@@ -156,7 +156,7 @@ class Shard(Generic[T_co]):
     def _document(self) -> dict[str, Any]:
         """The signed content, as JSON values."""
         signed = {name.removeprefix("_"): getattr(self, name) for name in SIGNED}
-        # A copy: whoever changes it must not change where this shard sends the secret.
+        # A copy: a change to the dict must not change where this shard sends the secret.
         return {"format": FORMAT, **signed, "settings": to_json_value(self._settings)}
 
     def _signed(self, client: Client) -> Shard[T_co]:

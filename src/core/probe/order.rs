@@ -63,7 +63,8 @@ fn exact(lists: &[Vec<Key>], enough: f64) -> Option<Direction> {
     }
 }
 
-/// The log of how unlikely it is that a list has so many such steps by chance, 0 without any.
+/// How improbable it is that a list has this many such steps by chance, as a natural logarithm; 0
+/// without any.
 fn rarity(keys: &[Key], wanted: Ordering) -> f64 {
     let pairs = keys.iter().zip(keys.iter().skip(1));
     let steps = pairs.filter(|(one, next)| one.cmp(next) == wanted).count();

@@ -156,7 +156,7 @@ def test_typing_finds_people_and_enter_finds_messages(page):
     page.search("bo@")
     page.until(lambda: page.texts(".item-name") == ["Bo"])
     page.search("zebra")
-    page.until_text("#list-status", "Nobody matches")
+    page.until_text("#list-status", "No one matches")
     page.keys(Keys.ENTER)
     page.until_text("#list-status", "1 message found")
     assert page.texts(".item mark") == ["zebra"]
@@ -188,7 +188,7 @@ def test_filters_and_the_order_are_in_the_address(page):
         "const field = document.querySelector('[name=until]'); field.value = '2024-02-01';"
         "field.dispatchEvent(new Event('change', {bubbles: true}))"
     )
-    page.until_text("#list-status", "Nobody matches")
+    page.until_text("#list-status", "No one matches")
 
 
 def test_keys_are_enough(page):
