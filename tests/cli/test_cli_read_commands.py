@@ -1,26 +1,26 @@
-"""The command as a shell sees it: its commands, their failures, exit codes and help."""
+"""What reads the service: single rows, failures, named services, the probe, and the version."""
 
 import json
 import os
 import re
 import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from backread.testing import MockServer
+import backread as package
+from backread import ServiceProfile
+from backread.cli import connection
+from backread.cli.connection import complete_service
+from backread.testing import MockServer, World
 from helpers.api_rows import message, paged, user
 from helpers.command_line import COMMAND, SECONDS
-from helpers.scripted_server import Request, answer
-
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+from helpers.scripted_server import Request, ScriptedServer, answer
 
 
 def first_user(server: MockServer) -> int:
     return server.world.user_ids()[0]
-
-
-# --- the four reads ---------------------------------------------------------------------------
 
 
 def test_single_items_are_one_object(backread, server):
@@ -47,7 +47,7 @@ def test_secret_may_come_from_a_file(backread, server, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "names",
-    [["BASE_URL"], ["API_SECRET"], ["VENDOR"], ["BASE_URL", "API_SECRET", "VENDOR"]],
+    [["API_SECRET"], ["BASE_URL", "API_SECRET", "VENDOR"]],
     ids=" ".join,
 )
 def test_missing_settings_are_named_at_once(backread, names, monkeypatch):
@@ -67,12 +67,6 @@ def test_what_is_not_there_is_exit_3_and_the_url_is_named(backread, server):
     assert (done.code, done.out) == (3, "")
     assert f"GET {server.url}/external/users/999999999: the service answered 404" in done.line
     assert 'it says "there is no user 999999999"' in done.line
-
-
-def test_base_url_that_ends_in_external_users_is_refused(backread, server):
-    done = backread("users", "--base-url", f"{server.url}/external/users")
-    assert (done.code, done.out) == (2, "")
-    assert f"ends in /external/users, which requests add; pass {server.url}" in done.line
 
 
 def test_wrong_secret_is_exit_4(backread, monkeypatch):
@@ -110,7 +104,6 @@ def test_one_object_is_a_row_in_every_format(backread, server, tmp_path):
     assert re.search(rf"^email +{re.escape(sent['email'])}$", table, re.MULTILINE)
     header, _ = backread("user", user_id, "--format", "csv").out.splitlines()
     assert header.startswith("id,name,email,")
-    pytest.importorskip("duckdb")
     assert backread("user", user_id, "-o", tmp_path / "user.parquet").code == 0
     assert (tmp_path / "user.parquet").read_bytes().startswith(b"PAR1")
 
@@ -118,7 +111,6 @@ def test_one_object_is_a_row_in_every_format(backread, server, tmp_path):
 @pytest.mark.parametrize(
     ("answered", "code", "says"),
     [
-        (answer(422, "no"), 5, "422"),
         (answer(500, "no"), 5, "500"),
         (answer(200, '{"users": 7}'), 6, "users"),
     ],
@@ -132,7 +124,7 @@ def test_failing_service_is_exit_5_and_unreadable_answer_exit_6(
     assert says in done.line
 
 
-@pytest.mark.parametrize("sent", [{"error": "invalid key"}, {}, {"id": 7, "name": "B"}])
+@pytest.mark.parametrize("sent", [{"error": "invalid key"}, {"id": 7, "name": "B"}])
 @pytest.mark.parametrize("command", [("user", "42"), ("message", "1", "42")])
 def test_another_object_than_the_one_asked_for_is_not_shown_as_it(
     backread, scripted, monkeypatch, sent, command
@@ -144,7 +136,6 @@ def test_another_object_than_the_one_asked_for_is_not_shown_as_it(
 
 
 def test_users_without_a_usable_id_are_exit_6(backread, scripted, monkeypatch, tmp_path):
-    pytest.importorskip("duckdb")
     # As from a driver that gives 64-bit integers as text.
     sent = [user(1), user(2) | {"id": "2"}, user(3) | {"id": "3"}]
 
@@ -171,7 +162,6 @@ def test_users_without_a_usable_id_are_exit_6(backread, scripted, monkeypatch, t
 
 
 def test_folder_that_is_no_mirror_is_exit_7(backread, tmp_path):
-    pytest.importorskip("duckdb")
     assert "sync" in backread("runs", tmp_path).line
     (tmp_path / "beach.jpg").write_bytes(b"jpeg")
     for command in ("runs", "report", "sync"):
@@ -181,8 +171,6 @@ def test_folder_that_is_no_mirror_is_exit_7(backread, tmp_path):
 
 
 def test_fault_of_our_own_is_one_line_too(backread, monkeypatch):
-    from backread.cli import connection
-
     def fail(self: object) -> None:
         raise RuntimeError("a bug\nin two lines")
 
@@ -192,19 +180,25 @@ def test_fault_of_our_own_is_one_line_too(backread, monkeypatch):
     assert "RuntimeError: a bug in two lines" in done.line
 
 
+def without(folder: Path, *modules: str) -> dict[str, str]:
+    """An environment in which these cannot be imported."""
+    for name in modules:
+        (folder / f"{name}.py").write_text(
+            f"raise ModuleNotFoundError('No module named {name}', name='{name}')\n",
+            encoding="utf-8",
+        )
+    paths = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": paths}
+
+
 @pytest.mark.parametrize(
     ("module", "arguments", "extra"),
     [("typer", [], "cli"), ("anyio", ["mcp", "chats"], "mcp"), ("mcp", ["mcp", "chats"], "mcp")],
 )
 def test_a_missing_package_says_what_to_install(tmp_path, module, arguments, extra):
-    (tmp_path / f"{module}.py").write_text(
-        f"raise ModuleNotFoundError('No module named {module}', name='{module}')\n",
-        encoding="utf-8",
-    )
     done = subprocess.run(
         [*COMMAND, *arguments],
-        env=os.environ
-        | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+        env=without(tmp_path, module),
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -214,32 +208,189 @@ def test_a_missing_package_says_what_to_install(tmp_path, module, arguments, ext
     assert f'pip install "backread[{extra}]"' in done.stderr
 
 
-# --- version ----------------------------------------------------------------------------
-
-
-def test_version(backread):
-    import backread as package
-
-    line = backread("--version").out
-    assert re.fullmatch(
-        rf"backread {re.escape(package.__version__)} \(Python 3\.\S+, (DuckDB \S+|no DuckDB)\)\n",
-        line,
-    )
-
-
-def test_version_needs_no_extras(tmp_path):
-    for name in ("typer", "rich"):
-        (tmp_path / f"{name}.py").write_text(
-            f"raise ModuleNotFoundError('No module named {name}', name='{name}')\n",
-            encoding="utf-8",
-        )
-    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+def test_version_needs_no_extras(backread, tmp_path):
     done = subprocess.run(
         [*COMMAND, "--version"],
-        env=os.environ | {"PYTHONPATH": path},
+        env=without(tmp_path, "typer", "rich"),
         capture_output=True,
         text=True,
         timeout=SECONDS,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("backread ")
+    named = re.escape(package.__version__)
+    assert re.fullmatch(rf"backread {named} \(Python 3\.\S+, DuckDB \S+\)\n", done.stdout)
+    assert backread("--version").out == done.stdout
+
+
+# --- a service of the config file -----------------------------------------------------------------
+
+
+USERS = 3
+
+
+@pytest.fixture
+def other() -> Iterator[MockServer]:
+    """A second service, which the environment does not name."""
+    with MockServer(World(seed=2, users=USERS), vendor="shop") as running:
+        yield running
+
+
+@pytest.fixture
+def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Writes the config file with mode 0600, and a secret beside it."""
+
+    def write(url: str, secret: str, more: str = "") -> Path:
+        file = tmp_path / "config.toml"
+        monkeypatch.setenv("BACKREAD_CONFIG", str(file))
+        file.write_text(
+            f'[services.shop]\nbase_url = "{url}"\nvendor = "shop"\nsecret_file = "secret"\n{more}'
+        )
+        (tmp_path / "secret").write_text(f"{secret}\n")
+        for each in (file, tmp_path / "secret"):
+            each.chmod(0o600)
+        return file
+
+    return write
+
+
+@pytest.mark.parametrize("command", ["users", "doctor"])
+def test_a_named_service_is_read_in_place_of_the_environments(
+    backread, configure, other, monkeypatch, command
+):
+    # Not even read.
+    monkeypatch.setenv("BACKREAD_TIMEOUT", "abc")
+    monkeypatch.setenv("BACKREAD_SECRET_FILE", "s3://elsewhere/secret")
+    monkeypatch.setenv("BACKREAD_CA_BUNDLE", "-")
+    configure(other.url, other.secret)
+    done = backread(command, "--service", "shop")
+    assert done.code == 0
+    assert command == "doctor" or done.out.count("\n") == USERS
+    refused = backread(command)
+    assert refused.code == 2
+    assert "or BACKREAD_SECRET_FILE: s3://elsewhere/secret is not a local path" in refused.line
+
+
+def test_options_of_the_command_line_win_over_the_services(backread, configure, monkeypatch):
+    monkeypatch.setenv("BACKREAD_MAX_RETRIES", "9")
+    with ScriptedServer(lambda request: answer(503)) as down:
+        configure(down.url, down.secret, "max_retries = 0\noutage_patience = 0\n")
+        assert backread("user", "7", "--service", "shop").code == 5
+        assert len(down.requests) == 1
+        assert backread("user", "7", "--service", "shop", "--max-retries", "1").code == 5
+        assert len(down.requests) == 3
+
+
+@pytest.mark.parametrize("given", ["--base-url", "--secret-file"])
+def test_another_address_or_secret_beside_it_is_refused(backread, configure, other, given):
+    configure(other.url, other.secret)
+    done = backread("users", "--service", "shop", given, "https://elsewhere.example.com")
+    if given == "--secret-file":
+        done = backread("users", "--service", "shop", given, "secret")
+    assert done.code == 2
+    assert done.line.endswith(f"its own address and secret: leave out {given}")
+    assert not any(other.counts().values())
+
+
+def test_an_error_in_the_file_names_its_settings_and_not_options(backread, configure):
+    file = configure("https://chat.example.com", "x", "max_retries = -1\n")
+    done = backread("users", "--service", "shop")
+    assert done.code == 2
+    assert done.line.startswith(f"backread: the service shop of {file}: max_retries ")
+    assert backread("users", "--service", "lab").line == (
+        f"backread: {file} has no service lab; it has: shop"
+    )
+
+
+def test_names_are_completed(configure):
+    file = configure("https://chat.example.com", "x")
+    assert complete_service("s") == ["shop"]
+    assert complete_service("x") == []
+    file.write_text("[", encoding="utf-8")
+    assert complete_service("s") == []
+
+
+# --- probe ----------------------------------------------------------------------------------------
+
+
+def sent(server: MockServer) -> int:
+    return sum(server.counts().values())
+
+
+def test_the_probe_says_what_it_costs_and_shows_no_data(backread, server):
+    done = backread("probe")
+    assert done.code == 0
+    assert done.error.startswith("at most 120 requests will be sent, all of them GET")
+    assert done.error.count("\n") == 1
+    assert "by id, ascending" in done.out
+    for private in (server.url, server.world.user(42)["name"], server.world.user(42)["email"]):
+        assert private not in done.out + done.error
+    before = sent(server)
+    bounded = backread("probe", "--max-requests", 5, "--format", "json")
+    assert "at most 5 requests" in bounded.error
+    assert sent(server) - before == 5
+    assert ServiceProfile.from_json(bounded.out).users.order is not None
+
+
+def test_a_profile_that_cannot_be_saved(backread, server, tmp_path, monkeypatch):
+    file, before = tmp_path / "none" / "profile.json", sent(server)
+    done = backread("probe", "--save", file)
+    assert (done.code, done.out) == (2, "")
+    assert "--save" in done.line
+    assert sent(server) == before
+    monkeypatch.setattr("backread.cli.probe.check_writable", lambda *_: None)
+    done = backread("probe", "--max-requests", 5, "--json", "--save", file)
+    assert done.code == 2
+    # It cost requests.
+    assert ServiceProfile.from_json(done.out).users.order is not None
+    assert f"--save {file} cannot be written" in done.error
+
+
+@pytest.fixture
+def profile(server: MockServer, tmp_path: Path) -> Path:
+    file = tmp_path / "profile.json"
+    with server.client() as reader:
+        file.write_text(reader.probe().to_json(), encoding="utf-8")
+    return file
+
+
+def test_against_an_equal_profile_is_exit_0(backread, profile):
+    done = backread("probe", "--against", profile)
+    assert (done.code, done.out) == (0, "")
+    assert f"the service matches {profile}, measured on 20" in done.error
+
+
+def test_against_another_profile_is_exit_8_with_each_finding(backread, server, profile, tmp_path):
+    server.dialect = "max_limit=40 total=null"
+    try:
+        done = backread("probe", "--against", profile, "--save", tmp_path / "now.json")
+        as_json = backread("probe", "--against", profile, "--format", "json")
+    finally:
+        server.dialect = "documented"
+    assert done.code == as_json.code == 8
+    assert "largest_page: was 99, is 40\n" in done.out
+    assert "users.total_exact: was yes, is no\n" in done.out
+    last = done.error.splitlines()[-1]
+    assert f"differs from {profile}" in last
+    assert f": {len(done.out.splitlines())} findings above" in last
+    found = json.loads(as_json.out)
+    assert {"path": "largest_page", "text": "largest_page: was 99, is 40"} in found
+    now = ServiceProfile.from_json((tmp_path / "now.json").read_text(encoding="utf-8"))
+    assert now.largest_page == 40
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("nowhere.json", "cannot be read"),
+        ("odd.json", "not a service profile"),
+    ],
+)
+def test_against_what_is_no_profile_sends_nothing(
+    backread, server, tmp_path, monkeypatch, name, problem
+):
+    monkeypatch.chdir(tmp_path)
+    Path("odd.json").write_text("{}", encoding="utf-8")
+    before = sent(server)
+    done = backread("probe", "--against", name)
+    assert (done.code, problem in done.line) == (2, True), done.line
+    assert sent(server) == before

@@ -1,25 +1,28 @@
-"""``backread show``: a conversation of the mirror in the terminal."""
+"""``show``, ``search`` and ``report``: conversations of the mirror, and their figures."""
 
 import json
 import re
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("typer")
-pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 
+from rich.cells import cell_len
+
 from backread import Mirror
+from backread._report import is_report
+from backread.testing import MockServer, World
 from helpers.command_line import posix_only
-from helpers.mirrors import BatchSource, batch
-from helpers.pseudo_terminal import Shown, on_terminal
+from helpers.mirrors import BatchSource, batch, sync
+from helpers.pseudo_terminal import on_terminal
 
 HOSTILE = "late \x1b]0;owned\x07 \x9b31m \u202einvoice\r\nnext line \u2028 end"
+
 LONG = "word " * 60
+ZOE = {"id": 2, "name": "Zoë \x1b[link=x]", "email": "zoe@example.com"}
 
 
 def message(number, body, **more):
@@ -47,20 +50,14 @@ def folder(tmp_path):
         message(5, "Welcome", **operator, auto_invitation=True),
         message(6, "no time", created_at=None, sender_type="bot", sender_name=None),
     ]
-    users = [{"id": 1, "name": "Eve\x1b[2J", "email": "eve@example.com"}, {"id": 2}]
+    users = [{"id": 1, "name": "Eve\x1b[2J", "email": "eve@example.com"}, ZOE]
     mirror = Mirror(tmp_path / "chats")
     BatchSource(batch(users, messages, swept="snapshot")).sync_into(mirror.folder)
     return mirror.folder
 
 
-def seen(folder: Path, *options: str, **environment: Any) -> Shown:
-    """What is left on the terminal: on a slow machine, progress was there before."""
-    shown = on_terminal("show", folder, 1, *options, typed="", **environment)
-    return Shown(shown.code, re.sub(r"\rreading the conversation[^\n]*\r", "", shown.text))
-
-
 def test_a_user_whom_the_service_has_deleted_is_said_to_be_so(backread, folder):
-    BatchSource(batch([{"id": 2}], swept="snapshot")).sync_into(folder, "full")
+    BatchSource(batch([ZOE], swept="snapshot")).sync_into(folder, "full")
     done = backread("show", folder, 1, "--format", "table")
     assert done.code == 0
     assert done.out.splitlines() == [
@@ -133,31 +130,26 @@ def test_what_is_not_there_is_said(backread, folder, tmp_path):
 
 
 @posix_only
-def test_a_terminal_gets_wrapped_lines(folder):
-    settings = {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "40", "PAGER": "cat"}
-    lines = seen(folder, **settings).text.splitlines()
+def test_a_terminal_gets_wrapped_lines_and_a_pager_for_what_does_not_fit(folder):
+    def seen(*options: str, **environment: str) -> str:
+        settings = {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "40", "LINES": "10"}
+        shown = on_terminal("show", folder, 1, *options, typed="", **(settings | environment))
+        assert shown.code == 0
+        # On a slow machine, progress was there before.
+        return re.sub(r"\rreading the conversation[^\n]*\r", "", shown.text)
+
+    lines = seen(PAGER="cat").splitlines()
     body = lines.index("09:02 Anna Berg, operator (not read by the user)") + 1
     assert lines[body].startswith("       word word")
     assert all(len(line) <= 40 for line in lines if line.startswith("       word"))
     assert sum(line.count("word") for line in lines) == 60
     assert not {*"".join(lines)} & {*"\x1b\x07\x9b\u202e\u2028\r"}
-
-
-@posix_only
-def test_what_does_not_fit_goes_to_the_pager(folder):
-    settings = {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "80", "LINES": "10"}
-    paged = seen(folder, PAGER="sed s/^/+/", **settings)
-    assert paged.text.startswith("+Eve")
-    assert paged.text.endswith("+       no time\n")
-    for more, arguments in (
-        ({"PAGER": "sed s/^/+/"}, ["--no-pager"]),
-        ({"PAGER": "sed s/^/+/", "TERM": "dumb"}, []),
-    ):
-        text = seen(folder, *arguments, **(settings | more)).text
-        assert text.startswith("Eve")
-        assert text.endswith("       no time\n")
+    paged = seen(PAGER="sed s/^/+/")
+    assert paged.startswith("+Eve")
+    assert paged.endswith("+       no time\n")
+    assert seen("--no-pager", PAGER="sed s/^/+/").startswith("Eve")
     # One that ends early is no error.
-    assert seen(folder, PAGER="true", **settings).code == 0
+    seen(PAGER="true")
 
 
 @posix_only
@@ -167,5 +159,136 @@ def test_less_shows_colours_and_ends_at_once_if_all_fits(folder, tmp_path, monke
     pager.chmod(0o755)
     settings = {"TERM": "xterm", "LINES": "10", "PAGER": str(pager)}
     monkeypatch.delenv("LESS", raising=False)
-    assert seen(folder, **settings).text == "with FRX\n"
-    assert seen(folder, LESS="iM", **settings).text == "with iM\n"
+    for given, used in (({}, "FRX"), ({"LESS": "iM"}, "iM")):
+        shown = on_terminal("show", folder, 1, typed="", **settings, **given)
+        assert shown.text.endswith(f"with {used}\n")
+
+
+# --- search ---------------------------------------------------------------------------------------
+
+
+def test_a_hit_is_a_row_that_no_terminal_obeys(backread, folder):
+    done = backread("search", folder, "IN", "--format", "table", "--until", "2024-03-02T10:00")
+    assert (done.code, done.error) == (0, "")
+    heading, newest, oldest = done.out.splitlines()
+    assert heading.split() == ["created_at", "(UTC)", "user_id", "id", "sender", "text"]
+    assert oldest.split()[:5] == ["2024-03-01", "09:01", "1", "1", "Eve\ufffd[2J"]
+    assert newest.endswith("late \ufffd]0;owned\ufffd \ufffd31m \ufffdinvoice next line end")
+    assert not {*done.out} & {*"\x1b\x07\x9b\u202e\u2028\r"}
+
+
+def test_words_options_and_json_of_a_search(backread, folder):
+    assert len(backread("search", folder, "next", "late").out.splitlines()) == 1
+    assert len(backread("search", folder, '"next late"').out.splitlines()) == 0
+    done = backread("search", folder, "in", "--limit", 1, "--user", 1, "--json")
+    [document] = json.loads(done.out)
+    assert document["body"] == HOSTILE
+    assert document["created_at"] == "2024-03-02T09:03:00.000000Z"
+    assert document["snippet"][slice(*document["matches"][0])] == "in"
+    assert "newest 1; --limit shows more" in done.error
+    none = backread("search", folder, "xyzzy")
+    assert (none.code, none.out) == (0, "")
+    assert "no message has all of these words" in none.error
+
+
+def test_people_are_found_by_name_address_and_id(backread, folder):
+    for words, found in (("zoë", [2]), ("ZOE@", [2]), ("1", [1])):
+        lines = backread("search", folder, "--people", words).out.splitlines()
+        assert [json.loads(line)["user_id"] for line in lines] == found
+    table = backread("search", folder, "--people", "zoe", "--format", "table").out
+    assert "Zoë \ufffd[link=x]" in table
+    assert "no one has all of these words" in backread("search", folder, "--people", "nix").error
+
+
+def test_what_cannot_be_searched_is_one_line(backread, folder):
+    for arguments, said in (
+        ([" "], "WORDS must have at least one word"),
+        (["a", "--since", "2024-02-01", "--until", "2024-01-01"], "--since must be earlier than"),
+        (["--people", "zoe", "--user", "1"], "--people and --user do not agree"),
+    ):
+        done = backread("search", folder, *arguments)
+        assert (done.code, said in done.line) == (2, True)
+
+
+# --- report ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def chats(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    mirror = Mirror(tmp_path_factory.mktemp("report") / "chats")
+    with MockServer(World(seed=3, users=120, messages_per_user=(0, 40))) as server:
+        sync(mirror, server)
+    return mirror.folder
+
+
+def test_without_a_file_the_main_figures_fit_a_narrow_terminal(backread, chats):
+    done = backread(
+        "report", chats, "--timezone", "europe/berlin", "--opening-hours", "mon-fri 9-17"
+    )
+    assert (done.code, done.error) == (0, "")
+    assert done.out.startswith("Conversations of chats, times in Europe/Berlin\n")
+    figures = Mirror(chats).figures()
+    assert f"{figures['totals']['messages']:,}" in done.out
+    assert str(figures["operators"][0]["name"]) in done.out
+    hours = Mirror(chats).figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17")
+    outside = hours["responses"]["answered_outside_hours"]
+    assert f" {outside}  answered outside opening hours\n" in done.out
+    assert max(map(cell_len, done.out.splitlines())) <= 80
+    assert "times in UTC\n" in backread("report", chats).out
+
+
+def test_json_has_all_figures(backread, chats):
+    done = backread("report", chats, "--format", "json", "--since", "2019-03-01")
+    document = json.loads(done.out)
+    assert document["since"] == "2019-03-01T00:00:00+00:00"
+    expected = Mirror(chats).figures(since="2019-03-01")
+    volatile = ("computed_at", "coverage")
+    assert document | dict.fromkeys(volatile) == {**expected, **dict.fromkeys(volatile)}
+
+
+@posix_only
+def test_a_report_is_private_and_replaces_nothing_but_a_report(backread, chats, tmp_path):
+    tmp_path.chmod(0o700)
+    path = tmp_path / "report.html"
+    done = backread("report", chats, "-o", path)
+    assert (done.code, done.error) == (0, "")
+    assert str(path) in done.out
+    assert is_report(first := path.read_bytes())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert backread("report", chats, "-o", path, "--since", "2019-04-01").code == 0
+    assert path.read_bytes() != first
+    path.write_text("<p>years of work", encoding="utf-8")
+    done = backread("report", chats, "-o", path)
+    assert (done.code, done.out) == (2, "")
+    assert "is no report of backread, so it is not replaced" in done.line
+    assert path.read_text(encoding="utf-8") == "<p>years of work"
+    path.write_bytes(b"")
+    assert backread("report", chats, "-o", path).code == 0
+
+
+def test_a_report_that_cannot_be_made_is_one_line(backread, chats, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for arguments, words in (
+        (("--timezone", "Berlin"), "--timezone: 'Berlin' is unknown; did you mean Europe/Berlin?"),
+        (("--opening-hours", "nine to five"), "--opening-hours: 'nine' in 'nine to five'"),
+        (("--since", "soon"), "--since must be a date or time"),
+        (("--open",), "add -o report.html"),
+        (("-o", "report.pdf"), "the report is HTML"),
+        (("-o", "r.html", "--format", "json"), "leave out -o"),
+        (("-o", tmp_path), f"is a folder; name a file in it: -o {tmp_path / 'report.html'}"),
+        (("-o", "none/report.html"), "does not exist; create it"),
+        (("-o", chats / "report.html"), "is inside the mirror"),
+    ):
+        done = backread("report", chats, *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert words in done.line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_open_shows_the_file_in_the_browser(backread, chats, tmp_path, monkeypatch):
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or False)
+    done = backread("report", chats, "-o", tmp_path / "report.html", "--open")
+    assert opened == [(tmp_path / "report.html").as_uri()]
+    assert done.code == 0
+    assert "open " in done.error

@@ -6,15 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("typer")
-pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq
@@ -24,11 +20,12 @@ from helpers.command_line import COMMAND, SECONDS, wait_for
 from helpers.mirrors import BatchSource, batch
 
 HOSTILE = "late \x1b]0;owned\x07 \x9b31m \u202einvoice"
+
 BODIES = ("=1+1", HOSTILE, "two\nlines")
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
     messages = [
         {
             "user_id": 1,
@@ -40,7 +37,7 @@ def folder(tmp_path):
         }
         for number, body in enumerate(BODIES, start=1)
     ]
-    mirror = Mirror(tmp_path / "chats")
+    mirror = Mirror(tmp_path_factory.mktemp("sql") / "chats")
     BatchSource(batch([{"id": 1}], messages, swept="snapshot")).sync_into(mirror.folder)
     return mirror.folder
 
@@ -57,11 +54,6 @@ def test_a_table_has_what_people_read(backread, folder):
     assert first.split() == ["1", "=1+1", "2024-03-01", "09:30:00", "yes"]
     assert "owned" in second
     assert not {*done.out} & {*"\x1b\x07\x9b\u202e"}
-
-
-def test_a_query_may_come_from_stdin(backread, folder, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT count(*) AS n\nFROM messages;\n"))
-    assert backread("sql", folder, "-").out == '{"n":3}\n'
 
 
 def test_machine_formats(backread, folder, tmp_path):
@@ -97,28 +89,18 @@ def test_numbers_that_json_lacks_are_null(backread, folder):
     assert row == {"a": None, "b": None, "c": 0.5}
 
 
-@pytest.mark.parametrize("shape", ["csv", "jsonl"])
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    ("value", "expected"),
     [
-        ("SELECT {'a': 1, 'b': 'x'} AS found", {"a": 1, "b": "x"}),
-        (
-            "SELECT [{'name': 'n', 'value': id, 'extra': '1', 'more': 'm'}] AS found FROM users",
-            [{"name": "n", "value": 1, "extra": "1", "more": "m"}],
-        ),
-        ("SELECT list({'at': id} ORDER BY id) AS found FROM users", [{"at": 1}]),
+        ("{'a': 1, 'b': 'x'}", {"a": 1, "b": "x"}),
+        ("[{'name': 'n', 'value': 1, 'more': 'm'}]", [{"name": "n", "value": 1, "more": "m"}]),
     ],
 )
-def test_structs_of_a_query_are_written_with_all_their_fields(
-    backread, folder, query, expected, shape
-):
-    done = backread("sql", folder, query, "--format", shape)
-    assert done.code == 0, done.error
-    if shape == "jsonl":
-        assert json.loads(done.out)["found"] == expected
-    else:
-        [row] = csv.DictReader(io.StringIO(done.out))
-        assert json.loads(row["found"]) == expected
+def test_structs_of_a_query_are_written_with_all_their_fields(backread, folder, value, expected):
+    query = f"SELECT {value} AS found"
+    assert json.loads(backread("sql", folder, query).out)["found"] == expected
+    [row] = csv.DictReader(io.StringIO(backread("sql", folder, query, "--format", "csv").out))
+    assert json.loads(row["found"]) == expected
 
 
 LARGE = str(2**128 - 1)
@@ -130,19 +112,15 @@ LARGE = str(2**128 - 1)
         (f"{LARGE}::UHUGEINT", LARGE),
         ("'12:00:01.5+02'::TIMETZ", "12:00:01.5+02"),
         ("'101'::BIT", "101"),
-        ("['101'::BIT]", "[101]"),
         ("['101'::BIT]::BIT[1]", "[101]"),
         (f"{{'a': MAP {{1: {LARGE}::UHUGEINT}}}}", f"{{'a': {{1={LARGE}}}}}"),
-        ("union_value(a := '12:00:01+02'::TIMETZ)", "12:00:01+02"),
         # These keep their value without a cast.
         (f"{2**127 - 1}::HUGEINT", str(2**127 - 1)),
-        ("'b'::ENUM('a', 'b')", "b"),
-        ("UUID '6f9619ff-8b86-d011-b42d-00c04fc964ff'", "6f9619ff-8b86-d011-b42d-00c04fc964ff"),
         ("INTERVAL '1 year 3 days 4.000005 seconds'", "1 year 3 days 00:00:04.000005"),
         (f"{10**60}::BIGNUM", str(10**60)),
     ],
 )
-def test_values_of_every_type_are_those_of_the_query(backread, folder, tmp_path, value, text):
+def test_values_of_every_type_are_those_of_the_query(backread, folder, value, text):
     query = f'SELECT 7 AS n, {value} AS "a ""b" -- the last'
     done = backread("sql", folder, query, "--format", "table")
     assert (done.code, done.error) == (0, "")
@@ -151,9 +129,6 @@ def test_values_of_every_type_are_those_of_the_query(backread, folder, tmp_path,
     assert line.split(maxsplit=1) == ["7", text]
     [row] = csv.DictReader(io.StringIO(backread("sql", folder, query, "--format", "csv").out))
     assert row == {"n": "7", 'a "b': text}
-    file = tmp_path / "rows.parquet"
-    assert backread("sql", folder, query, "--output", file).code == 0
-    assert pq.read_table(file).column("n").to_pylist() == [7]
 
 
 def test_formulas_are_guarded_in_columns_of_every_type(backread, folder):
@@ -175,24 +150,6 @@ def test_a_query_that_is_no_text_is_refused(backread, folder):
     assert (done.code, done.error) == (2, "backread: the query has bytes that are not UTF-8 text\n")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such paths")
-def test_a_temporary_folder_that_is_not_utf_8_is_named(folder, tmp_path):
-    odd = os.fsencode(tmp_path) + b"/tmp\xe9"
-    Path(os.fsdecode(odd)).mkdir()
-    done = subprocess.run(
-        [*COMMAND, "sql", str(folder), "SELECT 1"],
-        env=os.environ | {"TMPDIR": os.fsdecode(odd)},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "/tmp\\xe9 has a path that is not UTF-8" in done.stderr
-    assert done.stderr.endswith("set TMPDIR to another folder\n")
-    assert done.stderr.count("\n") == 1
-
-
 def test_a_result_without_rows(backread, folder):
     query = "SELECT 1 AS one WHERE false"
     done = backread("sql", folder, query, "--format", "table")
@@ -211,7 +168,6 @@ def test_a_result_without_rows(backread, folder):
         ("SELECT CAST(body AS INTEGER) FROM messages", "cannot be run: Could not convert string"),
         ("SELECT * FROM read_csv('/etc/passwd')", "reads the mirror's tables and nothing else"),
         ("COPY users TO 'users.csv'", "runs SELECT and EXPLAIN, not COPY"),
-        ("SELECT 1; SELECT 2", "takes one statement, not 2"),
         (" ", "takes one statement, and the query is empty"),
     ],
 )
@@ -224,27 +180,19 @@ def test_a_query_that_cannot_be_run_is_one_line(backread, folder, query, says):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("query", ["a.range * b.range % 7 = 3", "a.range < b.range"])
-def test_ctrl_c_ends_a_long_query(folder, query):
-    long = f"SELECT count(*) FROM range(100000000000) a, range(10) b WHERE {query}"
+def test_ctrl_c_ends_a_long_query(folder):
+    long = "SELECT count(*) FROM range(100000000000) a, range(10) b WHERE a.range < b.range"
     with subprocess.Popen(
-        [*COMMAND, "sql", str(folder), "-"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*COMMAND, "sql", str(folder), long], stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            assert process.stdin is not None
-            process.stdin.write(long)
-            process.stdin.close()
-            # The imports take a second of the processor: by then the query is running.
-            wait_for(lambda: seconds_used(process.pid) > 3, process)
+            # The imports take half a second of the processor: by then the query is running.
+            wait_for(lambda: seconds_used(process.pid) > 2, process)
             process.send_signal(signal.SIGINT)
-            assert process.wait(SECONDS) == 130
-            assert process.stderr is not None
-            assert process.stderr.read() == "backread: stopped by Ctrl-C\n"
+            _, error = process.communicate(timeout=SECONDS)
         finally:
             process.kill()
+    assert (process.returncode, error) == (130, "backread: stopped by Ctrl-C\n")
 
 
 def seconds_used(pid: int) -> float:
@@ -253,7 +201,22 @@ def seconds_used(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-# --- tables -----------------------------------------------------------------------------------
+def test_a_query_from_stdin_is_utf_8_whatever_the_locale(folder):
+    def asked(query: bytes) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*COMMAND, "sql", str(folder), "-"],
+            input=query,
+            env=os.environ | {"PYTHONIOENCODING": "iso-8859-1"},
+            capture_output=True,
+            timeout=SECONDS,
+        )
+
+    done = asked("SELECT 'Müller → 你好'\nAS name;\n".encode("utf-8-sig"))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout) == {"name": "Müller → 你好"}
+    done = asked("SELECT 'Müller'".encode("iso-8859-1"))
+    assert done.returncode == 2
+    assert done.stderr == b"backread: the query has bytes that are not UTF-8 text\n"
 
 
 def test_tables_have_rows_sizes_and_what_they_are(backread, folder):
@@ -263,26 +226,3 @@ def test_tables_have_rows_sizes_and_what_they_are(backread, folder):
     assert names == ["users", "messages", "conversations", "lists", "rejects", "runs"]
     assert lines[1].split()[1] == "3"
     assert lines[2].endswith("one row per user: counts, times, first response")
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_a_query_from_a_file_is_utf_8_whatever_the_locale(folder, encoding):
-    done = asked(folder, "SELECT 'Müller → 你好' AS name".encode(encoding))
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert json.loads(done.stdout) == {"name": "Müller → 你好"}
-
-
-def test_a_query_from_a_file_of_another_encoding_is_refused(folder):
-    done = asked(folder, "SELECT 'Müller'".encode("iso-8859-1"))
-    assert done.returncode == 2
-    assert done.stderr == b"backread: the query has bytes that are not UTF-8 text\n"
-
-
-def asked(folder: Path, query: bytes) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*COMMAND, "sql", str(folder), "-"],
-        input=query,
-        env=os.environ | {"PYTHONIOENCODING": "iso-8859-1"},
-        capture_output=True,
-        timeout=SECONDS,
-    )

@@ -211,6 +211,8 @@ def page() -> str:
         if any(entry.names.startswith(OF_CONNECTIONS) for entry in command.entries)
     ]
     shared = [cells for cells in connected[0] if all(cells in each for each in connected)]
+    # Commands that read no service have it as well.
+    shared = [cells for cells in shared if cells[0] != "`--json`"]
     parts = [INTRODUCTION.rstrip(), *(part for each in commands for part in each.text(set(shared)))]
     parts += [
         "## Connection options",

@@ -31,11 +31,10 @@ from backread.cli.report import report
 from backread.cli.search import search
 from backread.cli.show import show
 from backread.cli.signals import ended_like_ctrl_c
-from backread.cli.sql import sql
-from backread.cli.status import status
+from backread.cli.sql import sql, tables
+from backread.cli.status import runs, status
 from backread.cli.stderr import be_quiet_or_verbose, drop_stderr, logged_requests, say
-from backread.cli.sync import runs, sync
-from backread.cli.tables import tables
+from backread.cli.sync import sync
 from backread.cli.text import Color, Coloring
 from backread.errors import IncompleteWarning
 

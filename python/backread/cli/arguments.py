@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write, to_read, to_write
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "PortOption",
     "RawOption",
     "Since",
+    "TableOrJson",
+    "TextOrJson",
     "Until",
     "UserId",
     "WorldUntil",
@@ -30,8 +34,10 @@ __all__ = [
     "file_to_read",
     "file_to_write",
     "flag",
+    "json_wanted",
     "option",
     "value",
+    "with_document",
 ]
 
 
@@ -132,3 +138,36 @@ def extended(
     wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return wrapped
+
+
+TextOrJson = StrEnum("TextOrJson", "TEXT JSON")
+"""The values of ``--format`` of a command that prints no rows."""
+
+TableOrJson = StrEnum("TableOrJson", "TABLE JSON")
+
+
+def json_wanted(given: str | None, as_json: bool) -> bool:
+    """Whether ``--format`` or ``--json`` asks for a document; an error if they do not agree."""
+    if as_json and given not in (None, "json"):
+        raise UnusableArgumentError(f"--json and --format {given} do not agree; give one")
+    return as_json or given == "json"
+
+
+def with_document(
+    formats: type[StrEnum],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command that prints no rows ``--format`` and ``--json``, as ``as_json``."""
+    people = next(iter(formats))
+    about = typer.Option("--format", help="json is one document.", show_default=str(people))
+    added = [
+        option("shape", Annotated[formats | None, about]),
+        option("as_json", JsonOption, False),
+    ]
+
+    def extend(command: Callable[..., None]) -> Callable[..., None]:
+        def call(shape: StrEnum | None, as_json: bool, **values: Any) -> None:
+            command(**values, as_json=json_wanted(shape, as_json))
+
+        return extended(command, call, added, without="as_json")
+
+    return extend

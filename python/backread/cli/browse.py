@@ -51,11 +51,6 @@ def _served(folder: Path, port: int) -> BrowseServer:
     except OSError as error:
         if isinstance(error, BackreadError):
             raise
-        if error.errno == errno.EADDRNOTAVAIL:
-            raise UnusableArgumentError(
-                "this machine has no IPv4 loopback address 127.0.0.1; add it: "
-                "ip addr add 127.0.0.1/8 dev lo"
-            ) from None
         reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error})"
         raise UnusableArgumentError(
             f"port {port} {reason}; choose another with --port, or leave it out for a free one"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, get_args
@@ -14,13 +12,11 @@ import typer
 from backread._client.columns import Resource
 from backread._display.words import amount
 from backread._files.paths import shown
-from backread._files.unfinished import Unfinished
 from backread.cli.arguments import Folder, file_to_write, value
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Target, with_target
-from backread.cli.paths import cannot_be_written
-from backread.cli.stderr import say
-from backread.cli.waiting import waiting
+from backread.cli.paths import check_writable, written
+from backread.cli.stderr import say, waiting
 from backread.errors import MirrorError
 
 __all__ = ["changes"]
@@ -85,8 +81,7 @@ def changes(
         raise MirrorError(str(error).replace(AGAIN, f"{remedy} to get every row")) from None
     if cursor_file is not None:
         # First, or rows would be written without their cursor.
-        with _cursor_errors(cursor_file):
-            Unfinished(cursor_file).discard()
+        check_writable("--cursor-file", cursor_file)
     cursor, query = found._opened()
     rows_of(cursor, UNORDERED)
     try:
@@ -97,17 +92,9 @@ def changes(
         rows = amount(found.num_rows, "change")
         say(f"{rows}; --since for the next: {found.cursor}", named=False)
         return
-    with _cursor_errors(cursor_file), Unfinished(cursor_file) as unfinished:
+    with written("--cursor-file", cursor_file) as file:
         kept = found.cursor if name is None else f"{found.cursor} {name}"
-        unfinished.file.write(f"{kept}\n".encode())
-
-
-@contextmanager
-def _cursor_errors(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise cannot_be_written("--cursor-file", file, error) from None
+        file.write(f"{kept}\n".encode())
 
 
 def _kept_cursor(file: Path, table: Resource | None) -> str | None:

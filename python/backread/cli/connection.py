@@ -16,7 +16,7 @@ from backread._client.secret import read_secret_file
 from backread._client.services import REQUIRED, find_service, read_services
 from backread._display.words import repaired_text
 from backread.cli.arguments import extended, option
-from backread.cli.exits import UnusableArgumentError
+from backread.cli.exits import OPTIONS, UnusableArgumentError
 from backread.cli.paths import to_read
 from backread.cli.stderr import say
 from backread.errors import BackreadError, ConfigurationError
@@ -30,21 +30,9 @@ CONNECTION = "Connection (or a variable: BACKREAD_TIMEOUT for --timeout)"
 """The group of the options that say which service to read, and how."""
 
 SETTINGS = {
-    "base_url": (
-        "BACKREAD_BASE_URL",
-        "--base-url",
-        "the service's address, such as https://chat.example.com",
-    ),
-    "api_secret": (
-        "BACKREAD_API_SECRET",
-        "--secret-file",
-        "the API Secret Key, from the Integration (General) page of the service's console",
-    ),
-    "vendor": (
-        "BACKREAD_VENDOR",
-        "--vendor",
-        "the vendor word of the service's media type, application/vnd.WORD.v1+json",
-    ),
+    "base_url": "the service's address, such as https://chat.example.com",
+    "api_secret": "the API Secret Key, from the page Integration (General) of its console",
+    "vendor": "the vendor word of the service's media type, application/vnd.WORD.v1+json",
 }
 
 
@@ -242,9 +230,9 @@ def refuse_missing(given: Mapping[str, object]) -> None:
         given: The client's arguments from the command line, by their names.
     """
     missing = [
-        f"{variable} or {option} ({what})"
-        for name, (variable, option, what) in SETTINGS.items()
-        if not given.get(name) and not os.environ.get(variable, "").strip()
+        f"BACKREAD_{name.upper()} or {OPTIONS[name]} ({what})"
+        for name, what in SETTINGS.items()
+        if not given.get(name) and not os.environ.get(f"BACKREAD_{name.upper()}", "").strip()
     ]
     if missing:
         *others, last = missing

@@ -9,13 +9,11 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from backread._files.access import make_folder
 from backread._files.unfinished import Unfinished
-from backread.cli.arguments import WorldUntil, flag
+from backread.cli.arguments import Folder, WorldUntil, flag
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.paths import folder_to_write, is_there
+from backread.cli.paths import is_there
 from backread.cli.sync import progress
 from backread.cli.table_output import write_table
 from backread.cli.text import plain_lines
@@ -60,16 +58,13 @@ QUERIES = (
 
 
 def demo(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", parser=folder_to_write, help="The mirror's folder."),
-    ] = Path("chats"),
+    folder: Folder = Path("chats"),
     until: WorldUntil = None,
     opened: Annotated[
         bool, flag("Then open the mirror in a browser: backread browse.", "--open")
     ] = False,
 ) -> None:
-    """Mirrors a made-up service, changes it, mirrors the changes, and runs queries.
+    """Mirrors a made-up service in FOLDER (chats), changes it, mirrors that, and runs queries.
 
     Nothing leaves this machine. The times of the rows end now, unless --until says otherwise.
 

@@ -26,7 +26,6 @@ import errno
 import os
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
 from backread._client.options import ARGUMENTS
 from backread._display.words import amount
@@ -51,6 +50,7 @@ __all__ = [
     "INTERRUPTED",
     "MIRROR",
     "NOT_FOUND",
+    "OPTIONS",
     "REFUSED",
     "SERVICE",
     "SIGNALLED",
@@ -59,7 +59,6 @@ __all__ = [
     "UnreadListsError",
     "UnusableArgumentError",
     "exit_code",
-    "in_options",
     "is_full",
     "say_failure",
 ]
@@ -83,7 +82,7 @@ NOT_ACCEPTABLE = 406
 
 NAMED_ALIKE = (
     *(*ARGUMENTS, "since", "until", "timezone", "opening_hours", "memory_limit"),
-    *("raw_csv", "excel", "codec", "everything"),
+    *("raw_csv", "excel", "codec", "everything", "rate"),
 )
 OPTIONS = {
     **{name: f"--{name.replace('_', '-')}" for name in NAMED_ALIKE},
@@ -164,7 +163,7 @@ def exit_code(error: BaseException) -> int:
     return next((code for kind, code in CODES if isinstance(error, kind)), FAULT)
 
 
-def in_options(text: str) -> str:
+def _in_options(text: str) -> str:
     """An error that begins with the name of an argument, with the option's name instead."""
     name = text.split(" ", 1)[0].rstrip(":")
     return OPTIONS.get(name, name) + text[len(name) :]
@@ -196,7 +195,7 @@ def _text(error: BaseException) -> str:
         return f"{text}; see {path} --help"
     # The path in the text of the other two may contain an argument's name.
     if isinstance(error, BackreadError) and not isinstance(error, MirrorError | LandingError):
-        text = in_options(str(error))
+        text = _in_options(str(error))
         for name, flag in OPTIONS.items():
             either = f" or BACKREAD_{name.upper()}"
             text = text.replace(f" {name}{either}", f" {flag}{either}")
@@ -212,14 +211,14 @@ def _text(error: BaseException) -> str:
             return NO_MORE_FILES
         if isinstance(error.filename, str):
             return f"{shown(error.filename)} cannot be used: {error.strerror}; {_remedy(error)}"
-        if isinstance(error, FileNotFoundError) and not _is_somewhere():
+        if isinstance(error, FileNotFoundError):
             return "the current folder was removed; change to another one"
     if isinstance(error, RuntimeError) and "home directory" in str(error):
         # Typer, which writes the completion there.
         return "the home folder of this user is unknown; set HOME"
     known = isinstance(error, tuple(kind for kind, _ in CODES)) or hasattr(error, "exit_code")
     if known and str(error):
-        return str(error)
+        return _in_options(str(error)) if isinstance(error, ValueError) else str(error)
     return (
         f"bug in backread: {type(error).__name__}: {error}; please report it with the output of "
         f"{TRACEBACK_VARIABLE}=1"
@@ -230,11 +229,3 @@ def _remedy(error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM):
         return "change its permissions or those of the folders above it, or name another path"
     return "name another path"
-
-
-def _is_somewhere() -> bool:
-    try:
-        Path.cwd()
-    except OSError:
-        return False
-    return True

@@ -23,10 +23,10 @@ from backread.cli.arguments import (
     flag,
     value,
 )
-from backread.cli.exits import UnusableArgumentError, in_options
+from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write
+from backread.cli.sql import Table
 from backread.cli.stderr import Verbosity, every_few_seconds, say, tell
-from backread.cli.tables import Table
 
 if TYPE_CHECKING:
     from backread.mirror import ExportProgress, ExportReport
@@ -126,8 +126,8 @@ def export(
         with shown_export(None) if not Verbosity.quiet else nullcontext() as show:
             shown = show or every_few_seconds(_line)
             done = Mirror(folder).export(out, **arguments, on_progress=shown)
-    except (TargetError, ValueError) as error:
-        raise UnusableArgumentError(in_options(str(error))) from None
+    except TargetError as error:
+        raise UnusableArgumentError(str(error)) from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; nothing was written") from None
     _say_what_changed(done)

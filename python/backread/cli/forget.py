@@ -11,8 +11,7 @@ import typer
 from backread._display.words import amount, line
 from backread.cli.arguments import Folder, argument, flag, value
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.stderr import say, tell
-from backread.cli.waiting import waiting
+from backread.cli.stderr import say, tell, waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from backread._client.secret import read_secret_file
-from backread._files.unfinished import Unfinished
 from backread.cli.arguments import (
     PortOption,
     WorldUntil,
@@ -20,7 +19,7 @@ from backread.cli.arguments import (
     value,
 )
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.paths import cannot_be_written
+from backread.cli.paths import check_writable, written
 from backread.cli.signals import ended_by_signal
 from backread.cli.stderr import say
 
@@ -75,15 +74,15 @@ def mock(
     """
     from backread.testing import MockServer
 
-    _check_rate(rate)
     made = _world(world, users=users, messages=messages, seed=seed, until=until)
     secret = None if secret_file is None else read_secret_file(secret_file, "--secret-file")
+    if port_file is not None:
+        check_writable("--port-file", port_file)
     with (
         ended_by_signal() as wait_for_end,
         MockServer(
             made, port=port, secret=secret, dialect=dialect, faults=fault or (), rate=rate
         ) as server,
-        _written_at_last(port_file, f"{server.port}\n") as write_port,
     ):
         variables = {
             "BACKREAD_BASE_URL": server.url,
@@ -94,8 +93,8 @@ def mock(
         sys.stdout.flush()
         say(f"the inspector is at {server.inspector_url}")
         # Last, so that a program that waits for the file can read the lines above.
-        write_port()
-        wait_for_end()
+        with _port_told(port_file, server.port):
+            wait_for_end()
 
 
 def _assignment(name: str, value: str) -> str:
@@ -149,43 +148,16 @@ def parse_range(text: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _check_rate(text: str | None) -> None:
-    if text is None:
-        return
-    from backread.testing import Rate
-
-    try:
-        Rate.read(text)
-    except ValueError as error:
-        raise UnusableArgumentError(f"--rate {text!r} is not a rate limit: {error}") from None
-
-
 @contextmanager
-def _written_at_last(path: Path | None, text: str) -> Iterator[Callable[[], None]]:
-    """Yields a function that writes the file atomically; the file is removed at the end.
-
-    Raises UnusableArgumentError, before anything else happens, if the file cannot be written.
-    """
+def _port_told(path: Path | None, port: int) -> Iterator[None]:
+    """Keeps the port in a file until the block ends."""
     if path is None:
-        yield lambda: None
+        yield
         return
+    with written("--port-file", path) as file:
+        file.write(f"{port}\n".encode())
     try:
-        unfinished = Unfinished(path)
-        unfinished.file.write(text.encode())
-    except OSError as error:
-        raise cannot_be_written("--port-file", path, error) from None
-    placed = False
-
-    def place() -> None:
-        nonlocal placed
-        unfinished.place()
-        placed = True
-
-    try:
-        yield place
+        yield
     finally:
-        if placed:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-        else:
-            unfinished.discard()
+        with suppress(OSError):
+            path.unlink(missing_ok=True)

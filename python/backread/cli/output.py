@@ -19,7 +19,6 @@ import typer
 
 from backread._files.paths import shown
 from backread._files.spreadsheet import BYTE_ORDER_MARK, guarded, guards_in_words
-from backread._files.unfinished import Unfinished
 from backread._progress.bar import progress
 from backread.cli.arguments import (
     ExcelOption,
@@ -27,10 +26,11 @@ from backread.cli.arguments import (
     RawOption,
     extended,
     file_to_write,
+    json_wanted,
     option,
 )
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
-from backread.cli.paths import cannot_be_written, scratch_file
+from backread.cli.paths import scratch_file, written
 from backread.cli.rows import (
     FIRST_SHOWN,
     TIMES,
@@ -42,7 +42,6 @@ from backread.cli.rows import (
 from backread.cli.stderr import Verbosity, say
 from backread.cli.table_output import cell_text, write_table
 from backread.cli.text import escaped, plain_lines
-from backread.errors import BackreadError
 
 if TYPE_CHECKING:
     from backread._client.listing import ArrowSource, Listing
@@ -105,9 +104,7 @@ class Target:
         excel: bool = False,
     ) -> Target:
         """The target that options name; `UnusableArgumentError` if they do not agree."""
-        if as_json and given not in (None, Format.JSON):
-            raise UnusableArgumentError(f"--json and --format {given} do not agree; give one")
-        given = Format.JSON if as_json else given
+        given = Format.JSON if json_wanted(given, as_json) else given
         found = cls(_format_of(given, output), output, raw_csv, excel)
         if (raw_csv or excel) and found.format is not Format.CSV:
             flag = "--raw-csv" if raw_csv else "--excel"
@@ -408,14 +405,8 @@ def destination(output: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    try:
-        with Unfinished(output) as unfinished:
-            yield unfinished.file
-    except OSError as error:
-        # Network errors are also OSErrors; their messages say what to do.
-        if isinstance(error, BackreadError):
-            raise
-        raise cannot_be_written("--output", output, error) from None
+    with written("--output", output) as file:
+        yield file
 
 
 @contextmanager

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import typer
 
 from backread._files.access import RefusedFileError
 from backread._files.paths import local_path, shown
-from backread._files.unfinished import scratch_folder
+from backread._files.unfinished import Unfinished, scratch_folder
 from backread.cli.exits import UnusableArgumentError, is_full
+from backread.errors import BackreadError
 
 __all__ = [
-    "cannot_be_written",
+    "check_writable",
     "folder_to_write",
     "is_there",
     "scratch_file",
     "to_read",
     "to_write",
+    "write_errors",
+    "written",
 ]
 
 
@@ -73,11 +78,30 @@ def scratch_file(suffix: str) -> Path:
         ) from None
 
 
-def cannot_be_written(option: str, path: Path, error: OSError) -> UnusableArgumentError:
-    """The error for a file that an option names."""
-    remedy = "; free some space, or name another file" if is_full(error) else "; name another file"
-    if isinstance(error, RefusedFileError):
-        remedy = ""
-    return UnusableArgumentError(
-        f"{option} {shown(path)} cannot be written: {error.strerror}{remedy}"
-    )
+@contextmanager
+def write_errors(option: str, path: Path) -> Iterator[None]:
+    """Turns an error of the file that an option names into a sentence that names both."""
+    try:
+        yield
+    except OSError as error:
+        # Network errors are also OSErrors; their messages say what to do.
+        if isinstance(error, BackreadError):
+            raise
+        remedy = "free some space, or name another file" if is_full(error) else "name another file"
+        then = "" if isinstance(error, RefusedFileError) else f"; {remedy}"
+        raise UnusableArgumentError(
+            f"{option} {shown(path)} cannot be written: {error.strerror}{then}"
+        ) from None
+
+
+def check_writable(option: str, path: Path) -> None:
+    """Raises `UnusableArgumentError` if the file that an option names cannot be written."""
+    with write_errors(option, path):
+        Unfinished(path).discard()
+
+
+@contextmanager
+def written(option: str, path: Path) -> Iterator[IO[bytes]]:
+    """The file that an option names; it gets its name only once it is complete."""
+    with write_errors(option, path), Unfinished(path) as unfinished:
+        yield unfinished.file

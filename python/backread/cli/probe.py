@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from backread._client.arguments import PROBE_REQUESTS, PROBE_SAMPLE
-from backread._files.unfinished import Unfinished
-from backread.cli.arguments import JsonOption, file_to_read, file_to_write, value
+from backread.cli.arguments import (
+    TableOrJson,
+    file_to_read,
+    file_to_write,
+    value,
+    with_document,
+)
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import ServiceMovedError, UnusableArgumentError
-from backread.cli.paths import cannot_be_written
+from backread.cli.paths import check_writable, written
 from backread.cli.stderr import say
 from backread.cli.text import escaped, plain, plain_lines
 
@@ -26,17 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["probe", "read_profile"]
 
 
-ProfileFormat = StrEnum("ProfileFormat", "TABLE JSON")
-"""The values of ``--format``."""
-
-
 @with_connection
+@with_document(TableOrJson)
 def probe(
     connection: Connection,
-    shape: Annotated[
-        ProfileFormat, typer.Option("--format", help="A table, or the profile as JSON.")
-    ] = ProfileFormat.TABLE,
-    as_json: JsonOption = False,
+    as_json: bool,
     sample: Annotated[
         int, value("NUMBER", "How many users' messages to read.", min=0)
     ] = PROBE_SAMPLE,
@@ -57,10 +53,9 @@ def probe(
         backread probe --save profile.json
         backread probe --against profile.json          # 8 if it differs
     """
-    shape = ProfileFormat.JSON if as_json else shape
     earlier = None if against is None else read_profile(against)
     if save is not None:
-        _check(save)
+        check_writable("--save", save)
     with connection.client() as client:
         say(
             f"at most {max_requests:,} request{'' if max_requests == 1 else 's'} will be sent, all "
@@ -71,11 +66,15 @@ def probe(
     differences = [] if earlier is None else earlier.differences(profile)
     try:
         if save is not None:
-            _save(profile, save)
+            with written("--save", save) as file:
+                file.write(f"{profile.to_json(indent=2)}\n".encode())
     finally:
         # It cost requests, so it is shown even if it cannot be saved.
-        shown = _profile(profile, shape) if earlier is None else _differences(differences, shape)
-        sys.stdout.write(shown)
+        if earlier is None:
+            shown = escaped(profile.to_json(indent=2)) if as_json else plain_lines(str(profile))
+            sys.stdout.write(f"{shown}\n")
+        else:
+            sys.stdout.write(_differences(differences, as_json))
     if earlier is None:
         return
     measured = f"{against}, measured on {earlier.measured_at:%Y-%m-%d}"
@@ -102,30 +101,8 @@ def read_profile(path: Path) -> ServiceProfile:
         raise UnusableArgumentError(f"{path}: {error}") from None
 
 
-def _profile(profile: ServiceProfile, shape: ProfileFormat) -> str:
-    table = shape is ProfileFormat.TABLE
-    text = plain_lines(str(profile)) if table else escaped(profile.to_json(indent=2))
-    return f"{text}\n"
-
-
-def _differences(differences: Sequence[Difference], shape: ProfileFormat) -> str:
-    if shape is ProfileFormat.TABLE:
+def _differences(differences: Sequence[Difference], as_json: bool) -> str:
+    if not as_json:
         return "".join(f"{plain(str(each))}\n" for each in differences)
     found = [{"path": each.path, "text": str(each)} for each in differences]
     return escaped(json.dumps(found, indent=2, ensure_ascii=False)) + "\n"
-
-
-def _check(file: Path) -> None:
-    """Raises `UnusableArgumentError` if the file cannot be written, before anything is sent."""
-    try:
-        Unfinished(file).discard()
-    except OSError as error:
-        raise cannot_be_written("--save", file, error) from None
-
-
-def _save(profile: ServiceProfile, file: Path) -> None:
-    try:
-        with Unfinished(file) as unfinished:
-            unfinished.file.write(f"{profile.to_json(indent=2)}\n".encode())
-    except OSError as error:
-        raise cannot_be_written("--save", file, error) from None

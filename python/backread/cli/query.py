@@ -20,10 +20,9 @@ from backread.cli.output import (
     text_stream,
     write_by_path,
 )
-from backread.cli.stderr import say
+from backread.cli.stderr import say, waiting
 from backread.cli.table_output import UTC, write_table
 from backread.cli.text import plain_lines
-from backread.cli.waiting import waiting
 from backread.mirror.export.cells import identifier
 from backread.mirror.published.queries import RefusedQueryError, check_reads_only, named_restriction
 from backread.mirror.published.table import TableName

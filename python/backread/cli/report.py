@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from enum import StrEnum
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from backread._display.words import size
 from backread._files.access import read_file
-from backread._files.unfinished import Unfinished
-from backread.cli.arguments import Folder, JsonOption, file_to_write, flag, value
-from backread.cli.exits import UnusableArgumentError, in_options
-from backread.cli.paths import cannot_be_written
-from backread.cli.rows import as_json
-from backread.cli.stderr import say, tell
-from backread.cli.waiting import waiting
+from backread.cli.arguments import Folder, TextOrJson, file_to_write, flag, value, with_document
+from backread.cli.exits import UnusableArgumentError
+from backread.cli.paths import write_errors, written
+from backread.cli.rows import as_json as json_of
+from backread.cli.stderr import say, tell, waiting
 
 __all__ = ["report"]
 
 
-Shape = StrEnum("Shape", "TEXT JSON")
-"""The values of ``--format``."""
-
-
+@with_document(TextOrJson)
 def report(
+    as_json: bool,
     folder: Folder,
     output: Annotated[
         Path | None,
@@ -49,10 +43,6 @@ def report(
         str | None, value("TIME", "From this date or time (in --timezone) on.")
     ] = None,
     until: Annotated[str | None, value("TIME", "Before this date or time (in --timezone).")] = None,
-    shape: Annotated[
-        Shape, typer.Option("--format", help="Without -o: text, or all figures as JSON.")
-    ] = Shape.TEXT,
-    json_too: JsonOption = False,
     open_it: Annotated[bool, flag("Open the FILE in the browser.", "--open")] = False,
 ) -> None:
     """Shows figures of the conversations in the mirror in FOLDER.
@@ -68,11 +58,10 @@ def report(
     """
     from backread.mirror import Mirror
 
-    as_document = json_too or shape is Shape.JSON
     if output is None and open_it:
         raise UnusableArgumentError("--open needs a file to open; add -o report.html")
     if output is not None:
-        if as_document:
+        if as_json:
             raise UnusableArgumentError("--format json goes to stdout; leave out -o")
         # What has no letter is part of a date.
         if output.suffix.upper() != output.suffix.lower() not in (".html", ".htm"):
@@ -90,18 +79,17 @@ def report(
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; nothing was written") from None
-    except ValueError as error:
-        raise UnusableArgumentError(in_options(str(error))) from None
     if output is None:
         from backread.cli.report_text import figures_text
 
-        text = as_json(figures) + "\n"
-        sys.stdout.write(text if as_document else figures_text(figures, mirror.folder.name))
+        name = mirror.folder.name
+        sys.stdout.write(f"{json_of(figures)}\n" if as_json else figures_text(figures, name))
         return
     from backread._report import report_html
 
     page = report_html(figures, mirror.folder.name).encode("utf-8", "replace")
-    _write(output, page)
+    with written("-o", output.absolute()) as file:
+        file.write(page)
     tell(f"{figures['totals']['messages']:,} messages: {size(len(page))}, {output}")
     if open_it and not webbrowser.open(output.absolute().as_uri()):
         say(f"no browser could be started; open {output} yourself", named=False)
@@ -120,22 +108,11 @@ def _check(output: Path, mirror: Path) -> None:
         raise UnusableArgumentError(f"-o {output}: the folder {parent} does not exist; create it")
     if mirror.resolve() in (parent.resolve(), *parent.resolve().parents):
         raise UnusableArgumentError(f"-o {output} is inside the mirror; name a place outside it")
-    try:
+    existing = b""
+    with write_errors("-o", output), suppress(FileNotFoundError):
         existing = read_file(output)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise cannot_be_written("-o", output, error) from None
     if existing and not is_report(existing):
         raise UnusableArgumentError(
             f"-o {output} exists and is no report of backread, so it is not replaced; remove it, "
             "or choose another name"
         )
-
-
-def _write(output: Path, page: bytes) -> None:
-    try:
-        with Unfinished(output.absolute()) as unfinished:
-            unfinished.file.write(page)
-    except OSError as error:
-        raise cannot_be_written("-o", output, error) from None

@@ -9,12 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from backread.cli.arguments import Folder, Since, Until, argument, flag, value
-from backread.cli.exits import UnusableArgumentError, in_options
+from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Target, with_target, write_rows
 from backread.cli.rows import readable_time, time_text
-from backread.cli.stderr import say
+from backread.cli.stderr import say, waiting
 from backread.cli.text import plain
-from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
@@ -65,11 +64,8 @@ def search(
         raise UnusableArgumentError("--people and --user do not agree; give the id as a word")
     mirror = Mirror(folder)
     find = _people if people else _messages
-    try:
-        with waiting("searching"):
-            rows = find(mirror, " ".join(words), since=since, until=until, user=user, limit=limit)
-    except ValueError as error:
-        raise UnusableArgumentError(in_options(str(error))) from None
+    with waiting("searching"):
+        rows = find(mirror, " ".join(words), since=since, until=until, user=user, limit=limit)
     if not rows and user is not None:
         _refuse_unknown(mirror, user)
     if people:

@@ -10,10 +10,10 @@ from backread.cli.arguments import Folder, PagerOption, UserId, value
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Format, Target, destination, text_stream, with_target, write_rows
 from backread.cli.rows import time_text
+from backread.cli.stderr import waiting
 from backread.cli.table_output import open_pager
 from backread.cli.text import console_for
 from backread.cli.transcript import Part, transcript
-from backread.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from backread.mirror.published.snapshot_reader import SnapshotReader

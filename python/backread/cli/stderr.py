@@ -11,12 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
+from threading import Event, Thread
 from time import monotonic
 from typing import Any, ClassVar, TextIO
 
 from backread._client.secret import redact_secret
 from backread._display.words import duration
-from backread._progress.output import above_progress
+from backread._progress.output import ProgressOutput, State, above_progress, find_output
 from backread.cli.text import plain
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "say",
     "say_lines",
     "tell",
+    "waiting",
 ]
 
 NARROWEST = 20
@@ -39,6 +41,9 @@ LONG_WAIT = 10.0
 """Seconds; shorter waits are not mentioned."""
 
 SECONDS_BETWEEN_LINES = 5.0
+
+SECONDS_BEFORE_WAITING = 1.0
+SECONDS_BETWEEN_DRAWINGS = 0.2
 
 
 class Verbosity:
@@ -158,3 +163,36 @@ def logged_requests() -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Shows ``what`` and the time it takes on stderr until the block ends, then removes the line.
+
+    Nothing is shown in the first second, nor if stderr is not a terminal. Gives a function that
+    changes ``what``.
+    """
+    output = None if Verbosity.quiet else find_output()
+    shown = [what]
+    if output is None:
+        yield lambda _: None
+        return
+    done = Event()
+    # A thread, because DuckDB answers in one call.
+    thread = Thread(target=_draw, args=(output, shown, done), name="backread-waiting", daemon=True)
+    thread.start()
+    try:
+        yield lambda now: shown.__setitem__(0, now)
+    finally:
+        done.set()
+        thread.join()
+
+
+def _draw(output: ProgressOutput, shown: list[str], done: Event) -> None:
+    began = monotonic()
+    if done.wait(SECONDS_BEFORE_WAITING):
+        return
+    while not done.is_set():
+        output.show(State(shown[0], (duration(monotonic() - began),)))
+        done.wait(SECONDS_BETWEEN_DRAWINGS)
+    output.clear()

@@ -4,61 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from backread._client.listing import users_refused
 from backread._display.words import amount, counts, odd_values
-from backread._files.dataclass_json import to_json_value
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
-from backread.cli.arguments import Folder, file_to_read, flag, value
+from backread.cli.arguments import (
+    Folder,
+    TextOrJson,
+    file_to_read,
+    flag,
+    value,
+    with_document,
+)
 from backread.cli.connection import Connection, with_connection
-from backread.cli.exits import UnreadListsError, UnusableArgumentError, in_options
-from backread.cli.output import Format, Target, with_target, write_document, write_rows
+from backread.cli.exits import UnreadListsError, UnusableArgumentError
+from backread.cli.output import Format, Target, write_document
 from backread.cli.probe import read_profile
 from backread.cli.stderr import Verbosity, every_few_seconds, say, tell
-from backread.cli.waiting import waiting
-from backread.errors import MirrorBusyError, MirrorError
+from backread.errors import MirrorBusyError
 
 if TYPE_CHECKING:
-    from backread.mirror import SyncFigures, SyncProgress, SyncReport, UnfinishedRun
+    from backread.mirror import SyncFigures, SyncProgress, SyncReport
     from backread.mirror.sync.report import Mode
 
-__all__ = ["progress", "runs", "summary", "sync"]
+__all__ = ["progress", "summary", "sync"]
 
 MOST_IDS = 10
-
-RUNS = """
-SELECT run_id AS run, mode, state, lists_left,
-    strftime(ended_at, '%Y-%m-%d %H:%M') AS "ended (UTC)",
-    round(seconds, 1) AS seconds, round(outage_seconds, 1) AS outage, requests, users, messages,
-    users_added + messages_added AS added, users_updated + messages_updated AS updated,
-    deleted, rejects, certificate AS users_proved,
-    array_to_string(list_transform(map_entries(lists_by_certificate),
-        lambda entry: entry.key || ' ' || entry.value), ', ') AS lists_proved,
-    array_to_string(list_transform(map_entries(lists_by_kind),
-        lambda entry: entry.key || ' ' || entry.value), ', ') AS lists_read,
-    resumptions AS resumed, error
-FROM runs ORDER BY run_id DESC LIMIT ?
-"""
-
-
-FIRST_SHOWN = ("run", "mode", "state", "ended (UTC)", "users", "messages", "lists_proved", "error")
-"""The columns to show first, if not all of them fit."""
-
 
 IfRunning = StrEnum("IfRunning", "FAIL SKIP")
 """The values of ``--if-running``."""
 
 
 @with_connection
+@with_document(TextOrJson)
 def sync(
     connection: Connection,
+    as_json: bool,
     folder: Folder,
     full: Annotated[bool, flag("Read each list in full, and mark deleted rows.", "--full")] = False,
     quick: Annotated[
@@ -96,7 +83,6 @@ def sync(
         str | None,
         value("SIZE", "Memory for the database, such as 2GB; else a quarter, at most 4GB."),
     ] = None,
-    as_json: Annotated[bool, flag("Print the report as a JSON document.", "--json")] = False,
     pseudonymise: Annotated[
         Path | None,
         file_to_read("Store names, addresses and references as pseudonyms, by the key in it."),
@@ -128,17 +114,14 @@ def sync(
     if quick and user:
         raise UnusableArgumentError("--user cannot be combined with --quick")
     retention = None if retention_days is None else retention_days * 86_400
-    try:
-        mirror = Mirror(
-            folder,
-            memory_limit=memory_limit,
-            retention=retention,
-            pseudonymise=pseudonymise,
-            drop_bodies=drop_bodies,
-            redact=redact,
-        )
-    except ValueError as error:
-        raise UnusableArgumentError(in_options(str(error))) from None
+    mirror = Mirror(
+        folder,
+        memory_limit=memory_limit,
+        retention=retention,
+        pseudonymise=pseudonymise,
+        drop_bodies=drop_bodies,
+        redact=redact,
+    )
     mode: Mode = "full" if full else "quick" if quick else "incremental"
     found = read_profile(profile) if profile else None
     with connection.client() as client:
@@ -181,88 +164,6 @@ def sync(
             refused,
             f"the table {table} of {folder} says why, and the next sync tries again",
         )
-
-
-Limit = Annotated[int, value("NUMBER", "The most runs, newest first.", min=1)]
-
-
-@with_target
-def runs(target: Target, folder: Folder, limit: Limit = 10) -> None:
-    """Shows the last runs of the mirror in FOLDER, and how far an unfinished one has come.
-
-    Times are UTC. A run is partial if its budget was used up; the next sync continues it, unless
-    it was one of given users (`sync --user`), which no later sync continues. The unfinished run is
-    running, stopped by an error, or killed; the next sync continues it, too.
-
-    Examples:
-        backread runs chats
-        backread runs chats --limit 1 --json
-    """
-    from backread.mirror import Mirror
-    from backread.mirror.rights.purge import removal_is_pending
-    from backread.mirror.store.lock import lock_holder
-
-    mirror = Mirror(folder)
-    holder = lock_holder(folder)
-    unfinished = mirror.unfinished_run
-    as_table = target.format is Format.TABLE
-    if unfinished is not None and not target.is_json:
-        show = tell if target.output is None and as_table else say
-        show(unfinished_line(unfinished, holder))
-    if removal_is_pending(folder) and holder is None:
-        say("a removal is not complete: run `backread sync` or `backread forget` again")
-    rows = []
-    if unfinished is not None and target.is_json:
-        rows.append(_unfinished_row(unfinished, holder))
-    columns: list[str] = []
-    try:
-        with waiting("reading the runs"):
-            relation = mirror.sql(RUNS if as_table else _all_of_runs(), [limit])
-            columns = relation.columns
-            rows += [dict(zip(columns, row, strict=True)) for row in relation.fetchall()]
-    except MirrorError:
-        if unfinished is None:
-            raise
-    if rows or columns:
-        write_rows(rows, target, columns, first=FIRST_SHOWN, wrap=True)
-
-
-def _all_of_runs() -> str:
-    from backread.mirror.store.schema import RUNS as COLUMNS
-
-    times = [name for name, kind in COLUMNS if kind == "TIMESTAMPTZ"]
-    texts = ", ".join(f"strftime({each}, '%Y-%m-%dT%H:%M:%S.%f+00:00') AS {each}" for each in times)
-    return f"SELECT * REPLACE ({texts}) FROM runs ORDER BY run_id DESC LIMIT ?"
-
-
-def _state(run: UnfinishedRun, holder: str | None) -> str:
-    if run.error is not None:
-        return "stopped"
-    return "killed" if holder is None else "running"
-
-
-def _unfinished_row(run: UnfinishedRun, holder: str | None) -> dict[str, Any]:
-    """The run with the names of the table ``runs`` where that has them."""
-    row = {**to_json_value(run), **to_json_value(run.progress)}
-    del row["progress"]
-    state = _state(run, holder)
-    process = holder if state == "running" else None
-    return row | {"state": state, "lists_left": run.lists_left, "process": process}
-
-
-def unfinished_line(run: UnfinishedRun, holder: str | None) -> str:
-    """One line about a run that is going on, was stopped by an error or was killed."""
-    left = "" if run.lists_left is None else f", {run.lists_left:,} lists left"
-    state = _state(run, holder)
-    said = {
-        "running": f"is running, by {holder}",
-        "stopped": f"was stopped while {run.progress.phase} by {run.error}",
-        "killed": "was killed; the next sync continues it",
-    }[state]
-    return (
-        f"run {run.run_id} ({run.mode}), begun {run.started_at:%Y-%m-%d %H:%M:%S} UTC: "
-        f"{describe(run.progress)}{left}; as of {timedelta(seconds=round(run.age))} ago; it {said}"
-    )
 
 
 def summary(done: SyncReport, *, quick: bool = False) -> str:

@@ -23,8 +23,6 @@ INDENT = 7
 
 LONGEST_NAME = 80
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -63,7 +61,7 @@ def transcript(conversation: Part, marked: int | None = None) -> Iterator[Render
         time = None if message.created_at is None else message.created_at.astimezone(UTC)
         if time is not None and time.date() != day:
             day = time.date()
-            yield Text(f"\n{WEEKDAYS[day.weekday()]}, {day}", style="bold")
+            yield Text(f"\n{day:%A}, {day}", style="bold")
         yield from _message(message, time, message.id == marked)
     if shown < conversation.total:
         later = amount(conversation.total - shown, "later message")

@@ -11,7 +11,7 @@ from backread._display.words import CLOCKS_DIFFER, ago, amount, duration, minute
 from backread._files.paths import shown
 from backread.cli.doctor.findings import Findings
 from backread.cli.exits import MIRROR
-from backread.cli.waiting import waiting
+from backread.cli.stderr import waiting
 from backread.errors import MirrorError
 from backread.mirror import Mirror
 from backread.mirror.published.manifest import read_manifest
