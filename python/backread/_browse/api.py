@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from threading import Lock
 from typing import Any, cast
 
-from backread._browse.freshness import Freshness, read_freshness
 from backread._browse.lists import PageBubbles, heading, hits_html, people_html
 from backread._client.arguments import LARGEST
-from backread._display.words import amount
+from backread._display.words import ago, amount, moment
 from backread.errors import MirrorError
 from backread.mirror.published.conversation import read_window
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import People, PeopleQuery, PersonOrder
 from backread.mirror.published.search import search_messages, search_words
+from backread.mirror.published.status import MirrorStatus, read_status
+from backread.models import MEANINGS
 
 __all__ = ["Api"]
 
@@ -41,7 +42,7 @@ class Api:
         self._reader = reader
         self._people = People(reader)
         self._searching = Lock()
-        self._freshness: tuple[object, Freshness] | None = None
+        self._status: tuple[object, MirrorStatus | None] | None = None
         calls = (self.state, self.people, self.operators, self.window, self.search, self.message)
         self.calls: dict[str, Callable[[Query], Answer]] = {
             each.__name__: self._twice(each) for each in calls
@@ -50,16 +51,13 @@ class Api:
     def state(self, query: Query) -> Answer:
         """Which snapshot is the newest, its age and certificate."""
         manifest = self._reader.snapshot().manifest
-        if self._freshness is None or self._freshness[0] != manifest:
-            self._freshness = manifest, read_freshness(self._reader)
-        fresh = self._freshness[1]
-        return {
-            "snapshot": manifest.sequence,
-            "age": fresh.age(),
-            "kind": fresh.kind,
-            "proof": fresh.proof,
-            "details": fresh.details,
-        }
+        if self._status is None or self._status[0] != manifest:
+            status = None
+            # No run over all users has read anything yet.
+            with suppress(MirrorError):
+                status = read_status(self._reader, None)
+            self._status = manifest, status
+        return {"snapshot": manifest.sequence, **_freshness(self._status[1])}
 
     def people(self, query: Query) -> Answer:
         """People: ``words`` and the other fields of a `PeopleQuery`, ``offset`` and ``count``."""
@@ -172,6 +170,28 @@ class Api:
                     return call(query)
 
         return answer
+
+
+def _freshness(status: MirrorStatus | None) -> Answer:
+    """How old the data is, and what is proved of it, in words; the age is that of now."""
+    if status is None:
+        nothing = {"age": "Never synced to an end", "proof": "list of users not proved"}
+        return {**nothing, "kind": "unproved", "details": []}
+    held = {status.users_certificate, *status.lists}
+    unproved = sum(status.lists.get(name, 0) for name in ("uncertified", "never read"))
+    kind, proof = "unproved", "list of users not proved"
+    if unproved:
+        proof = f"{unproved:,} of {amount(sum(status.lists.values()), 'message list')} not proved"
+    elif status.users_certificate != "uncertified":
+        kind, proof = "proved", "every list proved complete"
+    part = "in part " if status.state == "partial" else ""
+    details = [
+        f"The last sync that read something ended {moment(status.as_of.replace(microsecond=0))}."
+    ]
+    details += ["; ".join(filter(None, (each.text, each.advice))) for each in status.lines]
+    details += [f"{name.capitalize()}: {MEANINGS[name]}." for name in MEANINGS if name in held]
+    age = (datetime.now(UTC) - status.as_of).total_seconds()
+    return {"age": f"Synced {part}{ago(age)}", "kind": kind, "proof": proof, "details": details}
 
 
 def _end(query: Query) -> str | None:

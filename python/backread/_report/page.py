@@ -13,7 +13,6 @@ from backread._report import conversations, times
 from backread._report.elements import cut, section, table
 from backread._report.style import STYLE
 from backread._report.words import (
-    CERTIFICATES,
     coverage_lines,
     local,
     no_data,
@@ -24,6 +23,7 @@ from backread._report.words import (
     title,
 )
 from backread.mirror.figures import Figures
+from backread.models import MEANINGS
 
 __all__ = ["is_report", "report_html"]
 
@@ -98,7 +98,7 @@ def _header(figures: Figures, heading: str) -> Html:
         facts.append(f"response times within the opening hours {figures['opening_hours']}")
     fresh, complete = coverage_lines(coverage)
     lists = [
-        (name, CERTIFICATES.get(name, ""), f"{count:,}")
+        (name, MEANINGS.get(name, "not proved to be complete"), f"{count:,}")
         for name, count in coverage["lists_by_certificate"].items()
     ]
     details: str = table(

@@ -11,7 +11,6 @@ from backread.mirror.figures import Coverage, Figures
 
 __all__ = [
     "WEEKDAYS",
-    "age",
     "coverage_lines",
     "day",
     "local",
@@ -28,14 +27,6 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NONE = "–"
 EVEN = re.compile(r"(?<=\d (?:h|d)) 00 (?:min|h)$|(?<=min) 00 s$|\.00?(?= s$)")
-
-CERTIFICATES = {
-    "snapshot": "read in one response",
-    "counted": "every counted row is held",
-    "linked": "its pages link up without a gap",
-    "uncertified": "not proved to be complete",
-    "never read": "not read by any sync yet",
-}
 
 
 def title(figures: Figures, name: str | None) -> str:
@@ -123,14 +114,6 @@ def unit_label(start: str, unit: str) -> str:
     return day(start).partition(" ")[2] if unit == "month" else day(start)
 
 
-def age(value: float) -> str:
-    """``4 minutes``, ``3 hours``, ``2 days``."""
-    for size, noun in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if value >= size * (2 if noun != "minute" else 1):
-            return amount(int(value // size), noun)
-    return "less than a minute"
-
-
 def coverage_lines(coverage: Coverage) -> tuple[str, str]:
     """One sentence on how recent the data is, and one on how complete."""
     if coverage["as_of"] is None or coverage["age_seconds"] is None:
@@ -140,7 +123,7 @@ def coverage_lines(coverage: Coverage) -> tuple[str, str]:
         partial = ", which its budget ended early" if coverage["state"] == "partial" else ""
         fresh = (
             f"Data as of {local(coverage['as_of'], 'UTC')} UTC ({run}{partial}), "
-            f"{age(coverage['age_seconds'])} old when these figures were computed."
+            f"{duration(coverage['age_seconds'])} old when these figures were computed."
         )
     users = coverage["users_certificate"] or "uncertified"
     lists = sum(coverage["lists_by_certificate"].values())
