@@ -46,13 +46,13 @@ from typing import Any
 
 import pytest
 
-from helpers import command_line, doctor_report, raw_requests
+from helpers import command_line, raw_requests
 from helpers.scripted_server import ScriptedServer
 
 admin = raw_requests.admin
 admin_server = raw_requests.admin_server
 backread = command_line.backread
-doctor = doctor_report.doctor
+doctor = command_line.doctor
 server = command_line.server
 settings = command_line.settings
 

@@ -2,7 +2,6 @@
 
 import html
 import re
-import stat
 from typing import Any
 
 import pytest
@@ -223,16 +222,3 @@ def test_nothing_is_written(own):
         visitor.ask("search", words="invoice")
         visitor.ask("window", user=1)
     assert contents() == before
-
-
-def test_a_mirror_that_may_only_be_read_is_shown(own):
-    for path in (own, *own.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
-    try:
-        with BrowseServer(own) as running:
-            assert Visitor(running).enter().ask("window", user=1)["total"] == 3
-    finally:
-        for path in (own, *own.rglob("*")):
-            if not path.is_symlink():
-                path.chmod(path.stat().st_mode | stat.S_IWUSR)

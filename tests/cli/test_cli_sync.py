@@ -59,21 +59,6 @@ def test_a_budget_ends_a_sync_without_an_error_and_later_ones_complete_the_run(b
     assert "partial" in backread("runs", folder, "--format", "table").out
 
 
-def test_a_service_that_refuses_a_sync_with_a_budget_is_told(backread, tmp_path, monkeypatch):
-    folder = tmp_path / "chats"
-    with MockServer(World(seed=3, users=30, messages_per_user=2)) as refusing:
-        for name, value in settings_of(refusing).items():
-            monkeypatch.setenv(name, value)
-        refusing.fault("messages: status(429, retry_after=3600)")
-        done = backread("sync", folder, "--max-seconds", 60)
-        assert done.code == 0
-        assert f"stopped by RateLimitError: GET {refusing.url}/external/users/" in done.out
-        refusing.fault("any: status(429, retry_after=3600)")
-        done = backread("sync", folder, "--max-seconds", 60)
-    assert done.code == 5
-    assert "429" in done.error
-
-
 def test_given_users_are_read_alone(backread, server, tmp_path):
     known, missing = server.world.user_ids()[7], max(server.world.user_ids()) + 1
     done = backread("sync", tmp_path / "chats", "--user", known, "--user", missing)

@@ -94,12 +94,13 @@ def test_commands_over_a_mirror(server, tmp_path):
     }
     for text, said in zip(seen(server, tmp_path, *commands), commands.values(), strict=True):
         assert said in text
-    refused = (["show", NAME, 999_999], ["runs", f"{NAME} 2"], ["sync", f"file/{NAME}"])
+    none = f"{NAME} 2"
+    refused = (["show", NAME, 999_999], ["runs", none], ["sync", f"file/{NAME}"], ["doctor", none])
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / NAME).touch()
-    unknown, none, file = seen(server, tmp_path, *refused, expected=7)
+    unknown, nothing, file, _ = seen(server, tmp_path, *refused, expected=7)
     assert "no user" in unknown
-    assert "nothing is published" in none
+    assert "nothing is published" in nothing
     assert "is a file, but a mirror is a folder" in file
     wrong = (["demo", NAME], ["sql", NAME, "SELECT '\x1b[2J' FROM"], ["sql", NAME, "FROM \x9b2J"])
     assert "demo FOLDER" in seen(server, tmp_path, *wrong, expected=2)[0]

@@ -1,16 +1,19 @@
-"""Tables of docs/ have a row for each option, fault, error, table and column that there is."""
+"""Tables of docs/ have a row for each thing that there is, and fault rules that are shown fire."""
 
 import inspect
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any, get_args
 
 import pytest
 
 import backread
-from backread import pytest_plugin
+from backread import BackreadError, pytest_plugin
 from backread.models import Certificate, WalkReport
 from backread.testing import Dialect, Fault, MockServer, World
 from helpers.doc_pages import IN_CHECKOUT, ROOT, Document
@@ -113,3 +116,34 @@ def test_the_reference_of_the_command_line_is_what_the_commands_say():
     command = [sys.executable, ROOT / "tools/docs/command_line.py"]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
+
+
+FAULTS = "|".join(name for name, _ in inspect.getmembers(Fault, inspect.ismethod))
+RULE = re.compile(
+    r"\b(?:any|users?|messages?)(?: [a-z]+=[\d.]+)*: "
+    rf"(?:{FAULTS})\((?:[^()]|\([^()]*\))*\)(?: x\d+(?: each)?)?"
+)
+
+
+def shown() -> Iterator[str]:
+    for pattern in ("README.md", "docs/**/*.md", "python/**/*.py", "src/mock/*/*.[hr]*"):
+        for path in ROOT.glob(pattern):
+            if path.parts[-2] != "tests":
+                yield from RULE.findall(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("rule", sorted(set(shown())))
+def test_each_fault_rule_that_is_shown_fires_when_everything_is_read(backread_mock, rule):
+    backread_mock.clock.virtual()
+    backread_mock.fault(rule)
+    client = backread_mock.client()
+    [number, *_] = backread_mock.world.message_ids(42)
+    for read in (
+        lambda: client.users.list().to_list(),
+        lambda: client.users.get(42),
+        lambda: client.messages.all().to_list(),
+        lambda: client.messages.get(42, number),
+    ):
+        with suppress(BackreadError):
+            read()
+    assert backread_mock.fired[0] > 0

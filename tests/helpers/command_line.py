@@ -1,5 +1,6 @@
 """The command line, run in this process or in one of its own, and what it wrote."""
 
+import json
 import os
 import subprocess
 import sys
@@ -84,3 +85,30 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) ->
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.fixture
+def doctor(backread: Callable[..., Done]) -> Callable[..., Done]:
+    """Runs it; nothing but the report is written."""
+
+    def run(*arguments: object) -> Done:
+        done = backread("doctor", *arguments)
+        assert done.error == ""
+        return done
+
+    return run
+
+
+def findings(done: Done, topic: str) -> list[tuple[str, str]]:
+    """The states and texts of one part of the report."""
+    found = json.loads(done.out)
+    assert found["exit_code"] == done.code
+    return [
+        (each["state"], f"{each['text']} -> {each['advice']}")
+        for each in found["findings"]
+        if each["topic"] == topic
+    ]
+
+
+def on_one_line(done: Done) -> str:
+    return " ".join(done.out.split())
