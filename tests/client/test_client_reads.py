@@ -1,12 +1,13 @@
 """The reads against the mock: what comes back, what was sent, and what is refused unsent."""
 
+import enum
 import json
 from typing import Any
 
 import pytest
 
 import backread
-from backread import BackreadError
+from backread import BackreadError, Listing
 from backread.models import Page
 from helpers import expected_rows
 from helpers.api_rows import envelope, user
@@ -129,3 +130,40 @@ def test_a_client_is_closed_at_the_end_of_with_and_says_so(each_face, scripted):
         with pytest.raises(BackreadError, match="closed"):
             each_face.collect(closed.users.list())
     assert server.requests == []
+
+
+class Number(enum.IntEnum):
+    FORTY_TWO = 42
+
+
+class Indexed:
+    """What numpy's integers are to Python."""
+
+    def __index__(self) -> int:
+        return 42
+
+
+class Spelled(int):
+    """A number that writes itself as something else."""
+
+    def __str__(self) -> str:
+        return "42?limit=1 HTTP/1.1\r\nX-Injected: 1\r\n"
+
+    __repr__ = __str__
+
+    def __format__(self, shape: str) -> str:
+        return str(self)
+
+
+@pytest.mark.parametrize("name", sorted(NUMBERS.keys() - {"users as a whole"}))
+def test_a_number_is_sent_as_its_digits(face, scripted, name):
+    server = scripted(lambda request: answer(200, {"id": 42, "users": [], "messages": []}))
+    client = face.client(server)
+    for number in (Number.FORTY_TWO, Indexed(), Spelled(42)):
+        result = face.call(NUMBERS[name], client, number)
+        if isinstance(result, Listing):
+            face.collect(result)
+    assert len(server.requests) >= 3
+    for request in server.requests:
+        assert "injected" not in (request.target + str(request.headers)).lower()
+    assert name in ("page_size", "max_items") or "42" in server.requests[-1].target

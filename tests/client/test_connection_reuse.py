@@ -2,12 +2,13 @@
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from backread import BackreadError, Client
+from backread import BackreadError, Client, ConnectError
+from helpers.api_rows import ids
 from helpers.keepalive_server import KeptServer
 
 
@@ -56,27 +57,102 @@ def test_a_connection_that_the_service_ended_between_two_calls_costs_no_attempt(
     assert service.connections == 20
 
 
-@pytest.mark.parametrize("end", ["close", "forget"])
+@pytest.mark.parametrize("end", ["close", "close a copy", "forget"])
 def test_no_connection_outlives_its_client(service, end):
     client = Client(service.url, service.secret, service.vendor, max_retries=0)
-    assert client.users.get(42).id == 42
-    if end == "close":
-        client.close()
-        with pytest.raises(BackreadError, match="closed"):
-            client.users.get(42)
-    else:
-        del client
+    other = client.with_options(timeout=50)
+    for each in (client, other):
+        assert each.users.get(42).id == 42
+    if end == "forget":
+        del client, other, each
         gc.collect()
+    else:
+        (client if end == "close" else other).close()
+        for each in (client, other):
+            with pytest.raises(BackreadError, match="closed"):
+                each.users.get(42)
     service.check_all_end()
     assert service.connections == 1
 
 
-@pytest.mark.parametrize("closes_first", [True, False], ids=["first", "other"])
-def test_closing_a_client_closes_the_connections_of_those_made_from_it(service, closes_first):
-    first = Client(service.url, service.secret, service.vendor, timeout=5, max_retries=0)
-    other = first.with_options(timeout=50)
-    for client in (first, other):
-        assert client.users.get(42).id == 42
-    (first if closes_first else other).close()
-    service.check_all_end()
-    assert service.connections == 1
+@pytest.fixture
+def http2(authority: Any) -> Callable[..., Any]:
+    """Makes a server of HTTP/2; the wheel is checked without its packages."""
+    pytest.importorskip("h2")
+    from helpers.http2_server import Http2Server
+
+    return lambda **options: Http2Server(authority, **options)
+
+
+def test_http_2_is_spoken_on_one_connection(face, authority, http2):
+    with http2() as server:
+        client = face.client(server, ca_bundle=authority.file, max_retries=0)
+        assert face.call(client.users.get, 42).id == 42
+        assert ids(face.collect(client.users.list())) == [1, 2, 3, 4, 5]
+        assert [one.id for one in face.call(client.users.page)] == [1, 2, 3, 4, 5]
+        face.close(client)
+    assert len(server.requests) == 3
+    assert server.connections <= 2  # a listing may be read by other threads
+
+
+def test_the_secret_is_kept_out_of_the_tables_that_compress_headers(face, authority, http2):
+    """A header in such a table can be guessed at by whoever shares the connection (RFC 7541, 7)."""
+    with http2() as server:
+        client = face.client(server, ca_bundle=authority.file, max_retries=0)
+        for _ in range(3):
+            assert face.call(client.users.get, 42).id == 42
+        face.close(client)
+    from hpack import NeverIndexedHeaderTuple
+
+    for request in server.requests:
+        (authorization,) = [one for one in request if one[0] == b"authorization"]
+        assert authorization[1] == f"Bearer {server.secret}".encode()
+        assert isinstance(authorization, NeverIndexedHeaderTuple)
+
+
+def test_a_connection_that_ends_with_goaway_costs_no_retry(face, authority, http2):
+    """nginx ends one so after ``keepalive_requests``; what it did not process is sent again."""
+    with http2(answers=3) as server:
+        client = face.client(server, ca_bundle=authority.file, max_retries=0)
+        for _ in range(20):
+            assert face.call(client.users.get, 42).id == 42
+        face.close(client)
+    # 20 answers in threes, and a request that found the end of each connection.
+    assert server.connections == 7
+    assert len(server.requests) == 20
+
+
+def test_a_refused_stream_is_sent_again_at_most_16_times(face, authority, http2):
+    with http2(refuses=16) as server:
+        client = face.client(server, ca_bundle=authority.file, max_retries=0)
+        assert face.call(client.users.get, 42).id == 42
+        assert len(server.requests) == 17
+        server.refuses = 17
+        with pytest.raises(ConnectError) as caught:
+            face.call(client.users.get, 42)
+        face.close(client)
+    assert [attempt.status for attempt in caught.value.attempts] == [None] * 17
+    # The first two at once, the others with less than a tenth of a second between.
+    waits = [attempt.seconds_waited for attempt in caught.value.attempts]
+    assert 0 < sum(waits) < 14 * 0.1 + 0.5
+
+
+def test_connections_that_end_after_each_answer_cost_no_list(face, authority, http2):
+    """nginx with ``keepalive_requests 1``: most streams of each connection are not processed."""
+    with http2(answers=1) as server:
+        client = face.client(server, ca_bundle=authority.file, max_retries=0)
+        listing = client.messages.all(users=list(range(1, 33)))
+        face.collect(listing)
+        assert listing.report.unread_users == ()
+        face.close(client)
+
+
+def test_a_connection_that_falls_silent_is_replaced(face, authority, http2):
+    """A failover, or a NAT that forgot it: nothing closes it, and all requests would share it."""
+    with http2() as server:
+        client = face.client(server, ca_bundle=authority.file, timeout=0.5)
+        assert face.call(client.users.get, 42).id == 42
+        server.deaf = server.connections
+        assert face.call(client.users.get, 42).id == 42
+        assert face.call(client.users.get, 42).id == 42
+        face.close(client)

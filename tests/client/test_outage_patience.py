@@ -48,15 +48,25 @@ class Service:
 
 # 530 is Cloudflare's.
 @pytest.mark.parametrize("status", [0, 503, 530])
-def test_messages_all_outlasts_an_outage(each_face, scripted, status):
+def test_messages_all_outlasts_an_outage(face, scripted, caplog, status):
+    caplog.set_level(logging.DEBUG, "backread")
     service = Service(20, 1.2, status)
-    listing = each_face.client(scripted(service)).messages.all()
-    assert sorted(ids(each_face.collect(listing))) == list(range(1, 61))
+    server = scripted(service)
+    listing = face.client(server).messages.all()
+    assert sorted(ids(face.collect(listing))) == list(range(1, 61))
     # What was under way, 16 at most, and a second time the first of them; then some probes.
     # A request whose connection closes is sent again at once, and a 503 may also mean "too fast",
     # so that retries go on for half a second.
     assert service.refused <= {0: 2 * (16 + 1 + 4), 503: 16 * 5, 530: 16 + 1 + 4}[status]
     assert listing.report.outage_seconds >= 1.0
+    began, ended = [one.getMessage() for one in caplog.records if one.levelno >= logging.INFO]
+    assert began.startswith(server.url)
+    assert "has stopped answering" in began
+    assert "answers again" in ended
+    assert server.secret not in began
+    # At DEBUG each request has its record, none twice.
+    requests = [record for record in caplog.records if record.levelno == logging.DEBUG]
+    assert len(requests) == len(server.requests)
 
 
 def test_a_redirect_to_a_page_of_maintenance_is_part_of_it(face, scripted, caplog):
@@ -68,21 +78,6 @@ def test_a_redirect_to_a_page_of_maintenance_is_part_of_it(face, scripted, caplo
     said = [record.getMessage() for record in caplog.records]
     assert sum("has stopped answering" in text for text in said) == 1
     assert sum("answers again" in text for text in said) == 1
-
-
-@pytest.mark.parametrize("status", [0, 503])
-def test_outage_is_two_records_at_info(face, scripted, caplog, status):
-    caplog.set_level(logging.DEBUG, "backread")
-    server = scripted(Service(20, 1.2, status))
-    face.collect(face.client(server).messages.all())
-    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
-    assert ["has stopped answering" in said[0], "answers again" in said[1]] == [True, True]
-    assert len(said) == 2
-    assert said[0].startswith(server.url)
-    assert server.secret not in said[0]
-    # At DEBUG each request has its record, none twice.
-    requests = [record for record in caplog.records if record.levelno == logging.DEBUG]
-    assert len(requests) == len(server.requests)
 
 
 def test_walk_report_has_outage_seconds(face, mock):

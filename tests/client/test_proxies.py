@@ -105,24 +105,18 @@ def test_all_proxy_may_have_another_scheme_where_it_is_not_used(monkeypatch):
     Client("https://chat.example.com", "s3cretOfOurs", "example").close()
 
 
+@pytest.mark.parametrize("variable", [None, "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_proxy_and_service_are_each_told_their_own_credential(
-    face, secure, authority, propose, scheme
+    face, secure, authority, propose, monkeypatch, scheme, variable
 ):
     context = authority.context("127.0.0.1") if scheme == "https" else None
     proxy = propose(secure.server_port, context=context)
     address = f"{scheme}://ada:{PASSWORD}@{proxy.address}"
-    assert face.get(secure, proxy=address, ca_bundle=authority.file).id == 42
-    check_told_apart(proxy, secure)
-
-
-@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
-def test_a_proxy_of_the_environment_is_told_no_more(
-    face, secure, authority, propose, monkeypatch, variable
-):
-    proxy = propose(secure.server_port)
-    monkeypatch.setenv(variable, f"http://ada:{PASSWORD}@{proxy.address}")
-    client = face.client(secure, ca_bundle=authority.file)
+    if variable is not None:
+        monkeypatch.setenv(variable, address)
+    options = {"proxy": address} if variable is None else {}
+    client = face.client(secure, ca_bundle=authority.file, **options)
     assert face.call(client.users.get, 42).id == 42
     check_told_apart(proxy, secure)
     assert PASSWORD not in everything_public(client)
@@ -273,17 +267,19 @@ def test_a_proxy_that_speaks_no_tls_is_not_taken_for_the_service(face, secure, p
     face.failure(server, ConnectError, says, proxy=proxy, allow_http=True)
 
 
-def test_a_proxy_with_the_certificate_of_another_host_is_named(face, secure, authority, propose):
-    proxy = f"https://{propose(context=authority.context('other.example')).address}"
-    says = "no secure connection to the proxy: .*: check the host in .* the proxy's address"
-    face.failure(secure, ConnectError, says, proxy=proxy, ca_bundle=authority.file)
-
-
-def test_a_proxy_that_requires_a_certificate_is_named(face, secure, authority, propose):
-    context = authority.context("127.0.0.1")
-    authority.trusted_by(context)
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        ("other.example", ".*: check the host in .* the proxy's address"),
+        ("127.0.0.1", ".*CertificateRequired"),
+    ],
+)
+def test_a_proxy_whose_tls_fails_is_named(face, secure, authority, propose, host, says):
+    context = authority.context(host)
+    if host == "127.0.0.1":
+        authority.trusted_by(context)
     proxy = f"https://{propose(secure.server_port, context=context).address}"
-    says = "no secure connection to the proxy: .*CertificateRequired"
+    says = f"no secure connection to the proxy: {says}"
     face.failure(secure, ConnectError, says, proxy=proxy, ca_bundle=authority.file)
 
 

@@ -67,27 +67,8 @@ def test_a_redirect_to_another_origin_is_refused_and_named(face, scripted, other
     assert server.secret not in str(error)
 
 
-@pytest.mark.parametrize(
-    "target", ["//127.0.0.1:{other}/x", "http://localhost:{port}/x", "https://127.0.0.1:{port}/x"]
-)
-def test_another_host_or_scheme_is_another_origin(face, scripted, other, target):
-    server = scripted(leads_to(target, other))
-    face.failure(server, TransportError, "another origin", max_retries=0)
-    assert len(server.requests) == 1
-
-
 def test_an_origin_that_is_left_by_a_second_redirect_is_refused(face, scripted, other):
     face.failure(scripted(moved("/first"), moved(other.url)), TransportError, "another origin")
-
-
-@pytest.mark.parametrize(
-    "location", ["file:///etc/hosts", "data:application/json,{}", "ftp://service.example/"]
-)
-def test_a_redirect_out_of_http_is_an_error_that_names_it(face, scripted, location):
-    server = scripted(moved(location))
-    error = face.failure(server, (TransportError, StatusError), max_retries=0)
-    assert len(server.requests) == 1
-    assert "names no target" not in str(error)
 
 
 def test_a_redirect_without_a_target_is_its_status(face, scripted):
@@ -98,6 +79,11 @@ def test_a_redirect_without_a_target_is_its_status(face, scripted):
 @pytest.mark.parametrize(
     "target",
     [
+        "//127.0.0.1:{other}/x",
+        "http://localhost:{port}/x",
+        "https://127.0.0.1:{port}/x",
+        "file:///etc/hosts",
+        "data:application/json,{{}}",
         "HTTP://127.0.0.1:{other}/x",
         "hTTp://LOCALHOST:{port}/x",
         "http://localhost.:{port}/x",
@@ -126,8 +112,8 @@ def test_no_spelling_of_a_target_leads_to_another_origin(face, scripted, other, 
     """The secret is seen by the service alone, whether the target is refused or is its own."""
     server = scripted(leads_to(target, other))
     error = face.failure(server, (TransportError, StatusError), max_retries=0)
-    assert server.secret not in str(error)
-    assert "pw@" not in str(error)
+    for unwanted in (server.secret, "pw@", "names no target"):
+        assert unwanted not in str(error)
 
 
 @pytest.mark.parametrize(

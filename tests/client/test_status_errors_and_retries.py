@@ -79,28 +79,17 @@ def test_each_status_is_its_error_and_carries_the_answer(face, scripted, status,
 @pytest.mark.parametrize(
     ("status", "kind", "says"),
     [
-        (
-            400,
-            BadRequestError,
-            "rejected the arguments; .* web page, so something in front of the service",
-        ),
-        (
-            401,
-            AuthenticationError,
-            "rejected the secret; .* web page, so something in front of the service",
-        ),
-        (
-            403,
-            PermissionDeniedError,
-            "web page: something in front .* too many requests: see rate_limit.* may not read",
-        ),
-        (404, NotFoundError, "no such user .* web page, so something in front of the service"),
+        (400, BadRequestError, "rejected the arguments"),
+        (401, AuthenticationError, "rejected the secret"),
+        (403, PermissionDeniedError, "see rate_limit"),
+        (404, NotFoundError, "no such user"),
     ],
 )
 def test_a_web_page_may_be_of_something_in_front_of_the_service(face, scripted, status, kind, says):
     page = answer(status, b"<html><title>No</title>", {"content-type": "Text/HTML; charset=utf-8"})
-    error = failure(face, scripted(page), kind)
-    assert re.search(says, str(error))
+    error = str(failure(face, scripted(page), kind))
+    assert says in error
+    assert re.search("web page.* something in front", error)
     # PHP names this type for whatever a program does not.
     text = answer(status, b'{"error": "<html>"}', {"content-type": "text/html"})
     assert "web page" not in str(failure(face, scripted(text), kind))
@@ -162,15 +151,6 @@ def test_an_error_whose_body_breaks_off_is_still_that_status(face, scripted):
     assert failure(face, server, NotFoundError).body == b"no such"
 
 
-def test_a_walk_tries_again_and_its_report_counts_it(face, scripted):
-    page = answer(200, envelope([user(1), user(2)]))
-    listing = face.client(scripted(answer(503), HALF, page), max_retries=2).users.list()
-    assert [one.id for one in face.collect(listing)] == [1, 2]
-    assert listing.report.requests == 3
-    assert listing.report.pages == 1
-    assert listing.report.certificate == "snapshot"
-
-
 def test_the_last_failure_is_raised_and_carries_every_attempt(each_face, scripted):
     server = scripted(answer(503, b"first"), HANG_UP, HANG_UP, HALF, answer(500, b"last"))
     error = failure(each_face, server, ServerError, max_retries=3)
@@ -211,14 +191,9 @@ def test_json_of_the_wrong_shape_is_not_tried_again(face, scripted):
     assert len(error.attempts) == 1
 
 
-def test_the_content_type_plays_no_part(face, scripted):
-    server = scripted(answer(200, user(42), content_type="text/html"))
-    assert face.get(server).id == 42
-
-
 @pytest.mark.parametrize("status", [201, 203, 206])
 def test_any_success_with_a_user_in_it_is_a_success(face, scripted, status):
-    server = scripted(answer(status, user(42)))
+    server = scripted(answer(status, user(42), content_type="text/html"))
     assert face.get(server).id == 42
 
 

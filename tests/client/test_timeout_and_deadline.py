@@ -1,19 +1,25 @@
-"""What bounds a call: timeout, deadline, and size. Waits and pace are tested in src/core."""
+"""What bounds a call: timeout and deadline. When it waits, and the pace, are tested in src/core."""
 
+import threading
 import time
 from typing import Any
 
 import pytest
 
 from backread import (
+    AuthenticationError,
+    BackreadError,
+    Client,
     DeadlineExceededError,
+    DecodeError,
+    NotFoundError,
+    PermissionDeniedError,
     RateLimitError,
     RequestTimeoutError,
-    ResponseTooLargeError,
 )
-from helpers.api_rows import envelope, paged, user, users
-from helpers.scripted_server import answer
-from helpers.waiting import AT_ONCE
+from helpers.api_rows import paged, user, users
+from helpers.scripted_server import Request, answer
+from helpers.waiting import AT_ONCE, PATIENCE, wait_for
 
 FINE = answer(200, user(42))
 AGES = 30
@@ -46,31 +52,21 @@ def test_the_deadline_ends_an_attempt_under_way(each_face, scripted):
     assert "deadline=" in str(error)
 
 
-def test_the_deadline_is_over_the_pages_of_a_walk(each_face, scripted):
+def test_the_deadline_is_over_all_pages_and_lists(each_face, scripted):
     def slow(request: Any) -> Any:
+        if request.path.endswith("/messages"):
+            return server.stall()
         time.sleep(0.05)
         return paged(users(500))(request)
 
-    listing = each_face.client(scripted(slow), deadline=1).users.list(page_size=1)
-    began = time.monotonic()
-    with pytest.raises(DeadlineExceededError, match="deadline="):
-        each_face.collect(listing)
-    assert time.monotonic() - began < AT_ONCE
-    assert 1 < listing.report.rows < 50
-    assert listing.report.certificate == "uncertified"
-
-
-def test_the_deadline_is_over_the_lists_of_all_messages(face, scripted):
-    def service(request: Any) -> Any:
-        if request.path == "/external/users":
-            return paged(users(3))(request)
-        return server.stall()
-
-    server = scripted(service)
-    began = time.monotonic()
-    with pytest.raises(DeadlineExceededError):
-        face.collect(face.client(server, deadline=0.4).messages.all())
-    assert time.monotonic() - began < AT_ONCE
+    server = scripted(slow)
+    client = each_face.client(server, deadline=1)
+    for listing in (client.users.list(page_size=1), client.messages.all()):
+        began = time.monotonic()
+        with pytest.raises(DeadlineExceededError, match="deadline="):
+            each_face.collect(listing)
+        assert time.monotonic() - began < AT_ONCE
+        assert listing.report.certificate == "uncertified"
 
 
 def test_a_wait_past_the_deadline_fails_at_once_and_says_how_long_it_is(face, scripted):
@@ -87,13 +83,6 @@ def test_a_wait_past_the_deadline_fails_at_once_and_says_how_long_it_is(face, sc
     assert "deadline" in str(error)
 
 
-def test_the_wait_stands_in_the_attempts(face, scripted):
-    server = scripted(answer(429, b"", {"retry-after": "0.3"}), answer(404))
-    error = face.failure(server, Exception, "404")
-    assert [one.status for one in error.attempts] == [429, 404]
-    assert 0.29 <= error.attempts[1].seconds_waited < 2
-
-
 def test_on_rate_limit_raise_gives_the_wait_to_the_caller(face, scripted):
     server = scripted(answer(429, b"slow down", {"retry-after": "30"}), answer(429), FINE)
     error = failure(face, server, RateLimitError, on_rate_limit="raise")
@@ -104,35 +93,90 @@ def test_on_rate_limit_raise_gives_the_wait_to_the_caller(face, scripted):
     assert failure(face, server, RateLimitError, on_rate_limit="raise").retry_after is None
 
 
-def test_an_answer_that_is_too_large_is_refused(face, scripted):
-    server = scripted(answer(200, user(42, name="n" * 5_000)), FINE)
-    error = failure(face, server, ResponseTooLargeError, max_response_bytes=4_000, max_retries=3)
-    assert "4000" in str(error)
-    assert "max_response_bytes=" in str(error)
-    assert len(server.requests) == 1
-
-
-def test_an_answer_of_just_the_bound_is_taken(face, scripted):
-    body = b'{"id": 42}'
-    server = scripted(lambda request: answer(200, body))
-    assert face.get(server, max_response_bytes=len(body)).id == 42
-    failure(face, server, ResponseTooLargeError, max_response_bytes=len(body) - 1)
-
-
-def test_a_page_of_a_walk_that_is_too_large_is_an_error_and_no_end(face, scripted):
-    server = scripted(lambda request: answer(200, envelope([user(1), user(2, name="n" * 5_000)])))
-    with pytest.raises(ResponseTooLargeError, match="/external/users") as caught:
-        face.collect(face.client(server, max_response_bytes=2_000).users.list())
-    assert len(caught.value.attempts) == len(server.requests) == 8
-
-
 def test_the_headers_of_a_rate_limit_delay_no_other_failure(face, scripted):
     server = scripted(answer(500, b"", {"x-ratelimit-reset": "3600"}), FINE)
     assert face.get(server, deadline=20).id == 42
 
 
-@pytest.mark.parametrize("status", [408, 500, 502, 504])
-def test_every_status_that_is_retried_may_ask_for_a_wait(face, scripted, status):
-    server = scripted(answer(status, b"", {"retry-after": "3600"}))
-    error = failure(face, server, DeadlineExceededError, deadline=AGES)
-    assert error.wait == 3600
+def test_a_call_that_is_not_retried_holds_no_other(face, scripted):
+    server = scripted(answer(429, b"", {"Retry-After": "600"}), answer(200, user(42)))
+    client = face.client(server, max_retries=0)
+    with pytest.raises(BackreadError):
+        face.call(client.users.get, 42)
+    assert face.call(client.users.get, 42).id == 42
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+@pytest.mark.parametrize("closed", ["itself", "its origin", "what was made of it"])
+def test_closing_ends_a_wait(scripted, calls, closed):
+    server = scripted(lambda _: answer(429, b"", {"Retry-After": "600"}))
+    origin = Client(server.url, server.secret, server.vendor)
+    made = origin.with_options(max_concurrency=4)
+    waiting, to_close = {
+        "itself": (origin, origin),
+        "its origin": (made, origin),
+        "what was made of it": (origin, made),
+    }[closed]
+    ended: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            waiting.users.get(42)
+        except BackreadError as error:
+            ended.append(error)
+
+    threads = [threading.Thread(target=call) for _ in range(calls)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: server.requests)
+    to_close.close()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert [str(error).count("closed") for error in ended] == [1] * calls
+
+
+@pytest.mark.parametrize("timeout", [2, 30])
+@pytest.mark.parametrize(("status", "error"), [(401, AuthenticationError), (404, NotFoundError)])
+def test_an_error_is_that_of_its_status_though_its_body_does_not_end(
+    face, scripted, status, error, timeout
+):
+    def service(_: Request) -> Any:
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: text/plain\r\nContent-Length: 50\r\n\r\n"
+        return server.stall(head.encode() + b"not found")
+
+    server = scripted(service)
+    began = time.monotonic()
+    with pytest.raises(error):
+        face.call(face.client(server, timeout=timeout).users.get, 42)
+    assert time.monotonic() - began < 25
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_no_part_of_a_long_secret_is_quoted(scripted, end):
+    secret = "".join(f"{number:02x}" for number in range(100, 200))
+    body = f'{{"authorization":"{secret[:150]}{end}'
+    server = scripted(lambda _: answer(200, body.encode()))
+    client = Client(server.url, secret, server.vendor, max_retries=0)
+    with client, pytest.raises(DecodeError) as caught:
+        client.users.get(42)
+    quoted = str(caught.value)
+    assert not any(secret[at : at + 6] in quoted for at in range(len(secret) - 6))
+
+
+@pytest.mark.parametrize(
+    ("headers", "options", "kept"),
+    [
+        ({"content-encoding": "gzip"}, {}, b"(the body cannot be decoded: "),
+        ({}, {"max_response_bytes": 20}, b"blocked by the firew"),
+    ],
+    ids=["not gzip", "too large"],
+)
+def test_an_error_keeps_its_status_and_headers_whatever_its_body(
+    face, scripted, headers, options, kept
+):
+    server = scripted(lambda _: answer(403, b"blocked by the firewall, rule 7", headers))
+    with pytest.raises(PermissionDeniedError) as caught:
+        face.call(face.client(server, **options).users.get, 42)
+    assert caught.value.body.startswith(kept)
+    assert caught.value.headers["connection"] == "close"

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from backread import Client, ConfigurationError, ConnectError
-from helpers.api_rows import user
 from helpers.python_process import check_silent, run
-from helpers.scripted_server import Place, answer
+from helpers.scripted_server import Place
 
 # The authority of the tests; the wheel is checked without it.
 pytest.importorskip("trustme")
@@ -191,12 +190,6 @@ def test_plain_http_on_the_port_of_https_is_an_error_that_says_so(face):
         thread.join()
 
 
-def test_https_on_the_port_of_http_is_an_error(face, serve, authority):
-    server = serve(authority.context("localhost"))
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    face.failure(server, ConnectError, "base_url", max_retries=0)
-
-
 @pytest.mark.parametrize("variable", ["PYTHONHTTPSVERIFY", "CURL_INSECURE", "BACKREAD_VERIFY"])
 def test_nothing_switches_the_check_off(face, serve, authority, monkeypatch, variable):
     monkeypatch.setenv(variable, "0")
@@ -227,11 +220,6 @@ def test_an_ssl_cert_file_that_cannot_be_used_is_named(authority, tmp_path, monk
         Client("https://localhost", "secret", "example")
     assert str(file) in str(caught.value)
     assert "PEM" in str(caught.value)
-
-
-def test_certificates_are_nothing_to_plain_http_on_this_machine(face, scripted, monkeypatch):
-    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
-    assert face.get(scripted(answer(200, user(42)))).id == 42
 
 
 def test_a_bundle_with_other_things_in_it_is_read(face, serve, authority, another, tmp_path):

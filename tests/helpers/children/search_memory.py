@@ -1,6 +1,6 @@
 """A process that reads with a secret made at run time, ends its client, and looks for what is left.
 
-Started by test_secret_erased_from_memory.py with a server's URL. It prints how often the secret is
+Started by test_secret_not_shown.py with a server's URL. It prints how often the secret is
 in its memory: while the client lives, and after it. No part of the search is itself the secret.
 """
 
