@@ -103,21 +103,14 @@ def test_the_runs_of_a_folder_have_one_choice(lane, tmp_path, key):
                 landing.land(folder, planned[0], **choice)
         assert sum(lane.counts().values()) == asked
     assert land(lane, folder, {"pseudonymise": key}).number == 2
-
-
-def test_a_folder_of_runs_as_sent_takes_no_choice_later(lane, tmp_path, key):
-    folder = tmp_path / "landed"
-    assert land(lane, folder, {}).privacy is None
-    with pytest.raises(LandingError, match="land into a new folder"):
-        land(lane, folder, {"pseudonymise": key})
-
-
-def test_the_shards_of_a_run_have_one_choice(lane, tmp_path, key):
-    folder, other = tmp_path / "landed", key_file(tmp_path, OTHER_KEY, "other")
-    for choices in (({"pseudonymise": key}, {}), ({"pseudonymise": key}, {"pseudonymise": other})):
+    # Nor do the shards of one run differ.
+    for second in ({}, {"pseudonymise": other}):
         with pytest.raises(LandingError, match="different keys or choices"):
-            land(lane, folder, *choices)
-    assert landing.runs(folder) == []
+            land(lane, tmp_path / "new", {"pseudonymise": key}, second)
+    assert landing.runs(tmp_path / "new") == []
+    assert land(lane, tmp_path / "plain", {}).privacy is None
+    with pytest.raises(LandingError, match="land into a new folder"):
+        land(lane, tmp_path / "plain", {"pseudonymise": key})
 
 
 def test_without_the_key_nothing_is_read(lane, tmp_path):

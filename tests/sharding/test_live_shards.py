@@ -12,6 +12,7 @@ from backread.sharding.live import LiveShard, listed_ids, live_shards
 from backread.testing import Lane, MockServer, World
 from helpers.api_rows import envelope, paged, user, users
 from helpers.scripted_server import Request, answer
+from helpers.shards import expected, keys
 
 
 @pytest.fixture
@@ -31,36 +32,24 @@ def made(lane: Lane, **options: Any) -> list[LiveShard]:
 
 
 def read(shards: list[LiveShard], **options: Any) -> Counter[tuple[int | None, int]]:
-    return Counter(
-        (getattr(row, "user_id", None), row.id) for each in shards for row in each.read(**options)
-    )
+    return keys(row for each in shards for row in each.read(**options))
 
 
-def there(lane: Lane, resource: str) -> Counter[tuple[int | None, int]]:
-    world = lane.world
-    if resource == "users":
-        return Counter((None, user_id) for user_id in world.user_ids())
-    return Counter(
-        (user_id, one) for user_id in world.user_ids() for one in world.message_ids(user_id)
-    )
-
-
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("resource", ["users", "messages"])
+@pytest.mark.parametrize(("resource", "strict"), [("users", True), ("messages", False)])
 def test_each_reading_is_of_the_users_there_are(lane, resource, strict):
     shards = made(lane, resource=resource, shards=5)
-    assert read(shards, strict=strict) == there(lane, resource)
+    assert read(shards, strict=strict) == expected(lane.world, resource)
     lane.world.add_users(100)
-    assert read(shards, strict=strict) == there(lane, resource)
+    assert read(shards, strict=strict) == expected(lane.world, resource)
     for user_id in lane.world.user_ids()[::3]:
         lane.world.remove_user(user_id)
     lane.world.add_messages(lane.world.user_ids()[0], 3)
     # Those that went before the reading are no doubt of it.
-    assert read(shards, strict=strict) == there(lane, resource)
+    assert read(shards, strict=True) == expected(lane.world, resource)
 
 
 def test_users_that_come_and_go_while_shards_are_read_are_in_one_of_them(lane):
-    stayed = there(lane, "messages")
+    stayed = expected(lane.world, "messages")
     found: Counter[tuple[int | None, int]] = Counter()
     for shard in made(lane, resource="messages", shards=4):
         found += read([shard])
@@ -128,7 +117,7 @@ def test_live_shards_hold_no_secret(lane, monkeypatch, tmp_path):
     ):
         shards[1].read()
     (tmp_path / "secret").write_text(lane.secret)
-    assert read(shards, secret_file=tmp_path / "secret") == there(lane, "messages")
+    assert read(shards, secret_file=tmp_path / "secret") == expected(lane.world, "messages")
     with pytest.raises(AttributeError):
         replace(shards[0], index=1).index = 0  # type: ignore[misc]
 
