@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from backread import BackreadError
+from backread import BackreadError, PermissionDeniedError, ServerError
 from backread.errors import ConfigurationError
 from backread.integrations.airflow.connection import FIELDS, permanent, read_settings
 from backread.integrations.airflow.provider_info import get_provider_info
 from helpers import fake_airflow
+from helpers.fake_airflow import AirflowFailException, connect, connect_to
+from helpers.scripted_server import answer
 
 SECRET = "told-to-nobody"
 URL = "https://chat.example.com/api"
@@ -95,12 +97,6 @@ def test_a_connection_without_a_host_cannot_redirect_the_secret(host, password, 
     # With a host and a password, the connection's own secret is sent.
     own = connection(extra={"vendor": "acme", **extra})
     assert set(named.split(" or ")) == read_settings(own, ENVIRONMENT).options.keys()
-
-
-def test_empty_fields_of_a_form_are_left_out():
-    extra = {"vendor": None, "proxy": "", "ca_bundle": None, "allow_http": False, "timeout": 5}
-    settings = read_settings(connection(host=None, password=None, extra=extra), ENVIRONMENT)
-    assert settings.options == {"allow_http": False, "timeout": 5.0}
 
 
 @pytest.mark.parametrize("password", [None, ""])
@@ -188,3 +184,61 @@ def test_the_provider_and_the_package_import_neither_airflow_nor_duckdb():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+airflow = fake_airflow.airflow
+
+
+no_connections = fake_airflow.no_connections
+
+
+def test_without_a_host_the_environment_is_used_and_code_may_set_a_proxy(
+    airflow, backread_mock, scripted, monkeypatch
+):
+    monkeypatch.setenv("BACKREAD_BASE_URL", backread_mock.url)
+    monkeypatch.setenv("BACKREAD_API_SECRET", backread_mock.secret)
+    monkeypatch.setenv("BACKREAD_VENDOR", backread_mock.vendor)
+    elsewhere = scripted(lambda request: answer(403))
+    connect_to(extra={"timeout": 5, "allow_http": False, "proxy": ""})
+    with airflow.BackreadHook().get_conn() as client:
+        assert client.users.page(limit=1).total == 200
+    assert fake_airflow.masked == [backread_mock.secret]
+    hook = airflow.BackreadHook(proxy=elsewhere.url, max_retries=0, outage_patience=0)
+    with hook.get_conn() as client, pytest.raises(PermissionDeniedError):
+        client.users.page(limit=1)
+    assert len(elsewhere.requests) == 1
+
+
+def test_a_missing_connection_says_what_to_create(airflow):
+    with pytest.raises(AirflowFailException, match="no connection 'nowhere'; create one of type"):
+        airflow.BackreadHook("nowhere").get_conn()
+
+
+def test_options_in_code_override_the_connection(airflow, backread_mock):
+    connect(backread_mock, max_retries=5)
+    backread_mock.fault("users: status(503)")
+    hook = airflow.BackreadHook(max_retries=0)
+    with hook.get_conn() as client, pytest.raises(ServerError):
+        client.users.page(limit=1)
+    assert backread_mock.calls().count == 1
+    with pytest.raises(TypeError, match="no option timout; did you mean timeout"):
+        airflow.BackreadHook(timout=5).get_conn()
+
+
+def test_test_connection_counts_the_users_or_names_the_field(airflow, backread_mock):
+    connect(backread_mock)
+    works = (True, f"{backread_mock.url} answers; number of users: 200")
+    assert airflow.BackreadHook().test_connection() == works
+    connect(backread_mock, rate_limt=3)
+    works, message = airflow.BackreadHook().test_connection()
+    assert (works, "unknown fields in its extra: rate_limt" in message) == (False, True)
+    connect(backread_mock, timeout=-1)
+    works, message = airflow.BackreadHook().test_connection()
+    assert not works
+    assert message.startswith("the connection 'backread_default': timeout")
+    connect(backread_mock)
+    backread_mock.fault("users: status(401)")
+    works, message = airflow.BackreadHook().test_connection()
+    assert not works
+    assert "401: it rejected the secret" in message
+    assert backread_mock.secret not in message

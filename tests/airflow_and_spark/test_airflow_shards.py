@@ -9,7 +9,7 @@ from backread import Client, landing
 from backread.errors import LandingError
 from backread.testing import Lane, World
 from helpers import fake_airflow
-from helpers.fake_airflow import AirflowFailException, connect, connect_to, run
+from helpers.fake_airflow import AirflowFailException, connect, run
 from helpers.scripted_server import ScriptedServer, answer
 
 pytest.importorskip("pyarrow")
@@ -124,25 +124,6 @@ def test_an_edited_shard_sends_nothing(airflow, folder, backread_mock, tmp_path)
     assert backread_mock.calls().count == sent
     file.write_text(whole, encoding="utf-8")
     assert landed(airflow, shard)["rows"] > 0
-
-
-def test_a_shard_planned_with_an_earlier_secret_says_plan_again(airflow, folder, backread_mock):
-    [shard, _] = planned(airflow, folder)
-    sent = backread_mock.calls().count
-    extra = {"vendor": backread_mock.vendor}
-    connect_to(host=backread_mock.url, password="mock_the_new_one", extra=extra)
-    with pytest.raises(AirflowFailException, match="was planned with another secret; plan again"):
-        landed(airflow, shard)
-    assert backread_mock.calls().count == sent
-
-
-def test_shards_wait_in_the_worker(airflow, folder, backread_mock):
-    [shard] = planned(airflow, folder, shards=1)
-    for user_id in backread_mock.world.user_ids()[::6]:
-        backread_mock.fault(f"messages user={user_id}: status(429, retry_after=0) x1")
-    assert landed(airflow, shard)["rows"] == backread_mock.world.total_messages
-    # Each list once, and each of those that were refused once more.
-    assert backread_mock.counts()["messages"] == 35
 
 
 def test_shards_land_pseudonyms(airflow, folder, tmp_path):

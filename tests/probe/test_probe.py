@@ -1,17 +1,17 @@
-"""What `probe()` finds is what the service does: the mock in every dialect, and odd services."""
+"""`probe()`: what it finds in every dialect and odd services, and what it sends and tolerates."""
 
 import pytest
 
+import backread
 from backread import ServiceProfile
 from backread.profile import ListProfile
-from backread.testing import Dialect, MockServer, World
-from helpers.api_rows import user
-from helpers.probed_service import MOST, WORLD, Rows, probed
+from backread.testing import Dialect, MockServer, Rate, World
+from helpers.api_rows import message, user
+from helpers.probed_service import MOST, WORLD, Rows, check, probed
+from helpers.scripted_server import Request, answer
 
 pytestmark = pytest.mark.backread(unexpected="allow", world=WORLD)
 
-
-# --- dialects -------------------------------------------------------------------------------------
 
 DIALECTS = [
     "documented",
@@ -21,28 +21,18 @@ DIALECTS = [
     "over_limit=clamp",
     "over_limit=ignore",
     "max_limit=40",
-    "over_limit=clamp max_limit=40",
     "over_limit=ignore max_limit=40",
-    "over_limit=clamp max_limit=25",
-    "over_limit=ignore max_limit=25",
     "default_limit=7",
-    "default_limit=1 over_limit=clamp",
-    "default_limit=99 over_limit=ignore",
     "order=newest",
     "order=ties",
     "order=shuffled",
     "total=stale",
     "total=capped total_cap=30",
-    "total=capped total_cap=100",
     "total=null",
     "total=low",
     "total=high",
     "past_end=not_found",
     "past_end=last_page",
-    "past_end=not_found total=high",
-    "past_end=last_page total=null",
-    "nulls=null",
-    "nulls=missing",
     "nulls=both",
     "sender_type=others",
     "extra_fields=some",
@@ -76,15 +66,12 @@ def test_a_stale_total_shows_once_rows_were_added(face, backread_mock):
 
 def test_hundred_thousand_users_cost_no_more(face, backread_server):
     world = World(seed=3, users=100_000, messages_per_user=(0, 2000))
-    for dialect in ("total=null", "total=high", "total=capped", "documented"):
+    for dialect in ("total=null", "documented"):
         with backread_server.lane(world, dialect=dialect) as lane:
             profile = probed(face, lane)
         assert profile.users.total_exact == (dialect == "documented")
         assert profile.requests <= MOST
     assert profile.requests <= 45
-
-
-# --- small services -------------------------------------------------------------------------------
 
 
 def test_a_service_without_users(each_face, backread_server):
@@ -107,9 +94,6 @@ def test_a_service_with_one_user(face, backread_server, messages):
     assert profile.users.total_exact is profile.messages.total_exact is True
     assert (profile.updated_at_follows is None) == (messages == 0)
     assert profile.refusals.unknown_message is not None
-
-
-# --- odd rows -------------------------------------------------------------------------------------
 
 
 def test_a_field_that_stays_behind_does_not_follow(face, backread_mock):
@@ -193,3 +177,135 @@ def compare_refusals(profile: ServiceProfile, dialect: Dialect) -> None:
         (refusals.unknown_message, 404),
     ):
         assert found == status
+
+
+@pytest.mark.parametrize("most", [1, 3, 8, 30])
+@pytest.mark.parametrize("dialect", ["documented", "hostile total=high", "max_limit=3"])
+def test_no_more_is_sent_than_allowed(face, backread_mock, backread_server, most, dialect):
+    backread_mock.dialect = dialect
+    before = sum(backread_server.counts().values())
+    profile = probed(face, backread_mock, max_requests=most)
+    sent = backread_mock.calls().count
+    # The request with the made-up secret is in no lane of a test.
+    strays = sum(backread_server.counts().values()) - before
+    assert profile.requests == sent + strays <= most
+    assert any("limit of" in reason for reason in profile.notes.values())
+
+
+def test_the_sample_is_so_many_users(face, backread_mock):
+    assert probed(face, backread_mock, sample=0).notes["messages.order"] == "no user was read"
+    small = probed(face, backread_mock, sample=3)
+    large = probed(face, backread_mock, sample=40)
+    assert small.messages.rows < large.messages.rows
+    assert small.requests < large.requests
+    client = face.client(backread_mock)
+    sent = backread_mock.calls().count
+    for wrong in ({"max_requests": 0}, {"sample": -1}, {"max_requests": 10**9}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            face.call(client.probe, **wrong)
+    with pytest.raises(TypeError, match="sample"):
+        face.call(client.probe, sample=True)
+    assert backread_mock.calls().count == sent
+
+
+def test_what_is_sent_is_get_and_odd_only_where_it_must(face, scripted):
+    server = scripted(Rows([user(n) for n in range(1, 60)], {n: [] for n in range(1, 60)}))
+    probed(face, server)
+    assert {request.method for request in server.requests} == {"GET"}
+    secrets = [request.headers["authorization"] for request in server.requests]
+    [made_up] = [each for each in secrets if each != f"Bearer {server.secret}"]
+    assert server.secret not in made_up
+    accepts = [request.headers["accept"] for request in server.requests]
+    [other] = [each for each in accepts if each != f"application/vnd.{server.vendor}.v1+json"]
+    assert server.vendor not in other
+    limits = [request.query.get("limit") for request in server.requests]
+    assert limits.count("0") == limits.count("100") == 1
+    targets = [request.target for request in server.requests]
+    assert targets.count("/external/users") == 1
+
+
+def test_the_made_up_secret_follows_no_redirect_to_another_origin(face, scripted):
+    elsewhere = scripted(answer(200, {}))
+    rows = Rows([user(1)], {1: [message(7)]})
+
+    def service(request: Request) -> bytes:
+        if request.headers["authorization"].endswith("scripted-secret"):
+            return rows(request)
+        return answer(302, b"", {"location": f"{elsewhere.url}/external/users"})
+
+    profile = probed(face, scripted(service))
+    assert profile.refusals.wrong_secret is None
+    assert "redirect" in profile.notes["refusals.wrong_secret"]
+    assert not elsewhere.requests
+
+
+def test_passing_failures_change_no_finding(face, backread_mock):
+    usual = probed(face, backread_mock)
+    backread_mock.clock.virtual()
+    backread_mock.fault(
+        "users: status(503) x1 each; messages every=5: reset(); messages every=7: garbage()"
+    )
+    profile = probed(face, backread_mock)
+    assert usual.differences(profile) == []
+    assert backread_mock.calls("users", status=503).count > 0
+    assert profile.requests > usual.requests
+
+
+def test_a_part_that_fails_leaves_the_rest(face, backread_mock):
+    backread_mock.clock.virtual()
+    backread_mock.fault("messages: status(500)")
+    profile = check(face.call(face.client(backread_mock, max_retries=1).probe))
+    assert profile.users.order is not None
+    assert profile.messages.order is None
+    assert profile.notes["messages.order"] == "the service answered 500"
+    assert profile.refusals.messages_of_unknown_user is None
+
+
+def test_an_odd_question_that_breaks_the_service_is_a_finding(face, scripted):
+    rows = Rows([user(n) for n in range(1, 30)], {n: [] for n in range(1, 30)})
+    failed = []
+
+    def service(request: Request) -> bytes:
+        if request.query.get("limit") == "0":
+            failed.append(request)
+            return answer(500, {"trace": ["ZeroDivisionError"]})
+        return rows(request)
+
+    found = probed(face, scripted(service)).limit_zero
+    assert found is not None
+    assert (found.treatment, found.status) == ("other", 500)
+    # It is the answer, so it is not asked for once more.
+    assert len(failed) == 1
+
+
+@pytest.mark.parametrize(
+    ("answered", "error"),
+    [
+        (answer(401, {"error": "who?"}), backread.AuthenticationError),
+        (answer(403), backread.PermissionDeniedError),
+        (answer(404), backread.NotFoundError),
+        (answer(406), backread.StatusError),
+        (answer(422), backread.BadRequestError),
+        (answer(503), backread.ServerError),
+        (answer(200, "<html>"), backread.DecodeError),
+        (answer(200, {"users": 7}), backread.DecodeError),
+    ],
+)
+def test_a_service_that_cannot_be_read_has_no_profile(face, scripted, answered, error):
+    server = scripted(lambda request: answered)
+    with pytest.raises(error):
+        face.call(face.client(server, max_retries=0).probe)
+
+
+def test_a_worker_that_is_to_reschedule_is_told_at_once(face, backread_mock):
+    backread_mock.rate = Rate(0.01, burst=5)
+    client = face.client(backread_mock, on_rate_limit="raise")
+    with pytest.raises(backread.RateLimitError):
+        face.call(client.probe)
+
+
+def test_the_deadline_holds_for_the_whole_probe(face, backread_mock):
+    backread_mock.clock.virtual()
+    backread_mock.fault("users: latency(900)")
+    with pytest.raises(backread.DeadlineExceededError):
+        face.call(face.client(backread_mock, deadline=5).probe)
