@@ -95,7 +95,9 @@ class Program:
 
 
 def reader(key: str, name: str, program: str, *more: str, users: int = 2_000) -> Program:
-    """A peer that reads the messages of so many users."""
+    """A peer that reads the messages of so many users: a program, or a library of readers.py."""
+    if not program.endswith(".py"):
+        program, more = "readers.py", (program, *more)
     return Program("read", key, name, "peers", program, (str(users), *more), users=users)
 
 
@@ -143,38 +145,42 @@ READERS = [
     shape("dataclasses", "**backread**, `client.messages.all().to_list()`"),
     shape("dicts", "**backread**, `as_dict=True`"),
     shape("dicts-uncollected", "**backread**, `as_dict=True`, `gc.disable()`", "uncollected"),
-    reader("wreq", "wreq + msgspec structs", "wreq_structs.py"),
-    reader("wreq-untracked", "wreq + msgspec structs, `gc=False`", "wreq_structs.py", "untracked"),
+    reader("wreq", "wreq + msgspec structs", "wreq", "structs"),
+    reader("wreq-untracked", "wreq + msgspec structs, `gc=False`", "wreq", "structs", "untracked"),
     *(
         reader(
             f"{peer}-uvloop" if peer == "wreq" else peer,
             f"{peer} + msgspec structs, `gc=False`, uvloop",
-            f"{peer}_structs.py",
+            peer,
+            "structs",
             "untracked",
             "uvloop",
         )
         for peer in ("wreq", "pyqwest", "pyreqwest", "primp", "foghttp", "aiohttp")
     ),
-    reader("wreq-dicts", "wreq + orjson dicts", "wreq_dicts.py"),
-    reader("wreq-dicts-frozen", "wreq + orjson dicts, `gc.freeze()`", "wreq_dicts.py", "frozen"),
+    reader("wreq-dicts", "wreq + orjson dicts", "wreq", "dicts"),
+    reader("wreq-dicts-frozen", "wreq + orjson dicts, `gc.freeze()`", "wreq", "dicts", "frozen"),
     reader(
         "wreq-dicts-uncollected",
         "wreq + orjson dicts, `gc.disable()`",
-        "wreq_dicts.py",
+        "wreq",
+        "dicts",
         "uncollected",
     ),
     reader(
         "aiohttp-dicts",
         "aiohttp + orjson dicts, `gc.disable()`, uvloop",
-        "aiohttp_dicts.py",
+        "aiohttp",
+        "dicts",
         "uncollected",
         "uvloop",
     ),
-    reader("wreq-table", "wreq + pyarrow.json table", "wreq_table.py"),
+    reader("wreq-table", "wreq + pyarrow.json table", "wreq", "table"),
     reader(
         "aiohttp-table",
         "aiohttp + orjson + pyarrow table, `gc.disable()`, uvloop",
-        "aiohttp_table.py",
+        "aiohttp",
+        "table",
         "uncollected",
         "uvloop",
     ),
