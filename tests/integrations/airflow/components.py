@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-
-__all__ = ["Airflow", "running", "until"]
+from processes import free_port
 
 COMPONENTS = {
     "api-server": ["api-server", "--host", "127.0.0.1", "--workers", "1"],
@@ -173,7 +171,7 @@ class Airflow:
 @contextmanager
 def running(home: Path, environment: Mapping[str, str]) -> Iterator[Airflow]:
     """All components, until the block ends."""
-    port = _free_port()
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     settings = {
         **environment,
@@ -227,9 +225,3 @@ def _end(started: list[subprocess.Popen[bytes]]) -> None:
         # It knows a later process with the same id from this one.
         with suppress(psutil.NoSuchProcess):
             child.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""DAG files in Airflow's folder, and runs of them in this process."""
+"""DAG files in Airflow's folder, runs of them in this process, and what they must have read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 from airflow.models.asset import AssetEvent
 from airflow.utils.session import create_session
 
-__all__ = ["dag_file", "extras_of", "run_dag", "states", "value_of"]
+from backread import Mirror, landing
+from backread.testing import World
 
 IMPORTS = """\
 from datetime import timedelta
@@ -59,3 +60,35 @@ def extras_of(dag_id: str) -> list[tuple[str, Any]]:
     with create_session() as session:
         events = session.query(AssetEvent).filter_by(source_dag_id=dag_id).all()
         return [(event.asset.uri, event.extra) for event in events]
+
+
+FIELDS = ("body", "read_by_user", "read_by_operator", "sender_type")
+
+
+def messages_of(world: World) -> list[tuple[Any, ...]]:
+    """Every message of a world: user, id and some fields, in order."""
+    return sorted(
+        (user_id, message_id, *(world.message(user_id, message_id)[name] for name in FIELDS))
+        for user_id in world.user_ids()
+        for message_id in world.message_ids(user_id)
+    )
+
+
+def mirror_holds(folder: Path, world: World) -> bool:
+    """Whether a mirror has exactly the users and messages of a world, each once."""
+    mirror = Mirror(folder)
+    users = mirror.sql("SELECT id, name, email FROM users ORDER BY ALL").fetchall()
+    messages = mirror.sql(f"SELECT user_id, id, {', '.join(FIELDS)} FROM messages").fetchall()
+    expected = sorted(
+        (user_id, world.user(user_id)["name"], world.user(user_id)["email"])
+        for user_id in world.user_ids()
+    )
+    return users == expected and sorted(messages) == messages_of(world)
+
+
+def messages_landed(folder: Path) -> list[tuple[Any, ...]]:
+    """Every message of the only committed run of a landing folder, in order."""
+    [committed] = landing.runs(folder)
+    names = ["user_id", "id", *FIELDS]
+    table = landing.dataset(folder, committed).to_table(columns=names)
+    return sorted(zip(*(table[name].to_pylist() for name in names), strict=True))

@@ -1,37 +1,17 @@
-"""The hook and the operators in one process, by ``DAG.test``."""
+"""The provider, its hook and its operators in one process, by ``DAG.test``."""
 
 import pytest
-from dag_files import extras_of, run_dag, states, value_of
-from held import messages_landed, messages_of, mirror_holds
-
-
-def test_a_sync_has_an_xcom_and_an_asset_event(run, lane, connect, tmp_path):
-    connect(lane)
-    done = run("sync", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats/")')
-    assert states(done) == {"chats": "success"}
-    assert mirror_holds(tmp_path / "chats", lane.world)
-    summary = value_of(done, "chats")
-    assert summary["messages_stored"] == lane.world.total_messages
-    assert extras_of("sync") == [(f"file://{tmp_path}/chats", summary)]
-
-
-def test_mapped_shards_are_committed(run, lane, connect, tmp_path):
-    connect(lane, rate_limit=2_000)
-    done = run(
-        "by_shards",
-        f"""
-        plan = BackreadPlanOperator(task_id="plan", folder="{tmp_path}", shards=2)
-        shards = BackreadShardOperator.partial(task_id="shard").expand(shard=plan.output)
-        BackreadCommitOperator(
-            task_id="commit", folder="{tmp_path}", landed=shards.output, require_certificate=True
-        )
-        """,
-    )
-    assert set(states(done).values()) == {"success"}
-    assert messages_landed(tmp_path) == messages_of(lane.world)
-    summary = value_of(done, "commit")
-    assert (summary["files"], summary["rows"]) == (2, lane.world.total_messages)
-    assert extras_of("by_shards") == [(f"file://{tmp_path}", summary)]
+from airflow.dag_processing.dagbag import DagBag
+from airflow.providers_manager import ProvidersManager
+from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+from dag_files import (
+    dag_file,
+    extras_of,
+    mirror_holds,
+    run_dag,
+    states,
+    value_of,
+)
 
 
 @pytest.mark.parametrize("native", [False, True])
@@ -79,25 +59,6 @@ def test_arguments_are_templates_and_an_alias_gets_the_asset(
     assert mirror_holds(tmp_path / name, lane.world)
 
 
-def test_a_wrong_secret_fails_the_task_without_a_retry(run, lane, connect, tmp_path, capsys):
-    connect(lane)
-    lane.fault("users: status(401)")
-    done = run(
-        "refused",
-        f"""
-        BackreadSyncOperator(
-            task_id="chats", mirror="{tmp_path}/a", retries=2, retry_delay=timedelta(0)
-        )
-        """,
-    )
-    assert states(done) == {"chats": "failed"}
-    shown = capsys.readouterr().out
-    assert shown.count("AirflowFailException: the connection 'backread_default': GET ") == 1
-    assert "401: it rejected the secret; correct the field password (API secret)" in shown
-    assert lane.secret not in shown
-    assert lane.calls().count == 1
-
-
 def test_the_hook_gives_clients_to_tasks(run, lane, connect):
     connect(lane)
     done = run(
@@ -137,3 +98,18 @@ def test_execution_timeout_ends_the_task_and_keeps_what_was_committed(
     assert value_of(again, "chats")["resumed"]
     assert lane.counts()["messages"] - before < 60
     assert mirror_holds(tmp_path / "chats", lane.world)
+
+
+def test_airflow_knows_the_provider(airflow_home):
+    assert "backread" in ProvidersManager().providers
+    hook = ProvidersManagerTaskRuntime().hooks["backread"]
+    assert hook is not None
+    assert (hook.hook_name, hook.connection_testable) == ("backread", True)
+
+
+def test_an_invalid_argument_is_an_import_error_of_the_dag(airflow_home):
+    sync = 'BackreadSyncOperator(task_id="chats", mirror="chats/")'
+    with dag_file(airflow_home, "invalid", sync) as path:
+        errors = DagBag(path).import_errors
+    [error] = errors.values()
+    assert "ValueError: mirror must be an absolute path, not 'chats/'" in error

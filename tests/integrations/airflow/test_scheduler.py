@@ -10,13 +10,11 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
-from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
 from components import Airflow, running, until
-from dag_files import dag_file
-from held import messages_landed, messages_of, mirror_holds
+from dag_files import dag_file, messages_landed, messages_of, mirror_holds
 
 from backread import landing
 from backread.testing import Lane, MockServer, World
@@ -257,15 +255,6 @@ def test_the_secret_of_the_environment_is_masked_in_logs(airflow, lanes):
     assert lanes["masked"].secret not in airflow.logs("masked")
 
 
-def test_the_form_has_the_fields(airflow):
-    hooks = airflow.ask("GET", "/ui/connections/hook_meta")
-    [hook] = [each for each in hooks if each["connection_type"] == "backread"]
-    assert hook["standard_fields"]["password"]["title"] == "API secret"
-    assert hook["standard_fields"]["host"]["title"] == "Base URL"
-    assert not (hook["standard_fields"]["port"] or {}).get("hidden")
-    assert {"vendor", "timeout", "rate_limit", "proxy"} <= set(hook["extra_fields"])
-
-
 def test_the_test_button(airflow, lanes):
     lane = lanes["waits"]
     extra = {"vendor": lane.vendor, "timeout": 5}
@@ -283,13 +272,6 @@ def test_the_test_button(airflow, lanes):
     done, message = tested(extra={**extra, "rate_limt": 3})
     assert not done
     assert "rate_limt" in message
-
-
-def test_the_page_of_providers_leads_to_the_documentation(airflow):
-    found = airflow.ask("GET", "/api/v2/providers?limit=100")["providers"]
-    [provider] = [each for each in found if each["package_name"] == "backread"]
-    [url] = metadata("backread").get_all("Project-URL", [])
-    assert provider["documentation_url"] == url.partition(", ")[2]
 
 
 def test_no_secret_is_in_a_file_of_airflow(airflow, lanes):

@@ -5,7 +5,7 @@ before each. It fails the test where Chromium is missing; ``make test-browser`` 
 how to.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from axe_core_python.selenium import Axe
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
 
 CHROMIUM = Path("/usr/bin/chromium")
 DRIVER = Path("/usr/bin/chromedriver")
@@ -87,3 +90,86 @@ def barriers(browser: webdriver.Chrome, *, contrast: bool = True) -> list[Any]:
         for each in found
         for node in each["nodes"]
     ]
+
+
+LEAST = 4.5
+"""What WCAG 2 asks of text."""
+
+CONTRASTS = """
+const parts = (colour) => {
+  const numbers = colour.match(/[\\d.]+/g).map(Number);
+  return numbers.length < 4 ? [...numbers, 1] : numbers;
+};
+const over = (above, below) => above.slice(0, 3).map(
+  (value, index) => value * above[3] + below[index] * (1 - above[3]));
+const luminance = (colour) => {
+  const [red, green, blue] = colour.map((value) => {
+    const part = value / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+};
+const page = arguments[0];
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const holder = walker.currentNode.parentElement;
+  if (!walker.currentNode.data.trim() || !holder.getClientRects().length) continue;
+  const chain = [];
+  for (let each = holder; each; each = each.parentElement) chain.unshift(getComputedStyle(each));
+  let behind = page, opacity = 1;
+  for (const style of chain) {
+    opacity *= Number(style.opacity);
+    behind = over(parts(style.backgroundColor), behind);
+  }
+  const drawn = holder.namespaceURI.endsWith("svg");
+  const ink = parts(drawn ? chain.at(-1).fill : chain.at(-1).color);
+  ink[3] *= opacity;
+  const [first, second] = [luminance(over(ink, behind)), luminance(behind)];
+  const ratio = (Math.max(first, second) + 0.05) / (Math.min(first, second) + 0.05);
+  found.push([ratio, walker.currentNode.data.trim().slice(0, 40)]);
+}
+return found;
+"""
+
+
+def unreadable(browser: webdriver.Chrome, behind: list[int]) -> list[Any]:
+    """The texts whose contrast is too low, given the colour behind the page: red, green, blue.
+
+    axe would take a minute for a page of a thousand texts, and a dark canvas for a white one.
+    """
+    contrasts = browser.execute_script(CONTRASTS, behind)
+    assert contrasts, "the page has no text"
+    return [each for each in contrasts if each[0] < LEAST]
+
+
+class Page:
+    """A page as somebody sees it."""
+
+    def __init__(self, browser: webdriver.Chrome) -> None:
+        self.browser = browser
+
+    def find(self, selector: str) -> WebElement:
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def run(self, script: str, *given: object) -> Any:
+        return self.browser.execute_script(script, *given)
+
+    def text(self, selector: str) -> str:
+        return self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+
+    def texts(self, selector: str) -> list[str]:
+        """In one go: they come and go."""
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])].map(each => each.innerText)",
+            selector,
+        )
+
+    def until(self, seen: Callable[[], object]) -> None:
+        WebDriverWait(self.browser, SECONDS, poll_frequency=0.05).until(lambda _: seen())
+
+    def until_text(self, selector: str, wanted: str) -> None:
+        self.until(lambda: wanted in self.text(selector))

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from contrast import unreadable
 from selenium.common.exceptions import JavascriptException
 from selenium.webdriver import ActionChains, Chrome
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import WebDriverWait
 
 from backread._browse import BrowseServer
-from conftest import barriers, errors, show
+from conftest import Page, barriers, errors, show, unreadable
 from helpers.hostile_text import ADDRESSES, HOSTILE, message
 from helpers.mirrors import BatchSource, batch
 
-SECONDS = 60
 LONG = 1_500
 """The messages of user 1, one an hour."""
 
@@ -54,43 +49,18 @@ def publish(folder: Path, messages: list[dict[str, Any]]) -> None:
     BatchSource(batch(USERS, messages, swept="linked", lists=lists)).sync_into(folder, "full")
 
 
-class Page:
-    """The page as somebody sees it."""
+class BrowsePage(Page):
+    """The page of a server."""
 
     def __init__(self, browser: Chrome, server: BrowseServer) -> None:
-        self.browser = browser
+        super().__init__(browser)
         self.server = server
 
-    def open(self, fragment: str = "") -> Page:
+    def open(self, fragment: str = "") -> BrowsePage:
         self.browser.get("about:blank")
         self.browser.get(self.server.url + fragment)
         self.until(lambda: self.all("#items .item") and "counting" not in self.text("#list-status"))
         return self
-
-    def find(self, selector: str) -> WebElement:
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector: str) -> list[WebElement]:
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)
-
-    def run(self, script: str, *given: object) -> Any:
-        return self.browser.execute_script(script, *given)
-
-    def text(self, selector: str) -> str:
-        return self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
-
-    def texts(self, selector: str) -> list[str]:
-        """In one go: they come and go."""
-        return self.run(
-            "return [...document.querySelectorAll(arguments[0])].map(each => each.innerText)",
-            selector,
-        )
-
-    def until(self, seen: Callable[[], object]) -> None:
-        WebDriverWait(self.browser, SECONDS, poll_frequency=0.05).until(lambda _: seen())
-
-    def until_text(self, selector: str, wanted: str) -> None:
-        self.until(lambda: wanted in self.text(selector))
 
     def keys(self, *keys: str) -> None:
         for key in keys:
@@ -126,8 +96,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseServer]:
 
 
 @pytest.fixture
-def page(browser: Chrome, server: BrowseServer) -> Iterator[Page]:
-    yield Page(browser, server)
+def page(browser: Chrome, server: BrowseServer) -> Iterator[BrowsePage]:
+    yield BrowsePage(browser, server)
     assert [line for line in errors(browser) if "status of 4" not in line] == []
 
 
@@ -368,7 +338,7 @@ def test_a_narrow_page_has_one_column(page):
 def test_a_new_snapshot_comes_by_itself_and_moves_nothing(browser, tmp_path):
     publish(tmp_path / "chats", MESSAGES)
     with BrowseServer(tmp_path / "chats") as server:
-        page = Page(browser, server)
+        page = BrowsePage(browser, server)
         page.open("#/user/1/message/700")
         page.until(lambda: page.all("#message-700.linked"))
         page.run("document.getElementById('messages').scrollBy(0, 37)")

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contrast import unreadable
 from selenium.webdriver import Chrome
 
 from backread._progress.output import State, notebook_line
 from backread.mirror import Conversation, SyncFigures, SyncReport
 from backread.mirror.summary import LastRun, MirrorSummary
 from backread.models import Page, WalkReport
-from conftest import show
+from conftest import show, unreadable
 from helpers.hostile_text import ADDRESSES, HOSTILE, stranger, written
 
 # A page as a notebook in a light and in a dark theme, and one that leaves it to the browser.

@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from selenium.webdriver import Chrome
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from backread.errors import NotFoundError
 from backread.testing import MockServer, World
-from conftest import barriers, errors, show
-
-SECONDS = 60
+from conftest import Page, barriers, errors, show
 
 
-class Page:
-    """The inspector of one server, as somebody sees it."""
+class Inspector(Page):
+    """The inspector of one server."""
 
     def __init__(self, browser: Chrome, server: MockServer) -> None:
-        self.browser = browser
+        super().__init__(browser)
         browser.get("about:blank")
         browser.get(server.inspector_url)
 
-    def find(self, selector: str) -> WebElement:
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector: str) -> list[WebElement]:
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)
-
-    def text(self, selector: str) -> str:
-        return self.find(selector).text
-
-    def until(self, seen: Callable[[], object], *, but: str = "") -> None:
-        WebDriverWait(self.browser, SECONDS, poll_frequency=0.05).until(lambda _: seen(), but)
-
-    def until_text(self, selector: str, wanted: str) -> None:
-        self.until(lambda: wanted in self.text(selector), but=f"{selector} never said {wanted!r}")
-
-    def connected(self) -> Page:
+    def connected(self) -> Inspector:
         self.until_text("#connection", "live")
         return self
 
@@ -60,10 +41,7 @@ class Page:
         button.click()
 
     def rows(self) -> list[str]:
-        # In one go: rows come and go while somebody looks at them.
-        return self.browser.execute_script(
-            "return [...document.querySelectorAll('#requests tbody tr')].map(row => row.innerText)"
-        )
+        return self.texts("#requests tbody tr")
 
 
 @pytest.fixture
@@ -73,8 +51,8 @@ def server() -> Iterator[MockServer]:
 
 
 @pytest.fixture
-def page(browser: Chrome, server: MockServer) -> Iterator[Page]:
-    yield Page(browser, server).connected()
+def page(browser: Chrome, server: MockServer) -> Iterator[Inspector]:
+    yield Inspector(browser, server).connected()
     assert [line for line in errors(browser) if "status of 4" not in line] == []
 
 
@@ -134,7 +112,7 @@ def test_each_lane_is_listed_and_can_be_picked(page, server):
 
 
 def test_a_wrong_token_is_refused_in_words(browser, server):
-    page = Page(browser, server).connected()
+    page = Inspector(browser, server).connected()
     browser.execute_script("sessionStorage.clear()")
     browser.get("about:blank")
     browser.get(f"{server.url}/__mock/#{'0' * 32}")
@@ -158,7 +136,7 @@ def test_what_the_server_says_is_text_and_never_markup(page, server):
 
 def test_a_server_that_ended_is_said(browser):
     with MockServer(World(users=3)) as server:
-        page = Page(browser, server).connected()
+        page = Inspector(browser, server).connected()
     page.until_text("#connection", "does not answer")
 
 

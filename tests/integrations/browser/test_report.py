@@ -8,13 +8,12 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from contrast import unreadable
 from selenium.webdriver import Chrome
 
 from backread import Mirror
 from backread._report import report_html
 from backread.testing import MockServer, World
-from conftest import barriers, errors, show
+from conftest import barriers, errors, show, unreadable
 from helpers.hostile_mirror import hostile_mirror
 from helpers.mirrors import sync
 

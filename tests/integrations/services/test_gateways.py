@@ -1,56 +1,107 @@
 """Reads through nginx and HAProxy: limits, outages, closed connections, a refused tunnel."""
 
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
-import scenarios
+from proxies import Front, haproxy, nginx
 
-from backread import DeadlineExceededError
+from backread import BackreadError, Client, ConnectError, DeadlineExceededError, Listing
+from backread.testing import MockServer, World
 
-USERS = 400
 IN_FLIGHT = 16
 LONGEST_PAUSE = 5.0
+BURST = 20
+LATENCY = "any: latency(10)"
+
+Proxy = Callable[[Path, list[int]], AbstractContextManager[Front]]
+
+
+def serve(users: int, port: int = 0) -> MockServer:
+    """A service of users with a message each. For mock secrets, outages are not waited out."""
+    world = World(seed=7, users=users, messages_per_user=1)
+    return MockServer(world, port=port, secret="secret-of-the-service", faults=LATENCY)
+
+
+@pytest.fixture
+def interrupt() -> Iterator[Callable[..., list[float]]]:
+    """Stops a service after 100 requests, for some seconds; the times at which it did."""
+    threads = []
+    over = threading.Event()
+
+    def start(server: MockServer, seconds: float) -> list[float]:
+        times: list[float] = []
+
+        def work() -> None:
+            while server.calls().count < 100 and not over.wait(0.005):
+                pass
+            times.append(time.time())
+            server.close()
+            over.wait(seconds)
+            with serve(server.world.total_users, server.port):
+                times.append(time.time())
+                over.wait()
+
+        threads.append(threading.Thread(target=work))
+        threads[0].start()
+        return times
+
+    yield start
+    over.set()
+    for thread in threads:
+        thread.join()
 
 
 @pytest.mark.parametrize(
     ("proxy", "seconds"),
     [
-        pytest.param(scenarios.behind_haproxy, 2.0, id="haproxy-2"),
-        pytest.param(scenarios.behind_haproxy, 10.0, id="haproxy-10", marks=pytest.mark.long),
-        pytest.param(scenarios.behind_nginx, 2.0, id="nginx-2"),
+        pytest.param(haproxy, 2.0, id="haproxy-2"),
+        pytest.param(haproxy, 10.0, id="haproxy-10", marks=pytest.mark.long),
+        pytest.param(nginx, 2.0, id="nginx-2"),
     ],
 )
-def test_a_read_waits_for_the_end_of_an_outage(proxy, seconds, folder):
-    outage = scenarios.outage(folder, proxy, seconds)
-    assert outage.read.error is None
-    assert len(outage.read.held) == USERS * 3
+def test_a_read_waits_for_the_end_of_an_outage(proxy, seconds, interrupt, tmp_path):
+    server = serve(400)
+    with proxy(tmp_path, [server.port]) as front, front.client(server) as client:
+        times = interrupt(server, seconds)
+        listing = client.messages.all()
+        assert len({row.id for row in listing}) == 400
+    down, up = times
     # Those in flight as it began, and the probes.
-    assert outage.sent <= 4 * IN_FLIGHT + 10
-    assert outage.resumed is not None
-    assert outage.resumed < 3 * LONGEST_PAUSE
-    known: Any = outage.read.report
-    assert known.outage_seconds == pytest.approx(outage.lasted + outage.resumed, abs=3)
-    assert any("outage" in text for text in outage.read.log)
+    failed = [one for one in front.answered() if one.status != 200]
+    assert len(failed) <= 4 * IN_FLIGHT + 10
+    resumed = min(one.at - up for one in front.answered() if one.status == 200 and one.at >= up)
+    assert resumed < 3 * LONGEST_PAUSE
+    assert listing.report.outage_seconds == pytest.approx(up - down + resumed, abs=3)
 
 
-def test_the_deadline_ends_the_wait(folder):
-    outage = scenarios.outage(folder, scenarios.behind_haproxy, 20.0, deadline=2.0)
-    assert isinstance(outage.read.error, DeadlineExceededError)
-    assert outage.read.seconds < 15
+def test_the_deadline_ends_the_wait(interrupt, tmp_path):
+    server = serve(400)
+    with haproxy(tmp_path, [server.port]) as front, front.client(server, deadline=2.0) as client:
+        interrupt(server, 20.0)
+        began = time.monotonic()
+        with pytest.raises(DeadlineExceededError):
+            list(client.messages.all())
+    assert time.monotonic() - began < 15
 
 
-SECONDS = 3.0
-
-
-def limited(folder: Path, rate: int, status: int, **options: Any) -> scenarios.Paced:
-    """A read through a limit, a second one if it fails: six 503s in a row may come by chance."""
-    for attempt in ("first", "second"):
-        (folder / attempt).mkdir()
-        paced = scenarios.limited(folder / attempt, rate, status, seconds=SECONDS, **options)
-        if paced.read.error is None:
-            break
-    return paced
+def read_through(front: Front, server: MockServer, **options: object) -> Listing[object]:
+    """Reads every message, which must succeed; a second time if it fails: chance may do it."""
+    for attempt in (1, 2):
+        with front.client(server, **options) as client:
+            listing = client.messages.all()
+            try:
+                assert sum(1 for _ in listing) == server.world.total_messages
+                break
+            except BackreadError:
+                if attempt == 2:
+                    raise
+    return listing
 
 
 @pytest.mark.parametrize(
@@ -65,44 +116,80 @@ def limited(folder: Path, rate: int, status: int, **options: Any) -> scenarios.P
         ),
     ],
 )
-def test_one_call_reads_everything_through_a_limit(rate, status, retry_after, folder):
-    paced = limited(folder, rate, status, retry_after=retry_after)
-    assert paced.read.error is None
+def test_one_call_reads_everything_through_a_limit(rate, status, retry_after, tmp_path):
+    limit = f"limit_req zone=all burst={BURST} nodelay;"
+    locations = f"location / {{ {limit} proxy_pass http://origin; }}"
+    lines = ""
+    if retry_after:
+        lines = f"error_page {status} @too_fast;"
+        locations += f"location @too_fast {{ add_header Retry-After 1 always; return {status}; }}"
+    zone = f"limit_req_zone $binary_remote_addr zone=all:1m rate={rate}r/s;"
+    zone += f"limit_req_status {status};"
+    with (
+        serve(BURST + 3 * rate) as server,
+        nginx(tmp_path, [server.port], locations=locations, http=zone, server=lines) as front,
+    ):
+        read_through(front, server)
+    answered, served = front.answered(), front.count(200)
     # At 10 a second the 16 requests that are in flight at first are most of what is sent.
-    assert paced.rejected_share < (0.75 if rate == 10 else 0.5)
+    assert front.count(status) / len(answered) < (0.75 if rate == 10 else 0.5)
+    used = served / (BURST + rate * (answered[-1].at - answered[0].at))
     # A second's wait is long at 500 a second, and each 503 costs one until it means "too fast".
     costly = retry_after and status == 503 and rate == 500
-    assert paced.used > (0.01 if costly else 0.1 if retry_after else 0.2)
+    assert used > (0.01 if costly else 0.1 if retry_after else 0.2)
 
 
-def test_an_unhealthy_upstream_does_not_end_the_read(folder):
-    # Of 600 requests, each of which meets it six times in a row once in 729, one may well fail.
-    paced = scenarios.unhealthy_pool(folder, 600, max_retries=15)
-    assert paced.read.error is None
-    assert paced.rejected_share == pytest.approx(1 / 3, abs=0.15)
-
-
-REQUESTS = 1_000
-CLOSED = "keepalive_requests 100;"
+def test_an_unhealthy_upstream_does_not_end_the_read(tmp_path):
+    """A pool of three, one of which answers 503 to everything."""
+    with serve(600) as server, MockServer(secret=server.secret, faults="any: status(503)") as dead:
+        pool = [server.port, server.port, dead.port]
+        # Of 600 requests, each of which meets it six times in a row once in 729, one may well fail.
+        with nginx(tmp_path, pool) as front:
+            read_through(front, server, max_retries=15)
+    assert front.count(503) / len(front.answered()) == pytest.approx(1 / 3, abs=0.15)
 
 
 @pytest.mark.parametrize("tls", [True, False], ids=["http2", "http1"])
-def test_a_connection_that_has_served_its_requests_costs_no_retry(tls, folder):
-    closed = scenarios.closing(folder, REQUESTS, CLOSED, tls=tls, max_retries=0)
-    assert closed.error is None
-    assert closed.retries == 0
-    assert closed.answered == REQUESTS
+def test_a_connection_that_has_served_its_requests_costs_no_retry(tls, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "backread")
+    users = 1_000
+    with (
+        MockServer(World(seed=7, users=users, messages_per_user=1)) as server,
+        nginx(tmp_path, [server.port], server="keepalive_requests 100;", tls=tls) as front,
+        front.client(server, max_retries=0) as client,
+    ):
+        listing = client.messages.all(users=server.world.user_ids())
+        assert sum(1 for _ in listing) == users
+    assert not [record for record in caplog.records if getattr(record, "again_in", None)]
+    assert front.count(200) == users
     # Those that were sent again are counted.
-    assert REQUESTS <= closed.requests < 1.1 * REQUESTS
+    assert users <= listing.report.requests < 1.1 * users
 
 
-def test_a_connection_that_was_idle_costs_no_retry(folder):
-    closed = scenarios.idle(folder, 500, 5, max_retries=0)
-    assert closed.error is None
-    assert closed.answered == closed.requests
+def test_a_connection_that_was_idle_costs_no_retry(tmp_path):
+    pauses = random.Random(7)
+    with (
+        MockServer(World(seed=7, users=10)) as server,
+        nginx(tmp_path, [server.port], server="keepalive_timeout 5ms;") as front,
+        front.client(server, max_retries=0) as client,
+    ):
+        one = server.world.user_ids()[6]
+        for _ in range(200):
+            assert client.users.get(one).id == one
+            # Around the timeout, where a request and the end of the connection cross.
+            end = time.perf_counter() + 0.005 * pauses.uniform(0.9, 1.4)
+            while time.perf_counter() < end:
+                time.sleep(0.0002)
+    assert front.count(200) == 200
 
 
-def test_a_proxy_that_wants_another_password_is_asked_once(folder):
-    refused = scenarios.refused_by_proxy(folder)
-    assert refused.sent == 1
-    assert refused.hinted, refused.error
+def test_a_proxy_that_wants_another_password_is_asked_once(tmp_path):
+    challenge = "http-request return status 407 hdr Proxy-Authenticate 'Basic realm=proxy'"
+    with haproxy(tmp_path, [9], frontend=challenge) as front:
+        proxy = front.url.replace("//", "//someone:wrong@")
+        with (
+            Client("https://chat.example.com", "secret", "example", proxy=proxy) as client,
+            pytest.raises(ConnectError, match="user name and password"),
+        ):
+            client.users.get(7)
+    assert front.count(407) == 1

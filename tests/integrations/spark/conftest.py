@@ -15,7 +15,7 @@ import clusters
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from backread import Client
+from backread import Client, landing, plan
 from backread.testing import MockServer, World
 
 SECRET = "mock_told_to_nobody_0123456789"
@@ -83,3 +83,10 @@ def held(client: Client, resource: str = "messages") -> list[dict[str, Any]]:
     """What one walk reads: the rows that each other way must give."""
     listing: Any = client.messages.all() if resource == "messages" else client.users.list()
     return rows(listing.to_arrow())
+
+
+def land_here(client: Client, folder: Path, resource: Any = "messages") -> landing.Committed:
+    """A committed run, without Spark."""
+    planned = plan(client, resource=resource, shards=2)
+    run_id = landing.begin(folder, planned)
+    return landing.commit(folder, run_id, [landing.land(folder, shard) for shard in planned])

@@ -1,7 +1,10 @@
 """The options of a read, which may come from a query: none of them says where the secret goes."""
 
 import base64
+import re
 
+import clusters
+import deltalake
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -9,7 +12,8 @@ from backread import LandingError, landing
 from backread.integrations.spark import BackreadDataSource, land, register
 from backread.integrations.spark.options import IN_CODE
 from backread.testing import World
-from conftest import SECRET
+from conftest import SECRET, land_here
+from helpers.doc_pages import ROOT, Document, of_kind
 from helpers.scripted_server import ScriptedServer, answer
 
 
@@ -82,3 +86,33 @@ def test_frames_and_landed_runs_have_pseudonyms_and_no_bodies(spark, service, tm
     assert all(email.startswith("email-") for email in emails if email)
     with pytest.raises(LandingError, match="none of these"):
         land(spark, landed, resource="users", check=False)
+
+
+BLOCKS = Document(ROOT / "docs/how-to/spark.md").blocks
+
+
+@of_kind(BLOCKS, "spark")
+def test_block_runs_alone(block, spark, service, tmp_path, capsys):
+    messages = service.world.total_messages
+    lands = re.search(r"\bland\(", block.code) is not None
+    if "/data/landed" in block.code and not lands:
+        with service.client() as client:
+            land_here(client, tmp_path / "landed")
+
+    code = re.sub(r"/data\b", str(tmp_path), block.code)
+    clusters.patiently(lambda: block.execute(code))
+    printed = capsys.readouterr().out
+
+    if lands:
+        number, rows, _, *others = printed.split()
+        assert (int(rows), others) == (messages, [rows, number])
+    elif ".show()" in block.code:
+        # What the cells of the last column count.
+        cells = re.findall(r"\|\s*(\d+)\|$", printed, re.MULTILINE)
+        assert cells
+        assert "only showing" in printed or sum(map(int, cells)) == messages
+    elif "merge_into_delta" in block.code:
+        table = deltalake.DeltaTable(tmp_path / "messages").to_pyarrow_table()
+        assert table.num_rows == messages
+    else:
+        pytest.fail("nothing shows what this block did")

@@ -1,31 +1,24 @@
 """The data source in a session: rows, columns, errors, and where the secret is not."""
 
-import json
 import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow
 import pytest
+from pyspark import TaskContext
 from pyspark.cloudpickle import dumps
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from repeated_queries import mistakes
 
-from backread.integrations.spark import BackreadDataSource, register
+from backread import Client
+from backread.integrations.spark import BackreadDataSource, register, source
+from backread.integrations.spark.source import read_once_per_stage
 from backread.testing import MockServer, World
 from conftest import SECRET, held, rows
-from helpers import expected_rows
-from helpers.api_rows import message, paged, user
-from helpers.refused_offsets import REFUSALS, WINDOW, Accounts
-from helpers.scripted_server import Request, ScriptedServer
 
 WORLD = World(seed=11, users=60, messages_per_user=(0, 120))
-VALUES: list[Any] = [
-    *(True, 0, -1, 7.5, 2**63, -(2**70), "", "seven", "yesterday", "2024-03-05T09:31:07.042Z"),
-    *([], [None], [17], [{}, 7], [{"name": 7}], {}, {"id": "7"}, {"id": 7, "name": []}, None),
-]
-"""Of other types than documented, in one field or another."""
 
 
 @pytest.fixture
@@ -67,33 +60,6 @@ def test_the_schema_is_that_of_the_arrow_stream(server):
             ours = pyarrow.schema(listing)
             assert theirs.fieldNames() == ours.names
             assert [field.nullable for field in theirs] == [field.nullable for field in ours]
-
-
-@pytest.mark.parametrize("resource", ["users", "messages"])
-def test_any_value_in_any_field_is_a_row(spark, resource):
-    row = user(1) if resource == "users" else message(1)
-    cases = [(name, value) for name in row if name != "id" for value in VALUES]
-    sent = [{**row, "id": 1 + at, name: value} for at, (name, value) in enumerate(cases)]
-
-    def service(request: Request) -> bytes:
-        key = "messages" if "messages" in request.path else "users"
-        return paged(sent if key == resource else [user(5)], key=key)(request)
-
-    models = expected_rows.rows(json.dumps({resource: sent}).encode(), resource, 5)
-    with ScriptedServer(service) as server:
-        register(spark, base_url=server.url)
-        found = read(spark, resource=resource, shards=2).toArrow().to_pylist()
-    by_id = {each["id"]: each for each in map(expected_rows.loaded, found)}
-    assert len(found) == len(by_id) == len(sent)
-    for expected in (expected_rows.columns(each.model) for each in models):
-        assert by_id[expected["id"]] == expected
-
-
-def test_the_messages_of_the_users_before_a_page_that_is_refused_are_read(spark):
-    with ScriptedServer(Accounts(REFUSALS["400"])) as server:
-        register(spark, base_url=server.url)
-        found = read(spark, resource="messages", shards=2).select("id").toArrow()
-    assert sorted(found["id"].to_pylist()) == list(range(1, WINDOW + 1))
 
 
 def test_each_query_on_one_frame_reads_the_rows_there_are(spark, serve):
@@ -179,3 +145,42 @@ def test_the_secret_is_in_no_plan_page_log_or_partition(spark, server, folder, t
     assert logs
     for log in logs:
         assert SECRET.encode() not in log.read_bytes(), log
+
+
+class Task:
+    """A task as Spark tells a process of it."""
+
+    def __init__(self, stage: int, attempt: int = 0) -> None:
+        self.stage, self.attempt = stage, attempt
+
+    def stageId(self) -> int:  # noqa: N802
+        return self.stage
+
+    def attemptNumber(self) -> int:  # noqa: N802
+        return self.attempt
+
+
+def test_the_list_is_that_of_the_stage_and_a_second_attempt_reads_it_again(monkeypatch):
+    times: list[int] = []
+
+    def listed_ids(client: Client, strict: bool) -> list[int]:
+        times.append(len(times))
+        return [times[-1]]
+
+    monkeypatch.setattr(source, "listed_ids", listed_ids)
+    client: Any = None
+    seen = []
+    for plan_id, task in (
+        ("one", Task(3)),
+        ("one", Task(3)),
+        # The next query on the same frame.
+        ("one", Task(4)),
+        # Another frame, in the same stage.
+        ("two", Task(4)),
+        ("two", Task(4, attempt=1)),
+        ("two", Task(4)),
+        ("two", None),
+    ):
+        monkeypatch.setattr(TaskContext, "get", lambda task=task: task)
+        seen += read_once_per_stage(plan_id)(client, False)
+    assert seen == [0, 0, 1, 2, 3, 3, 4]

@@ -13,19 +13,16 @@ import pytest
 from pyspark.errors import PySparkException
 from stream_driver import ONE_RUN_A_BATCH
 
-from backread import Client, landing, plan
+from backread import ConfigurationError, LandingError, landing
+from backread._client.columns import KEYS
 from backread.integrations.spark import merge_into_delta, register
-from backread.testing import World
-from conftest import held, rows
+from backread.integrations.spark.columns import spark_schema
+from backread.integrations.spark.landed import LandedStreamReader
+from backread.integrations.spark.merging import _key
+from backread.testing import MockServer, World
+from conftest import held, land_here, rows
 
 WORLD = World(seed=14, users=40, messages_per_user=(0, 60))
-
-
-def land_here(client: Client, folder: Path, resource: Any = "messages") -> landing.Committed:
-    """A committed run, without Spark."""
-    planned = plan(client, resource=resource, shards=2)
-    run_id = landing.begin(folder, planned)
-    return landing.commit(folder, run_id, [landing.land(folder, shard) for shard in planned])
 
 
 def change(world: World) -> None:
@@ -146,3 +143,42 @@ def test_runs_that_are_gone_end_the_query(spark, serve, tmp_path):
     with pytest.raises(PySparkException, match="no longer has the runs 2, which this query"):
         clusters.patiently(read_on)
     assert spark.read.parquet(str(tmp_path / "sink")).count() == first.rows
+
+
+def test_rows_are_told_apart_by_their_key_and_refused_without_it():
+    for resource in ("users", "messages"):
+        columns = spark_schema(resource, landed=True).names
+        assert _key(columns) == KEYS[resource]
+        upper = [name.upper() for name in columns]
+        assert _key(upper) == tuple(name.upper() for name in KEYS[resource])
+    for columns in (
+        ["id", "body", "run"],
+        # Of users or of messages, nobody knows.
+        ["id", "run"],
+        ["id", "name", "sender_type", "run"],
+        ["user_id", "id", "body"],
+        ["name", "run"],
+    ):
+        with pytest.raises(ConfigurationError, match=r"these rows have no (user_id|run|id)"):
+            _key(columns)
+
+
+def test_a_stream_reads_no_manifest_behind_it_and_never_goes_back(tmp_path):
+    folder = tmp_path / "landed"
+    with MockServer(World(seed=1, users=3)) as server, server.client() as client:
+        for _ in range(3):
+            land_here(client, folder, "users")
+    options = {"landing": str(folder), "resource": "users"}
+    reader = LandedStreamReader(options, {}, spark_schema("users", landed=True))
+    assert len(reader.partitions({"run": 0}, {"run": 2})) == 2
+    # Whoever opens these ends in an error.
+    for number in (1, 2):
+        (folder / "manifests" / f"{number:08}.json").write_text("damaged")
+    assert reader.latestOffset({"run": 2}) == {"run": 3}
+    assert len(reader.partitions({"run": 2}, {"run": 3})) == 1
+    folder.rename(tmp_path / "away")
+    # As a restarted query finds it; the offset must not be committed.
+    with pytest.raises(LandingError, match="read up to number 2; restore the folder"):
+        reader._between(2, 0)
+    with pytest.raises(LandingError, match="no longer has the runs 2"):
+        reader._between(1, 2)

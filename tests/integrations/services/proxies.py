@@ -1,21 +1,25 @@
-"""Debian's nginx in the foreground, with one configuration file in a folder of its own.
+"""Debian's nginx and HAProxy in the foreground, each with one configuration file, before a mock.
 
-with nginx(folder, locations=PASS, upstream=[socket]) as front:
-    Client(front.url, ...)
+with nginx(folder, [server.port], locations=PASS) as front:
+    front.client(server)
 front.answered()        # what it logged: time, status and address of each request
+
+Tests fail where a program is missing; ``make test-services`` installs them, or says how to.
 """
 
 import contextlib
-import os
-import pwd
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import trustme
 from processes import accepts, on_free_port, running
 
-PROGRAM = "/usr/sbin/nginx"
+from backread import Client
+from backread.testing import MockServer
+
 PASS = "location / { proxy_pass http://origin; }"
 
 
@@ -36,6 +40,11 @@ class Front:
     log: Path
     ca_bundle: Path | None = None
 
+    def client(self, server: MockServer, **options: Any) -> Client:
+        """A client of the server behind it."""
+        bundle = self.ca_bundle
+        return Client(self.url, server.secret, server.vendor, ca_bundle=bundle, **options)
+
     def answered(self) -> list[Answered]:
         """The requests in the order of their ends; all of them once the proxy has ended."""
         lines = self.log.read_text("utf-8").splitlines()
@@ -50,19 +59,18 @@ class Front:
 @contextlib.contextmanager
 def nginx(
     folder: Path,
-    upstream: Sequence[Path],
+    upstream: Sequence[int],
     *,
     locations: str = PASS,
     http: str = "",
     server: str = "",
     tls: bool = False,
 ) -> Iterator[Front]:
-    """nginx before upstreams on Unix sockets; with ``tls`` it speaks HTTP/2.
+    """nginx before ports of this machine; with ``tls`` it speaks HTTP/2.
 
     ``http``, ``server`` and ``locations`` are lines of the configuration, put where they are named
     after.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     bundle = None
     secure = ""
     if tls:
@@ -74,18 +82,17 @@ def nginx(
         for pem in certificate.cert_chain_pems:
             pem.write_to_path(str(chain), append=True)
         secure = f"ssl_certificate {chain}; ssl_certificate_key {key};"
-    servers = "\n".join(f"server unix:{path} max_fails=0;" for path in upstream)
-    # Its workers would else be of a user who may not open the upstream's socket.
-    name = f"user {pwd.getpwuid(0).pw_name} root;" if os.geteuid() == 0 else ""
+    servers = "\n".join(f"server 127.0.0.1:{port} max_fails=0;" for port in upstream)
     temporary = "\n".join(
         f"{kind}_temp_path {folder}/{kind};"
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     access, errors = folder / "access.log", folder / "errors.log"
 
-    def configuration(port: int) -> str:
-        return f"""
-            {name}
+    def start(port: int) -> contextlib.AbstractContextManager[object]:
+        file = folder / "nginx.conf"
+        file.write_text(
+            f"""
             daemon off;
             worker_processes 1;
             pid {folder}/nginx.pid;
@@ -98,6 +105,7 @@ def nginx(
                 upstream origin {{ {servers} keepalive 32; }}
                 proxy_http_version 1.1;
                 proxy_set_header Connection "";
+                proxy_set_header Host $http_host;
                 proxy_next_upstream off;
                 {http}
                 server {{
@@ -107,13 +115,60 @@ def nginx(
                     {locations}
                 }}
             }}
-        """
-
-    def start(port: int) -> contextlib.AbstractContextManager[object]:
-        file = folder / "nginx.conf"
-        file.write_text(configuration(port), "utf-8")
-        command = [PROGRAM, "-e", errors, "-p", folder, "-c", file]
+            """,
+            "utf-8",
+        )
+        command = ["/usr/sbin/nginx", "-e", errors, "-p", folder, "-c", file]
         return running(command, errors, lambda: accepts(port))
 
     with on_free_port(start) as port:
         yield Front(f"{'https' if tls else 'http'}://127.0.0.1:{port}", access, bundle)
+
+
+@contextlib.contextmanager
+def haproxy(folder: Path, upstream: Sequence[int], *, frontend: str = "") -> Iterator[Front]:
+    """HAProxy before ports whose health it checks; without a healthy one, it answers 503 at once.
+
+    ``frontend`` is lines of the configuration.
+    """
+    log = folder / "haproxy.log"
+    servers = "\n    ".join(
+        f"server s{port} 127.0.0.1:{port} check inter 50ms fall 1 rise 1" for port in upstream
+    )
+
+    def start(port: int) -> contextlib.AbstractContextManager[object]:
+        file = folder / "haproxy.cfg"
+        file.write_text(
+            f"""
+global
+    nbthread 1
+    maxconn 512
+    hard-stop-after 5s
+    noreuseport
+    log stdout format raw local0
+defaults
+    mode http
+    log global
+    option dontlognull
+    option http-ignore-probes
+    log-format "%Ts.%ms %ST %HU"
+    timeout connect 2s
+    timeout client 60s
+    timeout server 60s
+frontend front
+    bind 127.0.0.1:{port}
+    {frontend}
+    default_backend origin
+backend origin
+    retries 0
+    {servers}
+""",
+            "utf-8",
+        )
+        # -db: in the foreground, one process.
+        command = ["/usr/sbin/haproxy", "-db", "-f", file]
+        # SIGTERM would lose the log of requests that have just been answered.
+        return running(command, log, lambda: accepts(port), signal.SIGUSR1)
+
+    with on_free_port(start) as port:
+        yield Front(f"http://127.0.0.1:{port}", log)

@@ -1,11 +1,15 @@
-"""A standalone master with two workers, whose executors have the secret in a file alone."""
+"""Spark Connect, and a standalone master whose two workers have the secret in a file alone."""
 
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import clusters
+import pyarrow.parquet
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -14,7 +18,7 @@ from repeated_queries import SOME, mistakes
 from backread import ConfigurationError, landing
 from backread.integrations.spark import check, land, register
 from backread.testing import MockServer, World
-from conftest import SECRET, held, rows
+from conftest import SECRET, held, land_here, rows
 
 pytestmark = pytest.mark.long
 
@@ -109,3 +113,35 @@ def test_an_executor_that_is_killed_costs_no_row(spark, server, secret_file, tmp
             for file in (tmp_path / "landed").rglob("*.parquet")
         }
         assert written > set(run.files)
+
+
+def test_a_connect_session_reads_and_is_told_what_it_cannot(environment, service, tmp_path):
+    with service.client() as client:
+        expected = held(client)
+        for _ in range(2):
+            land_here(client, tmp_path / "landing")
+    driver = Path(__file__).with_name("connect_driver.py")
+    with (tmp_path / "log").open("wb") as log:
+        done = subprocess.run(
+            [sys.executable, str(driver), str(tmp_path)],
+            # By this the server takes a port that is free.
+            env={**environment, "SPARK_TESTING": "1"},
+            stdout=log,
+            stderr=log,
+            timeout=600,
+        )
+    assert done.returncode == 0, (tmp_path / "log").read_text()
+
+    found = {name: read(tmp_path, name) for name in ("service", "landed", "newest")}
+    assert found == {"service": expected, "landed": expected, "newest": expected}
+    assert json.loads((tmp_path / "mistakes.json").read_text()) == []
+    refused = json.loads((tmp_path / "refused.json").read_text())
+    for name in ("check", "land"):
+        assert "Spark Connect, which gives no access" in refused[name]
+    assert refused["register"].startswith("there is no option resourse; the options are")
+
+
+def read(folder: Path, name: str) -> list[dict[str, Any]]:
+    """What the driver wrote, without the number of the run."""
+    found = rows(pyarrow.parquet.read_table(folder / f"{name}.parquet"))
+    return [{column: row[column] for column in row if column != "run"} for row in found]
