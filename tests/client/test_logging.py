@@ -162,25 +162,6 @@ def test_a_wait_is_told_of_while_it_lasts(each_face, scripted, log):
     assert last - first > 1
 
 
-def test_a_handler_may_read_and_is_not_told_of_that(face, scripted, log):
-    server = scripted(*[answer(200, user(42))] * 2)
-    other = Client(server.url, server.secret, server.vendor)
-    read: list[int] = []
-
-    class Reader(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            read.append(other.users.get(42).id)
-
-    reader = Reader()
-    logging.getLogger("backread").addHandler(reader)
-    try:
-        face.call(face.client(server).users.get, 42)
-    finally:
-        logging.getLogger("backread").removeHandler(reader)
-        other.close()
-    assert read == [42]
-
-
 def test_requests_that_nobody_looked_at_are_counted(log):
     from backread._client.telemetry import Operation
 
