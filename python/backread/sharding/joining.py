@@ -76,6 +76,7 @@ def join_shard_reports(plan: Plan[Any], read: list[WalkReport]) -> WalkReport:
         )
         for name in COUNTS
     }
+    moments = [report.ended_at for report in read]
     values["sweeps"] = max(report.sweeps for report in read)
     for name in ("uncertified_users", "unread_users"):
         values[name] = tuple(sorted(chain.from_iterable(getattr(each, name) for each in read)))
@@ -85,7 +86,7 @@ def join_shard_reports(plan: Plan[Any], read: list[WalkReport]) -> WalkReport:
         total_last=last,
         certificate=weakest,
         started_at=plan.report.started_at,
-        ended_at=_latest(read),
+        ended_at=None if None in moments else max(filter(None, moments)),
         reason=_reason(plan, read) if weakest == "uncertified" else None,
         lists_by_certificate=dict(lists),
         evidence=_evidence(everything, read),
@@ -115,11 +116,6 @@ def _totals(plan: Plan[Any], read: list[WalkReport]) -> tuple[int | None, int | 
     ended = [report for report in read if report.ended_at is not None]
     latest = max(ended, key=lambda report: report.ended_at, default=None)  # type: ignore[arg-type,return-value]
     return plan.report.total_first, None if latest is None else latest.total_last
-
-
-def _latest(read: list[WalkReport]) -> Any:
-    moments = [report.ended_at for report in read]
-    return None if None in moments else max(moment for moment in moments if moment is not None)
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
