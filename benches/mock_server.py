@@ -78,7 +78,7 @@ def fetch(url: str, headers: dict[str, str]) -> bytes:
 
 def mock(users: str | int, most: str | int) -> Served:
     """A process that serves a world with the mock."""
-    return Served(sys.executable, BENCHES / "peers" / "mock.py", str(users), str(most))
+    return Served(sys.executable, BENCHES / "peers" / "servers.py", "mock", str(users), str(most))
 
 
 def compare(ours: Served, headers: dict[str, str], axum: Path) -> float:
@@ -87,8 +87,8 @@ def compare(ours: Served, headers: dict[str, str], axum: Path) -> float:
     with tempfile.TemporaryDirectory() as folder:
         body = Path(folder) / "page.json"
         body.write_bytes(fetch(ours.url + PAGE, headers))
-        peer = BENCHES / "peers" / "httpserver.py"
-        with Served(axum, body) as bare, Served(sys.executable, peer, body) as plain:
+        peer = BENCHES / "peers" / "servers.py"
+        with Served(axum, body) as bare, Served(sys.executable, peer, "httpserver", body) as plain:
             servers = {"mock": ours, "axum": bare, "pytest-httpserver": plain}
             for server in servers.values():
                 if fetch(server.url + PAGE, headers) != body.read_bytes():

@@ -260,8 +260,8 @@ PROGRAMS = [
             f"rows-{service.rows}",
             f"{service.rows:,}",
             "ours",
-            "backread_stream.py",
-            (str(service.rows),),
+            "backread_messages.py",
+            ("stream", str(service.rows)),
             service,
         )
         for service in GROWING

@@ -13,7 +13,7 @@ from typing import Any
 
 import griffe
 from check_names import DIRECTIVE, load
-from nav import ROOT, entries, project
+from check_site import ROOT, entries, project
 
 OPTIONS = re.compile(r"(?<=\n)    options:\n(?:      .*\n?)+")
 
