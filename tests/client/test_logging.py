@@ -136,9 +136,10 @@ def test_a_handler_that_raises_costs_neither_the_read_nor_another_record(
     server = scripted(paged(users(300)))
     logging.getLogger("backread.http").addFilter(fails_once)
     try:
-        assert len(each_face.collect(each_face.client(server).users.list())) == 300
+        rows = each_face.call(each_face.client(server).users.list().to_list)
     finally:
         logging.getLogger("backread.http").removeFilter(fails_once)
+    assert len(rows) == 300
     assert [str(one.exc_value) for one in raised] == ["a broken filter"]
     assert len(tried) == len(server.requests) > 3
 
@@ -160,6 +161,25 @@ def test_a_wait_is_told_of_while_it_lasts(each_face, scripted, log):
     (requests, first), (_, last) = seen
     assert requests == 1
     assert last - first > 1
+
+
+def test_a_record_that_fails_takes_no_other_of_its_batch_with_it(log):
+    from backread._client.telemetry import Operation
+
+    tried: list[str] = []
+
+    def fails(record: logging.LogRecord) -> bool:
+        tried.append(record.getMessage())
+        raise RuntimeError("a broken filter")
+
+    attempt = ("/external/users", 1, 200, None, time.time(), 0.1, 0.0, None, [])
+    logging.getLogger("backread.http").addFilter(fails)
+    try:
+        with pytest.raises(RuntimeError):
+            Operation("http://127.0.0.1:1").tell([attempt, attempt], 0)
+    finally:
+        logging.getLogger("backread.http").removeFilter(fails)
+    assert len(tried) == 2
 
 
 def test_requests_that_nobody_looked_at_are_counted(log):
