@@ -1,17 +1,44 @@
 """What reads Arrow takes listings, pages and tables of a mirror as they are, and again."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from backread.mirror import Mirror
-from helpers import arrow_consumers, column_sources
+from backread.testing import MockServer, World
+from helpers import arrow_consumers
 from helpers.api_rows import envelope, message, paged, users
 from helpers.arrow_consumers import KINDS, TEXT, load, sent
+from helpers.mirrors import sync
 from helpers.scripted_server import answer
 
 consumer = arrow_consumers.consumer
-server, mirror, source = column_sources.server, column_sources.mirror, column_sources.source
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=5, users=120, messages_per_user=(1, 9))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mirror(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    pytest.importorskip("duckdb")
+    made = Mirror(tmp_path_factory.mktemp("mirror") / "chats")
+    sync(made, server)
+    return made
+
+
+@pytest.fixture(params=["listing", "page", "table"])
+def source(request: pytest.FixtureRequest, server: MockServer) -> Iterator[Any]:
+    with server.client() as client:
+        if request.param == "listing":
+            yield client.messages.all()
+        elif request.param == "page":
+            yield client.users.page(limit=99)
+        else:
+            yield request.getfixturevalue("mirror").table("messages")
 
 
 def fails_later(request: Any) -> bytes:

@@ -5,11 +5,30 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
+import json
+from collections.abc import Callable
+
 from backread import DecodeError, SyncReport, WalkReport, join_reports, plan
-from helpers.api_rows import message, paged, user
-from helpers.charsets import LOST, NAME, service
+from helpers.api_rows import envelope, message, paged, user
 from helpers.mirrors import sync
-from helpers.scripted_server import Request
+from helpers.scripted_server import Request, answer
+
+NAME = "Zo\xeb M\xfcller"
+LOST = "Zo\ufffd M\ufffdller"
+
+
+def service(content_type: str, encoding: str = "iso-8859-1") -> Callable[[Request], bytes]:
+    """Answers with a user of that name, and a message with it as its body."""
+
+    def respond(request: Request) -> bytes:
+        row = message(10, body=NAME) if "messages" in request.path else user(1, name=NAME)
+        *_, last = request.path.split("/")
+        body = envelope([row], key=last) if last in ("users", "messages") else row
+        text = json.dumps(body, ensure_ascii=False)
+        return answer(200, text.encode(encoding), content_type=content_type)
+
+    return respond
+
 
 SAID = "the service sent text that is not valid UTF-8: U+FFFD replaces it in "
 

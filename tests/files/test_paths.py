@@ -12,49 +12,23 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from backread import Client, ConfigurationError, LandingError, Mirror, MirrorError, landing, plan
+from backread import ConfigurationError, LandingError, Mirror, MirrorError, landing, plan
 from backread.testing import MockServer
 from helpers.command_line import posix_only
 from helpers.mirrors import rows, sync
+from helpers.shards import land
 
 NOT_UTF8 = os.fsdecode(b"n\xffme")
-NAMES = [
-    "with space",
-    "it's",
-    'a"b',
-    "a*b",
-    "[1]",
-    "{a,b}",
-    "a;b",
-    "$HOME",
-    "-x",
-    "a%20b",
-    "a#b",
-    "line\nbreak",
-    "Ünïcødé 多",
-]
+NAMES = ["it's a\"b a*b [1] {a,b} a;b $HOME a%20b a#b Ünïcødé 多", "-x", "line\nbreak"]
 """Names that work everywhere."""
 WILD = ["a?b", "a\\b", NOT_UTF8]
 """Names that DuckDB takes for other ones, or not at all."""
 
-odd_names = pytest.mark.parametrize("name", NAMES, ids=ascii)
-wild_names = pytest.mark.parametrize("name", WILD, ids=ascii)
 
-
-def client_of(server: MockServer, **options: Any) -> Client:
-    return server.client(**options)
-
-
-def land(folder: Any, server: MockServer) -> int:
-    with client_of(server) as client:
-        planned = plan(client, shards=1)
-        landing.begin(folder, planned)
-        landed = [landing.land(folder, shard, client=client) for shard in planned]
-        run = landing.commit(folder, planned.plan_id, landed)
-        assert landing.runs(folder) == [run]
-        found: int = landing.dataset(folder, run).count_rows()
-        assert found == run.rows
-        return found
+def check_landing(folder: Any, server: MockServer) -> None:
+    run = land(folder, server)
+    assert landing.runs(folder) == [run]
+    assert landing.dataset(folder, run).count_rows() == run.rows > 0
 
 
 def one_line(error: BaseException) -> str:
@@ -69,7 +43,7 @@ def one_line(error: BaseException) -> str:
 
 
 @posix_only
-@wild_names
+@pytest.mark.parametrize("name", WILD, ids=ascii)
 def test_a_mirror_below_a_name_that_duckdb_reads_otherwise_is_refused(server, tmp_path, name):
     before = sum(server.counts().values())
     with pytest.raises(MirrorError, match=r"DuckDB cannot use a path .*; rename") as caught:
@@ -81,8 +55,8 @@ def test_a_mirror_below_a_name_that_duckdb_reads_otherwise_is_refused(server, tm
 
 @posix_only
 def test_a_landing_needs_a_name_that_is_utf_8(server, tmp_path):
-    assert land(tmp_path / "a?b", server)
-    assert land(tmp_path / "a\\b", server)
+    check_landing(tmp_path / "a?b", server)
+    check_landing(tmp_path / "a\\b", server)
     with pytest.raises(LandingError, match=r"n\\xffme: pyarrow only supports UTF-8 names") as e:
         landing.runs(tmp_path / NOT_UTF8)
     one_line(e.value)
@@ -129,18 +103,17 @@ def test_a_tilde_is_the_home_folder(backread, server, home):
     sync(mirror, server)
     assert rows(Mirror(Path("~/chats")), "SELECT count(*) FROM users") == [(120,)]
     assert backread("runs", "~/chats").code == 0
-    assert land("~/landing", server)
+    check_landing("~/landing", server)
     assert backread("users", "--output=~/users.json").code == 0
     assert backread("probe", "--max-requests", 3, "--save=~/profile.json").code == 0
-    assert backread("probe", "--max-requests", 3, "--against=~/profile.json").code in (0, 8)
     (home / "secret").write_text(server.secret)
     assert backread("users", "--limit", 1, "--secret-file=~/secret").code == 0
-    with client_of(server) as client:
+    with server.client() as client:
         [shard] = plan(client, shards=1)
     assert shard.read(secret_file="~/secret").to_list()
     missing = str(home / "ca.pem").replace("\\", ".")
     with pytest.raises(ConfigurationError, match=missing):
-        client_of(server, ca_bundle="~/ca.pem")
+        server.client(ca_bundle="~/ca.pem")
     found = {"chats", "landing", "users.json", "profile.json", "secret"}
     assert {each.name for each in home.iterdir()} == found
     assert list(Path.cwd().iterdir()) == []
@@ -159,23 +132,19 @@ def test_a_relative_mirror_stays_where_it_was(server, tmp_path, home, monkeypatc
 
 # --- what is no path here -------------------------------------------------------------------------
 
-URIS = ["s3://bucket/chats", "S3:/bucket/chats", "gs://bucket", "https://host/chats"]
 
-
-@pytest.mark.parametrize("uri", URIS)
+@pytest.mark.parametrize("uri", ["s3://bucket/chats", "S3:/bucket/chats"])
 def test_a_uri_says_what_is_not_supported_and_what_to_do(backread, server, home, uri):
-    before = sum(server.counts().values())
     with pytest.raises(MirrorError, match=r"not a local path.*backread\.landing") as caught:
         Mirror(uri)
     assert uri in one_line(caught.value)
-    with client_of(server) as client:
+    with server.client() as client:
         planned = plan(client, shards=1)
     with pytest.raises(LandingError, match="pass the URI as a str: a Path drops"):
         landing.begin(Path(uri), planned)
     before = sum(server.counts().values())
-    for option in ("ca_bundle",):
-        with pytest.raises(ConfigurationError, match=rf"{option}: .*copy it to this machine"):
-            client_of(server, **{option: uri})
+    with pytest.raises(ConfigurationError, match=r"ca_bundle: .*copy it to this machine"):
+        server.client(ca_bundle=uri)
     for arguments, advice in (
         (("sync", uri), "name a folder here, and copy it there afterwards"),
         (("demo", uri), "name a folder here"),
@@ -200,8 +169,8 @@ def test_an_empty_path_and_nul_are_errors(server, home, path, problem):
         Mirror(path)
     one_line(caught.value)
     with pytest.raises(ConfigurationError, match=problem):
-        client_of(server, ca_bundle=path)
-    with client_of(server) as client:
+        server.client(ca_bundle=path)
+    with server.client() as client:
         [shard] = plan(client, shards=1)
     with pytest.raises(ConfigurationError, match=problem):
         shard.read(secret_file=path)

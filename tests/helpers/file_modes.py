@@ -101,23 +101,32 @@ _unfinished._scratch.clear()
 """
 
 
-def run_as(
-    code: str, server: Any, user: int, groups: tuple[int, ...]
-) -> subprocess.CompletedProcess[str]:
-    """Runs code as a user with a group of the same number and further ones.
+def run_as(code: str, server: Any, *users: tuple[int, ...]) -> subprocess.CompletedProcess[str]:
+    """Runs code as each user in turn, up to the first for whom it fails; prints the others.
 
-    ``everything(folder)`` puts all kinds of files of ours into the folder.
+    A user is an id, which is that of a group too, and further groups. ``everything(folder)`` puts
+    all kinds of files of ours into the folder.
     """
     become = f"""
-    os.setgroups({list(groups)})
-    os.setgid({user})
-    os.setuid({user})
-    os.umask(0o022)
-    os.chdir("/")
-    """
-    whole = WARM + textwrap.dedent(become) + textwrap.dedent(code)
+for user, *groups in {list(users)}:
+    if os.fork() == 0:
+        try:
+            os.setgroups(groups)
+            os.setgid(user)
+            os.setuid(user)
+            os.umask(0o022)
+            os.chdir("/")
+            exec({textwrap.dedent(code)!r})
+        except BaseException as error:
+            sys.stderr.write(repr(error))
+            os._exit(1)
+        os._exit(0)
+    if os.wait()[1]:
+        sys.exit(1)
+    print(user)
+"""
     return subprocess.run(
-        [sys.executable, "-c", whole],
+        [sys.executable, "-W", "ignore", "-c", WARM + become],
         env=environment(server),
         capture_output=True,
         text=True,

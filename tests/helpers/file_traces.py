@@ -43,13 +43,31 @@ def unpacked(raw: bytes) -> bytes:
     found = bytearray()
     at = raw.find(ZSTD_MAGIC)
     while at >= 0:
-        frame = pyarrow.CompressedInputStream(pyarrow.BufferReader(raw[at:]), "zstd")
-        # What follows the frame is an error, which would take the rest of a longer read with it.
-        with contextlib.suppress(OSError):
-            while byte := frame.read(1):
-                found += byte
+        frame = raw[at : frame_end(raw, at)]
+        try:
+            found += pyarrow.CompressedInputStream(pyarrow.BufferReader(frame), "zstd").read()
+        except OSError:
+            # Its end was written over; an error takes the rest of a longer read with it.
+            stream = pyarrow.CompressedInputStream(pyarrow.BufferReader(frame), "zstd")
+            with contextlib.suppress(OSError):
+                while byte := stream.read(1):
+                    found += byte
         at = raw.find(ZSTD_MAGIC, at + 1)
     return bytes(found)
+
+
+def frame_end(raw: bytes, at: int) -> int:
+    """Where a zstd frame ends, by the sizes of its blocks (RFC 8878, section 3.1.1)."""
+    described = raw[at + 4] if at + 4 < len(raw) else 0
+    single = described >> 5 & 1
+    content_size = (single, 2, 4, 8)[described >> 6]
+    at += 5 + (not single) + (0, 1, 2, 4)[described & 3] + content_size
+    is_last = False
+    while not is_last and at < len(raw):
+        header = int.from_bytes(raw[at : at + 3], "little")
+        is_last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+        at += 3 + (1 if kind == 1 else size)
+    return at + 4 * (described >> 2 & 1)
 
 
 def traces(folder: Path, *texts: str) -> list[str]:

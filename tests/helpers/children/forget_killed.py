@@ -1,10 +1,10 @@
 """`Mirror.forget` in processes that kill themselves at one of their file-system calls.
 
-Usage: ``python forget_killed.py FOLDER USER_ID LANDING`` forgets, and prints a JSON list of the
-numbers of such calls, as Python's audit events see them: those before which something changed on
-the disk since the call before, for a kill at any other leaves the same. Without arguments each line
-of stdin is a JSON list of the three and a number: a process that has imported everything already
-forgets, and kills itself at the call of that number. Its exit code is printed.
+Each line of stdin is a JSON list: a mirror's folder, the id of a user, a landing's folder and the
+number of a call, as Python's audit events see them. A process that has imported everything already
+forgets, and kills itself at that call; its exit code is printed. With the number 0 it forgets to
+the end, and what is printed is a JSON list of the calls before which something changed on the disk:
+a kill at any other leaves the same as one of these.
 """
 
 import json
@@ -65,19 +65,16 @@ def forget(folder: str, user_id: int, landing: str, last: int = 0) -> list[int]:
     return telling
 
 
-def in_a_process(arguments: list[Any]) -> int:
-    """The exit code of a process that forgets; -9 if it was killed."""
+def in_a_process(arguments: list[Any]) -> None:
+    """Prints the calls that tell, or the exit code of a process that was killed."""
     child = os.fork()
     if child == 0:
-        forget(*arguments)
+        print(json.dumps(forget(*arguments)), flush=True)
         os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        print(code, flush=True)
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case [folder, user_id, landing]:
-            print(json.dumps(forget(folder, int(user_id), landing)))
-        case _:
-            for line in sys.stdin:
-                print(in_a_process(json.loads(line)), flush=True)
+    for line in sys.stdin:
+        in_a_process(json.loads(line))

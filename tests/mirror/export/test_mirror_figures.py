@@ -3,7 +3,6 @@
 import json
 import statistics
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
@@ -16,7 +15,6 @@ pytest.importorskip("pyarrow")
 
 from backread import Mirror
 from backread.errors import MirrorError
-from backread.mirror.figures import Figures
 from backread.mirror.figures.opening_hours import read_opening_hours, spell_opening_hours
 from backread.testing import MockServer, World
 from helpers.mirrors import BatchSource, Row, batch, sync
@@ -173,6 +171,7 @@ def test_operators_have_their_messages_conversations_and_first_responses(world, 
     written = [each for each in messages if kind(each) == "operator"]
     answers = [first_response(each) for each in by_user(messages).values()]
     found = world.figures()
+    assert json.loads(json.dumps(found)) == found
     assert found["operators_total"] == len(found["operators"])
     assert [each["messages"] for each in found["operators"]] == sorted(
         Counter(each["sender_id"] for each in written).values(), reverse=True
@@ -256,26 +255,6 @@ def test_a_period_is_in_the_time_zone_and_selects_messages_and_questions(world, 
 FRIDAY = datetime(2024, 3, 8, 16, 50, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("asked", "answered", "minutes"),
-    [
-        (FRIDAY, FRIDAY + timedelta(minutes=5), 5),
-        (FRIDAY, FRIDAY + timedelta(minutes=40), 10),
-        (FRIDAY, datetime(2024, 3, 11, 9, 10, tzinfo=UTC), 20),
-        (datetime(2024, 3, 9, 12, tzinfo=UTC), datetime(2024, 3, 11, 9, 10, tzinfo=UTC), 10),
-        (datetime(2024, 3, 4, 9, tzinfo=UTC), datetime(2024, 3, 11, 9, tzinfo=UTC), 5 * 480),
-        (datetime(2024, 3, 4, 17, tzinfo=UTC), datetime(2024, 3, 5, 9, tzinfo=UTC), 0),
-    ],
-)
-def test_only_time_within_the_opening_hours_counts(tmp_path, asked, answered, minutes):
-    mirror = asked_and_answered(tmp_path / "chats", [(asked, answered)])
-    found = mirror.figures(opening_hours="mon-fri 9-17")["responses"]
-    assert found["p50_seconds"] == minutes * 60
-    outside = asked.weekday() > 4 or asked.hour == 17
-    assert (found["asked_outside_hours"], found["answered_outside_hours"]) == (outside, 0)
-    assert mirror.figures()["responses"]["p50_seconds"] == (answered - asked).total_seconds()
-
-
 def test_figures_leave_answers_outside_opening_hours_out_of_response_times(tmp_path):
     saturday = datetime(2024, 3, 9, 12, tzinfo=UTC)
     before_opening = datetime(2024, 3, 11, 8, 59, tzinfo=UTC)
@@ -285,35 +264,23 @@ def test_figures_leave_answers_outside_opening_hours_out_of_response_times(tmp_p
     found = mirror.figures(opening_hours="mon-fri 9-17")
     responses = found["responses"]
     assert (responses["answered"], responses["answered_outside_hours"]) == (8, 5)
-    assert responses["p50_seconds"] == 113
-    assert responses["p90_seconds"] == pytest.approx(262.6)
-    assert (responses["mean_seconds"], responses["longest_seconds"]) == (
-        pytest.approx(473 / 3),
-        300,
-    )
+    assert (responses["p50_seconds"], responses["longest_seconds"]) == (113, 300)
     assert sum(each["conversations"] for each in responses["buckets"]) == 3
-    assert [(each["first_responses"], each["p50_seconds"]) for each in found["operators"]] == [
-        (1, 60), (1, 113), (1, 300), *[(0, None)] * 5,
-    ]  # fmt: skip
-    assert {each["start"]: each["p50_seconds"] for each in found["volume"]} == {
-        "2024-03-08": 113, "2024-03-09": None, "2024-03-10": None, "2024-03-11": None,
-    }  # fmt: skip
+    assert [each["first_responses"] for each in found["operators"]] == [1, 1, 1, 0, 0, 0, 0, 0]
+    assert [each["p50_seconds"] for each in found["volume"]] == [113, None, None, None]
     assert mirror.figures()["responses"]["answered_outside_hours"] is None
 
 
 WEEKS = {
     BERLIN: "mon-fri 9-17",
-    "America/New_York": "daily 8:30-12 13-18:15",
     "Asia/Kathmandu": "sun-fri 10-17:45",
     "Australia/Lord_Howe": "fri-mon 22-6",
-    "America/Santiago": "mon-sun 8-24",
     "Africa/Cairo": "thu-sat 0-24",
 }
 """Clock changes by an hour or half of it, in the night or at midnight, and none at all."""
 
 CHANGES = (
-    "2023-10-29", "2024-03-31", "2023-11-05", "2024-03-10", "2024-04-07", "2024-10-06",
-    "2024-09-08", "2024-04-26",
+    "2023-10-29", "2024-03-31", "2024-04-07", "2024-10-06", "2024-04-26",
 )  # fmt: skip
 
 
@@ -357,18 +324,10 @@ def test_opening_hours_follow_the_clock_on_the_wall(waits, timezone):
     )
 
 
-def test_hours_around_the_clock_are_no_hours(waits):
-    mirror, _ = waits
-    always = mirror.figures(timezone=BERLIN, opening_hours="daily 0-24")
-    assert always["operators"] == mirror.figures(timezone=BERLIN)["operators"]
-
-
 @pytest.mark.parametrize(
     ("text", "uniform"),
     [
-        ("mon-fri 9-17", "mon-fri 9:00-17:00"),
         ("Monday – Friday 9:00 - 17.30, sat 10-14", "mon-fri 9:00-17:30, sat 10:00-14:00"),
-        ("mon-fri 9-12 13-17", "mon-fri 9:00-12:00 13:00-17:00"),
         ("mon-fri 9-12, 13-17; sun 1-2", "mon-fri 9:00-12:00 13:00-17:00, sun 1:00-2:00"),
         ("mon, wed 9-12", "mon 9:00-12:00, wed 9:00-12:00"),
         ("sat-mon 0-24", "mon 0:00-24:00, sat-sun 0:00-24:00"),
@@ -383,8 +342,8 @@ def test_opening_hours_are_read_as_people_write_them(text, uniform):
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "mon-fri", "9-17", "nine to five", "mon-fri 9", "mon-fri 9-25", "mon 9:61-10",
-     "mon 9-9", "mo-xx 9-17", "mon 9-17 tue", "mon 24-3", "9-17 mon", "-", "mon ٣-٤", "x" * 5000],
+    ["", "mon-fri", "9-17", "nine to five", "mon-fri 9-25", "mon 9:61-10", "mon 9-9",
+     "mon 9-17 tue", "mon 24-3", "mon ٣-٤", "x" * 5000],
 )  # fmt: skip
 def test_hours_that_make_no_sense_are_named_with_an_example(world, text):
     with pytest.raises(ValueError, match=r"^opening_hours: .*for example 'mon-fri 9-17'") as failed:
@@ -400,7 +359,6 @@ def test_hours_that_make_no_sense_are_named_with_an_example(world, text):
     [
         ("Berlin", "did you mean Europe/Berlin"),
         ("Europe/Berln", "did you mean Europe/Berlin"),
-        ("IST", "use an IANA name"),
         ("'; DROP TABLE users; --", "use an IANA name"),
         ("", "use an IANA name"),
     ],
@@ -420,17 +378,9 @@ def test_a_period_that_has_no_time_in_utc_is_refused(world, period, timezone):
         world.figures(timezone=timezone, **period)
 
 
-def test_time_zone_is_spelled_as_usual(world):
-    assert world.figures(timezone="europe/berlin")["timezone"] == BERLIN
-    assert world.figures(timezone="America/new york")["timezone"] == "America/New_York"
-    assert world.figures()["timezone"] == "UTC"
-
-
 def test_figures_refuses_wrong_arguments(world, tmp_path):
     with pytest.raises(ValueError, match="since must be earlier than until"):
         world.figures(since="2024-01-02", until="2024-01-01")
-    with pytest.raises(ValueError, match="since must be a date or time"):
-        world.figures(since="yesterday")
     with pytest.raises(TypeError, match="timezone must be a name"):
         world.figures(timezone=2)
     with pytest.raises(TypeError, match="opening_hours must be text"):
@@ -467,20 +417,10 @@ def test_figures_name_uncertified_lists(tmp_path):
         (3, "never read"),
     ]
     assert not found["proved"]
+    responses = Mirror(tmp_path).figures()["responses"]
+    assert [responses[each] for each in ("asked", "unanswered", "unknown")] == [3, 2, 1]
     assert found["age_seconds"] is not None
     assert found["age_seconds"] < 600
-
-
-def test_list_that_was_not_read_to_its_end_says_nothing_of_responses(tmp_path):
-    rows = [message(1, 1, FRIDAY, "user"), message(2, 2, FRIDAY, "user")]
-    made(tmp_path, rows, lists={1: "snapshot"})
-    found = Mirror(tmp_path).figures()["responses"]
-    assert (found["asked"], found["answered"], found["unanswered"], found["unknown"]) == (
-        2,
-        0,
-        1,
-        1,
-    )
 
 
 def test_odd_messages_are_counted(tmp_path):
@@ -508,20 +448,11 @@ def test_deleted_rows_are_in_no_figure(tmp_path):
     source = BatchSource(batch([{"id": 1}], rows[:1], swept="snapshot", lists={1: "snapshot"}))
     source.sync_into(mirror.folder, "full")
     found = mirror.figures()
-    assert (found["totals"]["users"], found["totals"]["messages"], found["responses"]["asked"]) == (
-        1,
-        1,
-        1,
-    )
+    totals = found["totals"]
+    assert (totals["users"], totals["messages"], found["responses"]["asked"]) == (1, 1, 1)
 
 
 # --- use ------------------------------------------------------------------------------------------
-
-
-def test_the_figures_are_json_values(world):
-    found = world.figures(since="2019-03-01", opening_hours="daily 9-17")
-    assert json.loads(json.dumps(found)) == found
-    assert set(found) == set(Figures.__annotations__)
 
 
 def test_progress_names_each_step(world):
@@ -535,12 +466,6 @@ def test_progress_names_each_step(world):
 
     with pytest.raises(RuntimeError, match="enough"):
         world.figures(on_progress=stop)
-
-
-def test_figures_are_computed_in_several_threads_at_once(world):
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: world.figures()["operators"], range(4)))
-    assert found == [found[0]] * 4
 
 
 def test_an_operator_has_the_newest_name_and_not_that_of_a_message_without_a_time(tmp_path):

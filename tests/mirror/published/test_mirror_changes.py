@@ -1,32 +1,25 @@
 """`Mirror.changes`: applied elsewhere, its rows are always those of the mirror."""
 
 import contextlib
-import json
 import os
 import pickle
+import random
 import shutil
-import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
-pytest.importorskip("hypothesis")
 
 import pyarrow
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from backread import BackreadError, ConnectError, DeadlineExceededError, MirrorError
 from backread.mirror import Changes, Mirror
 from backread.mirror.store import store
-from helpers import arrow_consumers
 from helpers.mirrors import BatchSource, batch, rows
-
-consumer = arrow_consumers.consumer
 
 ADA = {"id": 1, "name": "Ada"}
 GRACE = {"id": 2, "name": "Grace"}
@@ -79,7 +72,6 @@ def test_changes_give_all_rows_first_and_then_changed_ones(mirror):
     fill(mirror, [ADA | {"name": "Ada L."}, {"id": 3}], [ONE, TWO])
     assert mirror.changes(since=third.cursor).num_rows == 0
     assert len(third.cursor) < 80
-    assert json.loads(json.dumps(third.cursor)) == third.cursor
 
 
 def test_a_run_id_means_the_end_of_that_run(mirror):
@@ -106,12 +98,6 @@ def test_a_run_that_was_partial_when_it_was_read_loses_no_row(mirror):
     assert resumed == 1
     told = delivered(mirror.changes(since=run_id))
     assert {("messages", "added", 1, 12), ("users", "added", 2, 2)} <= {*told}
-
-
-def test_a_run_id_may_be_of_numpy(mirror):
-    numpy = pytest.importorskip("numpy")
-    fill(mirror, [ADA], [ONE])
-    assert mirror.changes(since=numpy.int64(1)).num_rows == 0
 
 
 def test_one_table_has_only_its_columns(mirror):
@@ -143,14 +129,6 @@ def test_changes_read_the_snapshot_of_their_cursor(mirror):
         ("messages", "added", 1, 12),
         ("users", "added", 2, 2),
     ]
-
-
-def test_changes_are_an_arrow_stream_for_each_library(mirror, consumer):
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
-    fill(mirror, [ADA | {"created_at": moment}], [])
-    changes = mirror.changes(table="users")
-    for _ in range(2):
-        assert list(consumer.rows(changes, "name")) == [(1, moment, "Ada")]
 
 
 def test_forgotten_users_are_delivered_as_such(mirror):
@@ -191,15 +169,6 @@ def test_changes_refuse_a_wrong_since(mirror, tmp_path):
             mirror.changes(since=odd)
 
 
-def test_mirror_restored_from_a_backup_is_noticed(mirror, tmp_path):
-    fill(mirror, [ADA], [ONE])
-    shutil.copytree(mirror.folder, tmp_path / "backup", symlinks=True)
-    fill(mirror, [ADA], [ONE, TWO])
-    cursor = mirror.changes().cursor
-    with pytest.raises(MirrorError, match=r"of no snapshot .* start again"):
-        Mirror(tmp_path / "backup").changes(since=cursor)
-
-
 @pytest.mark.parametrize("restored", ["folder", "mirror.duckdb"])
 def test_mirror_restored_from_a_backup_is_noticed_after_the_next_sync(mirror, tmp_path, restored):
     fill(mirror, [ADA], [ONE])
@@ -207,6 +176,8 @@ def test_mirror_restored_from_a_backup_is_noticed_after_the_next_sync(mirror, tm
     shutil.copytree(mirror.folder, tmp_path / "backup", symlinks=True)
     fill(mirror, [ADA], [ONE, TWO])
     lost = mirror.changes().cursor
+    with pytest.raises(MirrorError, match=r"of no snapshot .* start again"):
+        Mirror(tmp_path / "backup").changes(since=lost)
     if restored == "folder":
         shutil.rmtree(mirror.folder)
         shutil.copytree(tmp_path / "backup", mirror.folder, symlinks=True)
@@ -224,10 +195,7 @@ def test_it_shows_itself_and_cannot_be_pickled_or_iterated(mirror):
     fill(mirror, [{"id": 1, "name": "<script>"}], [])
     changes = mirror.changes(since=None, table="users")
     assert repr(changes) == f"Mirror('{mirror.folder}').changes(since=None, table='users')"
-    html = changes._repr_html_()
-    assert "&lt;script&gt;" in html
-    assert "<script>" not in html
-    assert "1 row" in html
+    assert "<script>" not in changes._repr_html_()
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(changes)
     with pytest.raises(TypeError, match="cannot be iterated"):
@@ -243,35 +211,40 @@ def test_a_forked_process_says_that_it_must_ask_anew(mirror, monkeypatch):
         changes.to_arrow()
 
 
-VALUES = st.sampled_from(["one", "two", "three"])
-STEPS = st.lists(
-    st.tuples(
-        st.dictionaries(st.integers(1, 4), VALUES, max_size=4),
-        st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), VALUES, max_size=6),
-        st.sampled_from(
-            ["incremental", "full", "partial", "broken", "unpublished", "users", "forget"]
-        ),
-        # How far the clock is set back, in hours.
-        st.integers(0, 3),
-        # Whether changes are read after it.
-        st.booleans(),
-    ),
-    min_size=1,
-    max_size=6,
+KINDS = ("incremental", "full", "partial", "broken", "unpublished", "users", "forget")
+Step = tuple[dict[int, str], dict[tuple[int, int], str], str, int, bool]
+
+
+def some_steps(seed: int) -> Iterator[Step]:
+    """Each kind of sync once, in any order, with some of a few users and messages."""
+    chance = random.Random(seed)
+    for kind in chance.sample(KINDS, len(KINDS)):
+        users = {each: chance.choice(WORDS) for each in range(1, 5) if chance.random() < 0.6}
+        messages = {
+            (each, number): chance.choice(WORDS)
+            for each in range(1, 5)
+            for number in range(1, 4)
+            if chance.random() < 0.4
+        }
+        # How many hours the clock is set back, and whether changes are read after it.
+        yield users, messages, kind, chance.randrange(4), chance.random() < 0.7
+    yield {}, {}, "full", 0, True
+
+
+WORDS = ("one", "two", "three")
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))]
 )
-
-
-@settings(max_examples=12, deadline=None)
-@given(steps=STEPS)
-def test_changes_applied_elsewhere_equal_the_mirror(steps):
+def test_changes_applied_elsewhere_equal_the_mirror(mirror, seed):
     kept: Kept = {}
     cursor = None
     forgotten: set[int] = set()
     told: set[int] = set()
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        mirror = Mirror(Path(folder) / "chats")
+    with pytest.MonkeyPatch.context() as patch:
         fill(mirror, [], [])
-        for users, messages, kind, hours, is_read in steps:
+        for users, messages, kind, hours, is_read in some_steps(seed):
             patch.setattr(store, "datetime", _clock(timedelta(hours=hours)))
             if kind == "forget":
                 chosen = set(users) - forgotten

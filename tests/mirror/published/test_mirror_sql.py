@@ -28,14 +28,10 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT id FROM users",
-        "FROM users",
         "WITH chosen AS (FROM users) FROM chosen;",
         "VALUES (1)",
-        "DESCRIBE messages",
         "SUMMARIZE users",
         "SHOW TABLES",
-        "EXPLAIN FROM users",
         "EXPLAIN ANALYZE SELECT count(*) FROM messages",
         "explain (FORMAT json) FROM conversations",
         "PIVOT messages ON sender_type IN ('user', 'operator') USING count(*)",
@@ -44,8 +40,10 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
         "FROM repeat('x', 2), generate_series(1, 2), json_each('[1]')",
         "SELECT id, part FROM users, unnest([1, 2]) AS parts(part)",
         "FROM query_table('users')",
-        "FROM histogram_values(users, id)",
         "SELECT function_name FROM DuckDB_functions() LIMIT 1",
+        # Words that would write are only words in a text.
+        """SELECT 'WITH x AS (COPY' AS copy, '"type":"COPY_QUERY_NODE"'""",
+        """SELECT 'query(', '"type":"TABLE_FUNCTION","function_name":"query"'""",
     ],
 )
 def test_what_reads_the_snapshot_is_run(mirror, query):
@@ -55,11 +53,9 @@ def test_what_reads_the_snapshot_is_run(mirror, query):
 @pytest.mark.parametrize(
     ("query", "what"),
     [
-        ("COPY users TO 'users.csv'", "not COPY"),
         ("COPY users TO '{published}/users.parquet'", "not COPY"),
         ("ATTACH 'other.db'", "not ATTACH"),
         ("DROP VIEW users", "not DROP"),
-        ("CREATE TABLE mine AS FROM users", "not CREATE"),
         ("CREATE OR REPLACE VIEW users AS SELECT 1", "not CREATE"),
         ("INSTALL httpfs", "not LOAD"),
         ("SET threads = 1", "not SET"),
@@ -68,23 +64,17 @@ def test_what_reads_the_snapshot_is_run(mirror, query):
         ("EXPORT DATABASE 'here'", "not EXPORT"),
         ("PREPARE later AS FROM users", "not PREPARE"),
         ("EXPLAIN ANALYZE COPY users TO 'users.csv'", "not COPY"),
-        ("EXPLAIN ANALYZE DROP VIEW users", "not DROP"),
         (
             "/*EXPLAIN (*/ EXPLAIN ANALYZE DROP VIEW users --)\n-- */ SELECT 1",
             "EXPLAIN without a comment",
         ),
-        (
-            "EXPLAIN (ANALYZE, FORMAT json /*) SELECT 1 --*/) DROP VIEW users",
-            "EXPLAIN without a comment",
-        ),
         ("EXPLAIN /*) SELECT 1 --*/ ANALYZE DROP VIEW users", "EXPLAIN without a comment"),
         ("SELECT 1; DROP VIEW users", "not 2"),
-        ("", "the query is empty"),
         ("-- nothing", "the query is empty"),
-        (
-            "PIVOT messages ON sender_type USING count(*)",
-            "takes a PIVOT only with a list of columns",
-        ),
+        ("PIVOT messages ON sender_type USING count(*)", "PIVOT only with a list of columns"),
+        ("WITH x AS (INSERT INTO users VALUES (1) RETURNING *) FROM x", "not INSERT"),
+        ("WITH x AS (UPDATE users SET id = 1 RETURNING *) FROM x", "not UPDATE"),
+        ("WITH x AS (DELETE FROM users RETURNING *) FROM x", "not DELETE"),
     ],
 )
 def test_any_other_statement_is_refused_and_nothing_is_done(
@@ -105,7 +95,6 @@ def test_any_other_statement_is_refused_and_nothing_is_done(
     "query",
     [
         "WITH made AS (COPY (SELECT 1 AS id) TO '{file}') FROM made",
-        "WITH made AS (COPY (SELECT 1 AS id) TO '{file}') SELECT 1",
         "EXPLAIN ANALYZE WITH made AS (COPY (SELECT 1 AS id) TO '{file}') SELECT 1",
         "SELECT * FROM (WITH made AS (COPY (SELECT 1 AS id) TO '{file}') FROM made)",
         "SUMMARIZE WITH made AS (COPY (SELECT 1 AS id) TO '{file}') FROM made",
@@ -123,19 +112,6 @@ def test_a_select_with_a_part_that_writes_is_refused(mirror, query):
     assert [users] == [*users.parent.iterdir()]
 
 
-@pytest.mark.parametrize(
-    ("query", "what"),
-    [
-        ("WITH x AS (INSERT INTO users VALUES (1) RETURNING *) FROM x", "not INSERT"),
-        ("WITH x AS (UPDATE users SET id = 1 RETURNING *) FROM x", "not UPDATE"),
-        ("WITH x AS (DELETE FROM users RETURNING *) FROM x", "not DELETE"),
-    ],
-)
-def test_a_select_with_a_part_that_changes_rows_is_refused(mirror, query, what):
-    with pytest.raises(MirrorError, match=what):
-        mirror.sql(query)
-
-
 COPYING = "WITH made AS (COPY (SELECT 1 AS id) TO '{file}' (USE_TMP_FILE false)) FROM made"
 
 
@@ -143,28 +119,27 @@ def in_sql(text: str) -> str:
     return text.replace("'", "''")
 
 
+QUERY = "query('{copying}')"
+
+
 @pytest.mark.parametrize(
-    "call",
+    ("query", "call"),
     [
-        "json_execute_serialized_sql(json_serialize_sql('{copying}'))",
-        "main.json_execute_serialized_sql(json_serialize_sql(concat('{copying}')))",
-        "\"JSON_execute_serialized_SQL\"(json_serialize_sql('{copying}'))",
-        "query('{copying}')",
-        "system.main.\"QUERY\"('{copying}')",
-    ],
-)
-@pytest.mark.parametrize(
-    "query",
-    [
-        "FROM {call}",
-        "DESCRIBE FROM {call}",
-        "SUMMARIZE FROM {call}",
-        "EXPLAIN ANALYZE FROM {call}",
-        "SELECT (SELECT count(*) FROM {call})",
-        "WITH text AS MATERIALIZED (FROM {call}) SELECT 1 FROM text",
-        "FROM range(2) AS one, LATERAL (FROM {call})",
-        "PIVOT (FROM {call}) ON id IN (1)",
-        "SELECT 1 ORDER BY (SELECT 1 FROM {call})",
+        ("FROM {call}", "json_execute_serialized_sql(json_serialize_sql('{copying}'))"),
+        (
+            "FROM {call}",
+            "main.json_execute_serialized_sql(json_serialize_sql(concat('{copying}')))",
+        ),
+        ("FROM {call}", "\"JSON_execute_serialized_SQL\"(json_serialize_sql('{copying}'))"),
+        ("FROM {call}", "system.main.\"QUERY\"('{copying}')"),
+        ("DESCRIBE FROM {call}", QUERY),
+        ("SUMMARIZE FROM {call}", QUERY),
+        ("EXPLAIN ANALYZE FROM {call}", QUERY),
+        ("SELECT (SELECT count(*) FROM {call})", QUERY),
+        ("WITH text AS MATERIALIZED (FROM {call}) SELECT 1 FROM text", QUERY),
+        ("FROM range(2) AS one, LATERAL (FROM {call})", QUERY),
+        ("PIVOT (FROM {call}) ON id IN (1)", QUERY),
+        ("SELECT 1 ORDER BY (SELECT 1 FROM {call})", QUERY),
     ],
 )
 def test_a_table_function_that_runs_a_text_is_refused(mirror, query, call):
@@ -192,20 +167,11 @@ def test_functions_that_do_more_than_read_are_refused(mirror, query):
         mirror.sql(query).fetchall()
 
 
-def test_words_that_would_write_elsewhere_are_only_words_in_a_text(mirror):
-    assert rows(mirror, """SELECT 'WITH x AS (COPY' AS copy, '"type":"COPY_QUERY_NODE"'""")
-    assert rows(mirror, """SELECT 'query(', '"type":"TABLE_FUNCTION","function_name":"query"'""")
-    assert rows(
-        mirror, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) FROM n"
-    )
-
-
 @pytest.mark.parametrize(
     "query",
     [
         "FROM read_csv('{file}')",
         "FROM '{file}'",
-        "FROM read_text('{file}')",
         "FROM glob('{file}')",
         "FROM read_text('{published}/../../secret.csv')",
         "FROM read_csv('https://127.0.0.1:9/secret.csv')",
@@ -234,14 +200,9 @@ def test_a_relation_is_written_to_a_file_only_where_that_is_allowed(mirror, tmp_
     assert duckdb.read_parquet(str(file)).count("*").fetchall() == [(20,)]
 
 
-def test_what_an_unrestricted_statement_changes_is_seen_by_no_other_query(mirror):
-    mirror.sql("CREATE OR REPLACE VIEW users AS SELECT 1 AS id", unrestricted=True)
-    assert len(rows(mirror, "FROM users")) == 20
-
-
 @pytest.mark.parametrize(
     ("where", "params"),
-    [("id = ?", [7]), ("id = $1", (7,)), ("id = $user", {"user": 7}), ("id = 7", None)],
+    [("id = ?", [7]), ("id = $user", {"user": 7}), ("id = 7", None)],
 )
 def test_values_go_in_as_parameters(mirror, where, params):
     some = rows(mirror, "SELECT id FROM users ORDER BY id LIMIT 1")[0][0]
@@ -274,17 +235,6 @@ def test_times_are_fetched_with_any_extra_where_the_system_has_no_time_zones(
     """
     done = run(code, backread_server, PYTHONTZPATH="")
     check_silent(done, "UTC")
-
-
-def test_a_value_is_never_sql(mirror):
-    hostile = "x'; DROP VIEW users; --"
-    assert mirror.sql("SELECT ?", [hostile]).fetchall() == [(hostile,)]
-
-
-def test_a_relative_folder_is_read_too(mirror, monkeypatch):
-    monkeypatch.chdir(mirror.folder.parent)
-    for name in ("chats", "./chats", "../" + mirror.folder.parent.name + "/chats"):
-        assert len(rows(Mirror(name), "FROM users")) == 20
 
 
 def test_a_query_that_does_not_fit_into_memory_still_runs(mirror, tmp_path, monkeypatch):

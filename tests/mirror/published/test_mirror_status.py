@@ -1,14 +1,23 @@
 """`Mirror.status` and `backread status`: what is proved, what is not, and what to do."""
 
 import json
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from backread import Mirror
-from backread.errors import MirrorError
-from backread.testing import Fault, MockServer, World
+from backread.mirror import Mirror
+from backread.mirror.sync.report import SyncProgress, SyncReport
+from backread.mirror.sync.unfinished_run import UnfinishedRun, write_unfinished_run
+from backread.testing import Fault, Lane, MockServer, World
+from helpers.hostile_text import check
 from helpers.mirrors import BatchSource, batch, ended, sync
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
 
 pytest.importorskip("typer")
 
@@ -19,11 +28,6 @@ def server():
         yield running
 
 
-@pytest.fixture
-def mirror(tmp_path):
-    return Mirror(tmp_path / "chats")
-
-
 def problems(mirror: Mirror) -> list[str]:
     return [line.text for line in mirror.status().lines if line.state == "problem"]
 
@@ -32,12 +36,7 @@ def test_finished_sync_leaves_no_problem(mirror, server):
     sync(mirror, server)
     status = mirror.status()
     assert (status.ok, status.users, status.lists) == (True, 40, {"snapshot": 40})
-    assert (status.run_id, status.mode, status.state, status.writer) == (
-        1,
-        "incremental",
-        "finished",
-        None,
-    )
+    assert (status.run_id, status.mode, status.state) == (1, "incremental", "finished")
     assert status.next_due_at is not None
     assert timedelta(days=29) < status.next_due_at - status.as_of < timedelta(days=31)
     assert "the list of users is snapshot" in status.lines[0].text
@@ -87,43 +86,23 @@ def test_rejects_and_users_who_are_not_listed_any_more_are_no_problem(mirror, se
 
 def test_lists_that_were_skipped_before_a_miss_are_doubtful_until_they_are_read(mirror):
     """Of a run that ended early after its miss."""
-    users = [{"id": 1}, {"id": 2}]
-    whole = batch(users, swept="snapshot", lists={1: "snapshot", 2: "snapshot"})
-    moved = [ended(each, moved=True, rows_differ=True) for each in range(100, 140)]
-    said = [
-        {"user_id": each, "id": 1, "sender_type": "operator", "body": "hello"}
-        for each in range(100, 140)
-    ]
-    others = [{"id": each} for each in range(100, 140)]
-    BatchSource(whole).sync_into(mirror.folder)
-    BatchSource(batch([*users, *others], swept="snapshot", lists={100: "snapshot"})).sync_into(
-        mirror.folder
-    )
-    evidence = batch(
-        [*users, *others],
-        said,
-        swept="snapshot",
-        lists=[*moved, *(ended(each, moved=False) for each in (1, 2, *range(140, 200)))],
-    )
+    others = range(100, 140)
+    users = [{"id": each} for each in (1, 2, *others)]
+    moved = [ended(each, moved=True, rows_differ=True) for each in others]
+    still = [ended(each, moved=False) for each in (1, 2, *range(140, 200))]
+    said = [{"user_id": each, "id": 1, "sender_type": "operator"} for each in others]
+    first = batch(users, swept="snapshot", lists={1: "snapshot", 2: "snapshot", 100: "snapshot"})
+    BatchSource(first).sync_into(mirror.folder)
+    evidence = batch(users, said, swept="snapshot", lists=[*moved, *still])
     BatchSource(evidence).sync_into(mirror.folder)
-    skipping = BatchSource(batch([*users, *others], swept="snapshot"))
+    skipping = BatchSource(batch(users, swept="snapshot"))
     assert skipping.sync_into(mirror.folder, mode="quick").mode == "quick"
-    assert skipping.mode == "quick"
-    miss = batch(
-        [*users, *others], swept="snapshot", lists=[ended(1, moved=False, rows_differ=True)]
-    )
-    answer = batch([{"id": 1}])
-    report = BatchSource(miss, answers=[answer], ended_early=True).sync_into(
-        mirror.folder, mode="quick"
-    )
+    missed = batch(users, swept="snapshot", lists=[ended(1, moved=False, rows_differ=True)])
+    ending = BatchSource(missed, answers=[batch([{"id": 1}])], ended_early=True)
+    report = ending.sync_into(mirror.folder, mode="quick")
     assert (report.state, report.mode, report.audit_misses) == ("partial", "incremental", 1)
     assert mirror.status().doubtful > 0
     assert "sync without --quick" in [line.advice for line in mirror.status().lines]
-
-
-def test_status_of_nothing_is_an_error(mirror):
-    with pytest.raises(MirrorError, match="does not exist"):
-        mirror.status()
 
 
 def test_command_ends_with_6_while_something_is_not_proved(backread, mirror, server):
@@ -139,3 +118,149 @@ def test_command_ends_with_6_while_something_is_not_proved(backread, mirror, ser
     assert (done.code, document["ok"], document["lists"]) == (0, True, {"snapshot": 40})
     assert [line["text"] for line in document["lines"]]
     assert backread("status", mirror.folder.parent / "none").code == 7
+
+
+@pytest.fixture
+def lane(backread_server: MockServer) -> Iterator[Lane]:
+    with backread_server.lane(world=World(seed=1, users=60)) as lane:
+        yield lane
+
+
+def refused(mirror: Mirror, lane: Lane) -> SyncReport:
+    """A run whose budget went on requests that the service refused."""
+    for route in ("users", "messages"):
+        lane.on(route).fail(Fault.status(503, retry_after=0))
+    with lane.client() as client:
+        report = mirror.sync(client, max_requests=2)
+    assert report.state == "partial"
+    return report
+
+
+@pytest.fixture
+def earlier(mirror: Mirror, lane: Lane) -> SyncReport:
+    with lane.client() as client:
+        return mirror.sync(client)
+
+
+def test_data_is_no_younger_after_a_run_that_read_nothing(mirror, lane, earlier):
+    refused(mirror, lane)
+    coverage = mirror.figures()["coverage"]
+    assert (coverage["run_id"], coverage["as_of"]) == (earlier.run_id, earlier.ended_at.isoformat())
+    assert (coverage["state"], coverage["users_certificate"]) == ("finished", earlier.certificate)
+    assert "(run 1, incremental)" in pretty(mirror)
+
+
+def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane):
+    with lane.client() as client:
+        before = mirror.sync(client, max_requests=20)
+    again = refused(mirror, lane)
+    assert (again.run_id, again.users, again.run.users) == (before.run_id, 0, before.users)
+    as_of = mirror.figures()["coverage"]["as_of"]
+    assert as_of is not None
+    assert before.started_at < datetime.fromisoformat(as_of) <= before.ended_at
+
+
+def test_a_mirror_of_which_no_run_has_read_anything_has_no_age(mirror, lane):
+    refused(mirror, lane)
+    assert mirror.figures()["coverage"]["as_of"] is None
+    assert "data as of: no run has read anything yet" in pretty(mirror)
+
+
+def pretty(mirror: Mirror) -> str:
+    """What IPython shows."""
+    texts: list[str] = []
+    mirror._repr_pretty_(SimpleNamespace(text=texts.append), False)
+    return "".join(texts)
+
+
+def fill(mirror: Mirror, **certificates: Any) -> None:
+    users = [{"id": each} for each in (1, 2)]
+    messages = [{"user_id": 2, "id": each, "body": "x"} for each in range(1_500)]
+    given = {"swept": "linked", "lists": {1: "snapshot", 2: "counted"}} | certificates
+    BatchSource(batch(users, messages, **given)).sync_into(mirror.folder)
+
+
+def test_a_card_says_how_old_and_how_complete_it_is(mirror):
+    fill(mirror)
+    card = check(mirror._repr_html_()).text
+    for shown in (card, pretty(mirror)):
+        for said in (str(mirror.folder), "just now (run 1, incremental)", "linked",
+                     "1 counted, 1 snapshot", "2 rows", "1,500 rows",
+                     "mirror.conversation(2)", "mirror.search("):  # fmt: skip
+            assert said in shown
+        assert "uncertified" not in shown
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    assert today in card
+    assert repr(mirror).startswith(
+        f"<Mirror {str(mirror.folder)!r}: 2 users, 1,500 messages, published {today} "
+    )
+
+    fill(mirror, swept="uncertified", lists={1: "snapshot", 2: "uncertified"})
+    card = check(mirror._repr_html_()).text
+    assert "! uncertified" in card
+    assert "1 snapshot, 1 uncertified" in card
+
+
+def test_mirror_repr_without_a_folder_says_to_sync(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    for name, why in (
+        ("missing", "which does not exist"),
+        ("empty", "nothing is published in"),
+        ("file", "is a file, but a mirror is a folder"),
+        ("<script>\x1b[31m", "which does not exist"),
+    ):
+        mirror = Mirror(tmp_path / name)
+        assert repr(mirror).endswith(": nothing published>")
+        assert "\x1b" not in repr(mirror)
+        for shown in (check(mirror._repr_html_()).text, pretty(mirror)):
+            assert why in shown
+            assert "mirror.sync(Client(), progress=True)" in shown
+            assert "\x1b" not in shown
+
+
+def manifest_of(mirror: Mirror) -> Path:
+    return mirror.folder / "published" / "current" / "snapshot.json"
+
+
+def of_another_format(mirror: Mirror) -> None:
+    document = json.loads(manifest_of(mirror).read_text())
+    manifest_of(mirror).write_text(json.dumps(document | {"format": 99}))
+
+
+def damaged(mirror: Mirror) -> None:
+    manifest_of(mirror).write_text("{")
+
+
+def misled(mirror: Mirror) -> None:
+    link = mirror.folder / "published" / "current"
+    link.unlink()
+    link.symlink_to("..")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [(of_another_format, "sync into a new folder"), (damaged, "damaged"), (misled, "damaged")],
+)
+def test_a_mirror_that_cannot_be_read_says_why(mirror, damage, said):
+    fill(mirror)
+    damage(mirror)
+    assert repr(mirror) == f"<Mirror {str(mirror.folder)!r}: cannot be read>"
+    for shown in (check(mirror._repr_html_()).text, pretty(mirror)):
+        assert said in shown
+        assert "try next" not in shown
+    assert "cannot be read" in repr(mirror.tables) or said in repr(mirror.tables)
+
+
+def test_a_sync_that_goes_on_or_was_killed_is_named(mirror):
+    now = datetime.now(UTC)
+    progress = SyncProgress(9, 9, 100, 5, 1.0, "reading", lists=3, lists_total=1_009)
+    mirror.folder.mkdir(parents=True)
+    write_unfinished_run(mirror.folder, UnfinishedRun(4, "incremental", now, now, progress))
+    card = check(mirror._repr_html_()).text
+    assert "run 4 is going on, 3 of 1,009 message lists read" in card
+    before = now - timedelta(hours=5)
+    write_unfinished_run(mirror.folder, UnfinishedRun(4, "incremental", before, before, progress))
+    card = check(mirror._repr_html_()).text
+    assert "run 4 stopped 5 hours ago" in card
+    assert "the next sync continues it" in card

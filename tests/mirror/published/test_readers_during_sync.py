@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from backread.testing import MockServer, World
-from helpers.mirrors import data_files, rows, sync
+from helpers.mirrors import rows, sync
 
 pytest.importorskip("duckdb")
 
@@ -78,21 +78,6 @@ def reader_elsewhere(mirror: Mirror) -> Iterator[subprocess.Popen[str]]:
 def rest(process: subprocess.Popen[str]) -> int:
     out, _ = process.communicate("\n", timeout=SECONDS)
     return int(out)
-
-
-def test_query_that_is_open_for_the_whole_of_a_sync_gives_its_own_snapshot(mirror, server):
-    before = server.world.total_messages
-    files = data_files(mirror, "messages")
-    reader = pa.RecordBatchReader.from_stream(mirror.sql(MANY))
-    count = len(reader.read_next_batch())
-    # The sync starts, publishes and ends while the query is half-read.
-    change(server)
-    report = sync(mirror, server)
-    assert report.messages_added == server.world.total_messages - before
-    assert not files & data_files(mirror, "messages")
-    assert 0 < count < before * COPIES
-    assert count + sum(map(len, reader)) == before * COPIES
-    assert rows(mirror, "SELECT count(*) FROM messages") == [(server.world.total_messages,)]
 
 
 def test_query_in_another_process_neither_waits_nor_is_waited_for(mirror, server):

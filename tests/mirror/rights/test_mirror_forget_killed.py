@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +28,6 @@ from helpers.shards import land
 pytestmark = posix_only
 
 CHILD = CHILDREN / "forget_killed.py"
-SECONDS = 120
-Kill = Callable[[Path], None]
-AtCall = Callable[[int], Kill]
 MARKS = ["name-Zoë-c40", "body-Zoë-c40"]
 
 
@@ -60,8 +56,8 @@ def others(folder: Path) -> list[Any]:
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     folder = tmp_path_factory.mktemp("planted")
-    world = World(seed=4, users=50, messages_per_user=(1, 30))
-    user_id = world.user_ids()[20]
+    world = World(seed=4, users=20, messages_per_user=(1, 12))
+    user_id = world.user_ids()[8]
     world.edit_user(user_id, name=MARKS[0])
     for message_id in world.message_ids(user_id):
         world.edit_message(user_id, message_id, body=MARKS[1])
@@ -79,11 +75,6 @@ def landed_by_others(folder: Path, user_id: int) -> list[Any]:
     [run] = landing.runs(folder / "landed")
     found = landing.dataset(folder / "landed", run).to_table().to_pylist()
     return [row for row in found if row["user_id"] != user_id]
-
-
-def forget(folder: Path, user_id: int) -> subprocess.Popen[str]:
-    command = [sys.executable, CHILD, folder / "chats", user_id, folder / "landed"]
-    return subprocess.Popen([str(each) for each in command], stdout=subprocess.PIPE, text=True)
 
 
 def check(planted: Planted, folder: Path, chance: random.Random) -> None:
@@ -111,19 +102,12 @@ def check(planted: Planted, folder: Path, chance: random.Random) -> None:
     assert run.rows == len(planted.landed)
 
 
-def kill_each(planted: Planted, tmp_path: Path, kills: list[Kill]) -> None:
-    chance = random.Random(1)
-    for number, kill in enumerate(kills):
-        folder = tmp_path / str(number)
-        # As a backup would: the link `current` stays one.
-        shutil.copytree(planted.folder, folder, symlinks=True)
-        kill(folder)
-        check(planted, folder, chance)
-        shutil.rmtree(folder)
+Forget = Callable[[Path, int], Any]
 
 
 @pytest.fixture(scope="module")
-def at_call(planted: Planted) -> Iterator[AtCall]:
+def forget_in_child(planted: Planted) -> Iterator[Forget]:
+    """Forgets in a process that is killed at the call of a number; see forget_killed.py."""
     with subprocess.Popen(
         [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -131,37 +115,39 @@ def at_call(planted: Planted) -> Iterator[AtCall]:
         assert process.stdout is not None
         asks, answers = process.stdin, process.stdout
 
-        def at_call(number: int) -> Kill:
-            def kill(folder: Path) -> None:
-                arguments = [folder / "chats", planted.user_id, folder / "landed", number]
-                asks.write(json.dumps(arguments, default=str) + "\n")
-                asks.flush()
-                assert int(answers.readline()) == -signal.SIGKILL
+        def forget(folder: Path, number: int) -> Any:
+            arguments = [folder / "chats", planted.user_id, folder / "landed", number]
+            asks.write(json.dumps(arguments, default=str) + "\n")
+            asks.flush()
+            return json.loads(answers.readline())
 
-            return kill
-
-        yield at_call
+        yield forget
         asks.close()
 
 
-@pytest.fixture(scope="module")
-def measured(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, float]:
-    """The calls of a forgetting to kill it at, and how long its process takes."""
-    folder = tmp_path_factory.mktemp("measured") / "copy"
+def copied(planted: Planted, folder: Path) -> Path:
+    # As a backup would: the link `current` stays one.
     shutil.copytree(planted.folder, folder, symlinks=True)
-    began = time.monotonic()
-    with forget(folder, planted.user_id) as process:
-        out, _ = process.communicate(timeout=SECONDS)
-    return json.loads(out), time.monotonic() - began
+    return folder
 
 
-def test_forget_killed_at_some_file_system_calls(planted, at_call, measured, tmp_path):
-    numbers = random.Random(2).sample(measured[0], 6)
-    kill_each(planted, tmp_path, [at_call(number) for number in numbers])
+@pytest.fixture(scope="module")
+def calls(
+    planted: Planted, forget_in_child: Forget, tmp_path_factory: pytest.TempPathFactory
+) -> list[int]:
+    """The calls of a forgetting to kill it at."""
+    numbers: list[int] = forget_in_child(copied(planted, tmp_path_factory.mktemp("whole") / "a"), 0)
+    return numbers
 
 
-# In parts, none of which comes near the time limit of a test on a slow machine.
-@pytest.mark.long
-@pytest.mark.parametrize("part", range(6))
-def test_forget_killed_at_each_file_system_call(planted, at_call, measured, tmp_path, part):
-    kill_each(planted, tmp_path, [at_call(number) for number in measured[0][part::6]])
+IN_SIX_PARTS = [pytest.param(slice(n, None, 6), marks=pytest.mark.long) for n in range(6)]
+
+
+# None of the long parts comes near the time limit of a test on a slow machine.
+@pytest.mark.parametrize("part", [slice(5, None, 15), *IN_SIX_PARTS])
+def test_forget_killed_at_file_system_calls(planted, forget_in_child, calls, tmp_path, part):
+    chance = random.Random(1)
+    for number in calls[part]:
+        folder = copied(planted, tmp_path / str(number))
+        assert forget_in_child(folder, number) == -signal.SIGKILL
+        check(planted, folder, chance)

@@ -72,7 +72,7 @@ def test_a_removed_user_who_comes_back_is_added_again(mirror, server, gone):
     assert messages == len(server.world.message_ids(user_id))
 
 
-@pytest.mark.parametrize("retention", [None, timedelta(days=90), 90 * 86_400, 1e18])
+@pytest.mark.parametrize("retention", [None, timedelta(days=90), 1e18])
 def test_rows_gone_for_less_long_stay_and_the_database_is_not_written_anew(
     mirror, server, gone, retention
 ):
@@ -133,12 +133,9 @@ class Clock:
     [
         (YEARS, 0 * HOUR, 90 * 24 * HOUR, [2], "differs from the service's"),
         (0 * HOUR, YEARS, 0 * HOUR, [2], "differs from the service's"),
-        (-YEARS, -YEARS, 0 * HOUR, [2], "is before the mirror's last run"),
         (-YEARS, None, 0 * HOUR, [2], "is before the mirror's last run"),
         (YEARS, YEARS, 90 * 24 * HOUR, [], None),
-        (YEARS, None, 90 * 24 * HOUR, [], None),
         (20 * HOUR, 2 * HOUR, 10 * HOUR, [2], None),
-        (2 * HOUR, 20 * HOUR, 10 * HOUR, [2], None),
         (2 * HOUR, 20 * HOUR, 1 * HOUR, [], None),
     ],
 )

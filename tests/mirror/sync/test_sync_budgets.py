@@ -10,8 +10,6 @@ from helpers.mirrors import Batch, BatchSource, batch, ended, half_read, marked,
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror
-from backread.mirror.store.memory import read_memory_limit
 
 BROKEN = ConnectError("the connection broke")
 
@@ -155,41 +153,3 @@ def test_unpublished_runs_are_published_by_a_later_sync(mirror):
     with pytest.raises(ConnectError):
         night(BROKEN).sync_into(mirror.folder)
     assert rows(mirror, "SELECT count(*) FROM messages") == [(4,)]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
-    [
-        ({"max_requests": 0}, ValueError, "max_requests must be 1 or more"),
-        ({"max_requests": 10**30}, ValueError, "max_requests must be 1 to"),
-        ({"max_seconds": 0}, ValueError, "max_seconds must be more than 0"),
-        ({"max_seconds": float("inf")}, ValueError, "None for no limit, not inf"),
-        ({"max_staleness": 1e300}, ValueError, "None for no limit, not 1e"),
-        ({"users": []}, ValueError, "users is empty"),
-        ({"users": [-1]}, ValueError, "0 or more"),
-        ({"users": [1], "mode": "full"}, ValueError, "mode='full'"),
-        ({"users": ["42"]}, TypeError, r"users\[0\] must be an int, not str"),
-        ({"max_requests": "5"}, TypeError, "max_requests must be an int, not str"),
-        ({"publish": "no"}, TypeError, "publish must be a bool, not str"),
-        ({"max_request": 5}, TypeError, "did you mean max_requests"),
-    ],
-)
-def test_mirror_sync_refuses_odd_arguments(mirror, backread_client, options, error, said):
-    with pytest.raises(error, match=said):
-        mirror.sync(backread_client, **options)
-    assert not mirror.folder.exists()
-
-
-@pytest.mark.parametrize(
-    ("limit", "taken"),
-    [("2GB", 2_000_000_000), ("2g", 2_000_000_000), ("512 MiB", 2**29), (10**9, 10**9)],
-)
-def test_memory_limits(tmp_path, limit, taken):
-    assert Mirror(tmp_path, memory_limit=limit) == Mirror(tmp_path)
-    assert read_memory_limit(limit) == taken
-
-
-@pytest.mark.parametrize("limit", ["", "2 apples", "10MB", 1, -5, "nanGB"])
-def test_odd_memory_limits_are_refused(tmp_path, limit):
-    with pytest.raises(ValueError, match="memory_limit"):
-        Mirror(tmp_path, memory_limit=limit)

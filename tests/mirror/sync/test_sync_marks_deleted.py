@@ -1,13 +1,16 @@
 """Which rows a full sync marks as deleted, by what is proved of their lists."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from backread import ConnectError, DeadlineExceededError
 from backread.testing import MockServer, World
-from helpers.api_rows import paged
+from helpers.api_rows import message, paged, user
 from helpers.mirrors import BatchSource, Row, batch, marked, rows, sync
+from helpers.scripted_server import Request, answer
 
 pytest.importorskip("duckdb")
 
@@ -25,7 +28,6 @@ LINKED = batch(
     swept="linked",
     lists={1: "linked", 2: "snapshot"},
 )
-UNFIT_3 = {"resource": "users", "user_id": 3, "id": 3}
 UNFIT_12 = {"resource": "messages", "user_id": 1, "id": 12}
 NO_ID_USER = {"resource": "users"}
 NO_ID_OF_1 = {"resource": "messages", "user_id": 1}
@@ -62,13 +64,6 @@ def gone(resource: str, user_id: int, row_id: int) -> Any:
             id="a deleted user with all messages",
         ),
         pytest.param(
-            [batch(USERS[:1], swept="uncertified", lists={1: "uncertified"})],
-            [],
-            [],
-            ([], []),
-            id="uncertified",
-        ),
-        pytest.param(
             [
                 batch(
                     USERS[1:2],
@@ -82,28 +77,6 @@ def gone(resource: str, user_id: int, row_id: int) -> Any:
             [22],
             ([3], [22]),
             id="shown rows that do not fit",
-        ),
-        pytest.param(
-            [batch(USERS[:2], OF_1[:1], [NO_ID_USER], swept="snapshot", lists={1: "snapshot"})],
-            [],
-            [12],
-            ([], [12]),
-            id="a user without an id may be any",
-        ),
-        pytest.param(
-            [
-                batch(
-                    USERS,
-                    [OF_1[0], OF_2[0]],
-                    [NO_ID_OF_1],
-                    swept="snapshot",
-                    lists={1: "snapshot", 2: "snapshot"},
-                )
-            ],
-            [],
-            [22],
-            ([], [22]),
-            id="a message without an id may be any of its list",
         ),
         pytest.param(
             [
@@ -154,14 +127,6 @@ def test_full_sync_reports_and_dates_what_it_fetched_by_id(mirror):
     assert [each["id"] for each in again.asked] == [3]
 
 
-def test_incremental_sync_fetches_nothing_by_id_and_marks_nothing(mirror):
-    BatchSource(HELD).sync_into(mirror.folder)
-    source = BatchSource(LINKED, gone("messages", 1, 12))
-    assert source.sync_into(mirror.folder).deleted == 0
-    assert source.asked == []
-    assert marked(mirror) == ([], [])
-
-
 def test_row_that_does_not_fit_stays_as_it_was_and_counts_as_seen(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     # An uncertified run does not show them, then they do not fit.
@@ -175,16 +140,6 @@ def test_row_that_does_not_fit_stays_as_it_was_and_counts_as_seen(mirror):
     assert (conversation.user.name, [each.body for each in conversation]) == ("Ada", ["one", "two"])
     newest = "SELECT count(*) FROM users, runs WHERE id = 1 AND last_seen_at = ended_at"
     assert rows(mirror, f"{newest} AND run_id = 3") == [(1,)]
-
-
-def test_deleted_row_that_comes_back_unfit_is_not_deleted(mirror):
-    BatchSource(HELD).sync_into(mirror.folder)
-    without = batch(USERS[:2], swept="snapshot")
-    assert BatchSource(without).sync_into(mirror.folder, "full").deleted == 1
-    back = batch(USERS[:2], rejects=[UNFIT_3], swept="snapshot")
-    report = BatchSource(back).sync_into(mirror.folder, "full")
-    assert (report.deleted, report.users_updated) == (0, 1)
-    assert marked(mirror) == ([], [])
 
 
 def test_deleted_user_takes_all_messages_along_in_a_run_that_ends_early(mirror):
@@ -218,28 +173,6 @@ def test_full_sync_resumes_fetching_by_id(mirror):
     assert marked(mirror) == ([], [12, 22])
 
 
-@pytest.mark.parametrize(
-    ("name", "second", "rejects"),
-    [(["Ada"], {"id": 2, "body": {}}, 0), ("Ada", {"id": "2", "body": "second"}, 1)],
-    ids=["another shape", "no id"],
-)
-def test_service_that_shows_a_row_in_another_shape_still_lists_it(
-    mirror, scripted, name, second, rejects
-):
-    shown = {"users": [{"id": 5, "name": "Ada"}], "messages": [{"id": 1}, {"id": 2}]}
-
-    def service(request: Any) -> Any:
-        key = request.path.rsplit("/", 1)[-1]
-        return paged(shown[key], key=key)(request)
-
-    server = scripted(service)
-    sync(mirror, server)
-    shown = {"users": [{"id": 5, "name": name}], "messages": [{"id": 1}, second]}
-    report = sync(mirror, server, mode="full")
-    assert (report.certificate, report.rejects, report.deleted) == ("snapshot", rejects, 0)
-    assert marked(mirror) == ([], [])
-
-
 def test_full_sync_marks_deleted_rows_and_incremental_does_not(mirror):
     world = World(seed=3, users=40, messages_per_user=(0, 250))
     short = [each for each in world.user_ids() if 2 <= len(world.message_ids(each)) <= 99]
@@ -259,3 +192,151 @@ def test_full_sync_marks_deleted_rows_and_incremental_does_not(mirror):
         seen = f"SELECT last_seen_at FROM messages WHERE user_id = {other} AND id = {lost}"
         assert rows(mirror, seen) == rows(mirror, "SELECT ended_at FROM runs WHERE run_id = 1")
         assert sync(mirror, server, mode="full").deleted == 0
+
+
+MANY = [{"id": each} for each in range(1, 41)]
+TALK: list[Row] = [{"user_id": 1, "id": each} for each in range(100, 140)]
+ALL_PROVED: Any = {each["id"]: "snapshot" for each in MANY}
+
+
+@pytest.fixture
+def held(mirror: Any) -> Any:
+    """A mirror of 40 users and 40 messages."""
+    BatchSource(batch(MANY, TALK, swept="snapshot", lists=ALL_PROVED)).sync_into(mirror.folder)
+    return mirror
+
+
+@pytest.mark.parametrize(
+    ("shown", "answers", "resource", "reason"),
+    [
+        (
+            batch(swept="snapshot"),
+            [batch(MANY)],
+            "users",
+            r"the list left out users; user (\d+) was found by id",
+        ),
+        (
+            batch(MANY, swept="snapshot", lists=ALL_PROVED),
+            [batch(messages=TALK)],
+            "messages",
+            r"most lists left out messages; message (1\d\d) of user 1 was found by id",
+        ),
+    ],
+    ids=["users", "messages"],
+)
+def test_full_sync_of_empty_lists_marks_nothing_unless_all_of_a_sample_are_gone(
+    held, shown, answers, resource, reason
+):
+    """A service that fails may answer that it has no rows, which a snapshot takes for a fact."""
+    empty = BatchSource(shown, answers=answers)
+    report = empty.sync_into(held.folder, "full")
+    assert len(empty.asked) == 16
+    assert {each["resource"] for each in empty.asked} == {resource}
+    assert report.deleted == 0
+    assert marked(held) == ([], [])
+    if resource == "users":
+        assert report.certificate == "uncertified"
+        said = report.certificate_reason
+    else:
+        assert report.lists_by_certificate == {"uncertified": len(MANY)}
+        [[said]] = rows(held, "SELECT DISTINCT reason FROM lists")
+    found = re.fullmatch(reason, said)
+    assert found
+    assert int(found[1]) in {16, *(each["id"] for each in empty.asked)}
+
+
+def test_an_empty_list_of_users_is_believed_if_none_is_found_by_id(held):
+    gone = batch(gone=[{"resource": "users", "user_id": each["id"], **each} for each in MANY])
+    empty = BatchSource(batch(swept="snapshot"), answers=[gone])
+    report = empty.sync_into(held.folder, "full")
+    assert len(empty.asked) == 16
+    assert (report.deleted, report.certificate) == (len(MANY) + len(TALK), "snapshot")
+
+
+def test_full_sync_marks_a_few_rows_without_fetching_by_id(held):
+    fewer = BatchSource(batch(MANY[:25], TALK, swept="snapshot", lists=ALL_PROVED))
+    assert fewer.sync_into(held.folder, "full").deleted == 15
+    assert fewer.asked == []
+
+
+def test_nothing_is_marked_while_a_service_with_empty_lists_answers_nothing_by_id(
+    backread_server, mirror
+):
+    world = World(seed=3, users=12, messages_per_user=(3, 9))
+    with backread_server.lane(world=world) as lane:
+        lane.clock.virtual()
+        sync(mirror, lane)
+        [(held,)] = rows(mirror, "SELECT count(*) FROM messages")
+        for user_id in lane.world.user_ids():
+            for message_id in lane.world.message_ids(user_id):
+                lane.world.remove_message(user_id, message_id)
+        lane.on("message").fail("status(500)")
+        report = sync(mirror, lane, mode="full")
+    assert (report.deleted, report.lists_by_certificate) == (0, {"uncertified": 12})
+    [[reason]] = rows(mirror, "SELECT DISTINCT reason FROM lists")
+    assert reason == "most lists left out messages, and 16 of 16 could not be checked by id"
+    assert rows(mirror, "SELECT count(*) FROM messages WHERE deleted_at IS NULL") == [(held,)]
+
+
+@pytest.fixture
+def cached() -> Callable[[Request], bytes]:
+    """A service with a cache that may give the list of user 1 as it was when it had few messages.
+
+    Attributes of the function: ``talks``, the messages by user, and ``old``, the number of messages
+    of user 1 in the cached list, if that is given.
+    """
+
+    def service(request: Request) -> bytes:
+        parts = request.path.split("/")
+        if parts[-1] == "users":
+            return paged([user(each) for each in service.talks])(request)
+        held = service.talks[int(parts[3])]
+        if parts[-1] != "messages":
+            found = [each for each in held if each["id"] == int(parts[-1])]
+            return answer(200, found[0]) if found else answer(404)
+        return paged(held[: service.old if parts[3] == "1" else None], key="messages")(request)
+
+    service.talks = {each: [message(10 * each + at) for at in range(6)] for each in (1, 2, 3)}
+    service.old = None
+    return service
+
+
+@pytest.mark.parametrize("before", [["incremental"], ["full"]])
+def test_full_sync_marks_nothing_after_a_cached_page(mirror, scripted, cached, before):
+    server = scripted(cached)
+    sync(mirror, server)
+    cached.old = 4
+    # Of one list the oldest message is gone, of the other one the newest.
+    del cached.talks[2][0], cached.talks[3][-1]
+    for mode in before:
+        sync(mirror, server, mode=mode)
+    sent = len(server.requests)
+    report = sync(mirror, server, mode="full")
+    assert marked(mirror) == ([], [20, 35])
+    assert report.uncertified_users == (1,)
+    assert rows(mirror, "SELECT reason FROM lists WHERE user_id = 1") == [
+        ("the list left out message 15, which was found by its id",)
+    ]
+    by_id = [each.path for each in server.requests[sent:] if "/messages/" in each.path]
+    newest = ["/external/users/1/messages/15"]
+    assert sorted(by_id) == newest + ([] if "full" in before else ["/external/users/3/messages/35"])
+    cached.old = None
+    report = sync(mirror, server, mode="full")
+    assert (report.deleted, report.uncertified_users) == (0, ())
+    assert marked(mirror) == ([], [20, 35])
+
+
+def test_an_old_page_marks_nothing_in_a_run_that_is_resumed_after_its_check(mirror):
+    others: list[Row] = [{"user_id": 2, "id": each} for each in range(20, 40)]
+    held: list[Row] = [{"user_id": 1, "id": each} for each in range(10, 14)]
+    before = batch([{"id": 1}], held + others, swept="snapshot", lists={1: "counted"})
+    BatchSource(before).sync_into(mirror.folder)
+    shown = batch([{"id": 1}], [{"user_id": 1, "id": 10}], swept="snapshot", lists={1: "counted"})
+    found = batch(messages=[{"user_id": 1, "id": 13}])
+    first = BatchSource(shown, answers=[found, ConnectError("the connection broke")])
+    with pytest.raises(ConnectError):
+        first.sync_into(mirror.folder, "full")
+    second = BatchSource(answers=[batch(messages=[{"user_id": 1, "id": 12}])])
+    assert second.sync_into(mirror.folder).deleted == 0
+    assert [each["id"] for each in first.asked + second.asked] == [13, 12]
+    assert marked(mirror) == ([], [])

@@ -4,7 +4,7 @@ import pytest
 
 from backread import AuthenticationError, Client, ConnectError
 from backread.testing import Dialect, MockServer, World
-from helpers.mirrors import BatchSource, batch, ended, half_read, marked, rows
+from helpers.mirrors import BatchSource, batch, ended, marked, rows
 
 pytest.importorskip("duckdb")
 
@@ -66,25 +66,6 @@ def test_given_user_whom_the_service_does_not_know_is_deleted_however_the_run_en
         report = source.sync_into(mirror.folder, users=(2, 3))
         assert (report.deleted, report.unknown_users) == (2, (2,))
     assert marked(mirror) == ([2], [21])
-
-
-def test_list_that_given_users_half_read_stays_known(mirror):
-    BatchSource(ALL).sync_into(mirror.folder)
-    known = "SELECT user_id, run_id, kind, certificate FROM lists ORDER BY 1"
-    before = rows(mirror, known)
-    half = batch(messages=[{"user_id": 1, "id": 11}], half_read=[half_read(1, "a page")])
-    BatchSource(half, ended_early=True).sync_into(mirror.folder, users=(1,))
-    assert rows(mirror, known) == before
-
-
-def test_whole_list_of_a_user_who_comes_back_is_read(mirror):
-    BatchSource(ALL).sync_into(mirror.folder)
-    gone = batch(gone=[{"resource": "users", "user_id": 2, "id": 2}])
-    BatchSource(gone).sync_into(mirror.folder, users=(2,))
-    following = BatchSource(ALL)
-    following.sync_into(mirror.folder)
-    assert states(following) == {1: "{}", 2: None, 3: "{}"}
-    assert marked(mirror) == ([], [])
 
 
 @pytest.mark.parametrize(("kind", "state"), [("whole", None), ("end", "{}")])

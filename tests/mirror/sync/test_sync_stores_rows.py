@@ -1,31 +1,16 @@
 """What a sync stores: every field, each row once, when it was seen; and only what changed."""
 
-import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from backread import MirrorError
-from backread._backread import empty_table
+from backread.models import OtherSender
 from backread.testing import MockServer, World
-from helpers.api_rows import paged
+from helpers.api_rows import message, paged, user
 from helpers.mirrors import BatchSource, Row, batch, ended, rows, sync
-from helpers.scripted_server import answer
 
 pytest.importorskip("duckdb")
-
-import pyarrow as pa
-
-from backread.mirror.published import publish
-from backread.mirror.published.manifest import file_name
-from backread.mirror.store.schema import (
-    GONE_NAMES,
-    LIST_NAMES,
-    MESSAGES,
-    REJECT_NAMES,
-    USERS,
-)
 
 
 def test_first_sync_stores_every_row_with_every_field(mirror):
@@ -43,66 +28,40 @@ def test_first_sync_stores_every_row_with_every_field(mirror):
         assert report.lists_by_kind == {"whole": 40}
         assert timedelta(0) < report.ended_at - report.started_at < timedelta(minutes=5)
         with server.client() as client:
-            for user in client.users.list():
-                held = mirror.conversation(user.id)
-                assert held.user == user
+            for listed in client.users.list():
+                held = mirror.conversation(listed.id)
+                assert held.user == listed
                 assert sorted(held, key=lambda each: each.id) == sorted(
-                    client.messages.list(user.id), key=lambda each: each.id
+                    client.messages.list(listed.id), key=lambda each: each.id
                 )
                 times = [each.created_at for each in held]
                 assert times == sorted(times)  # type: ignore[type-var]
 
 
 def test_nothing_that_came_is_dropped_in_silence(mirror, scripted):
-    users = {
-        "limit": 99,
-        "offset": 0,
-        "total": 3,
-        "users": [{"id": 5, "shoe_size": 43}, {"id": "six"}, "seven"],
-    }
-    said = {
-        "id": 1,
-        "body": None,
-        "sender_type": "robot",
-        "sender": {"id": 9, "model": "R2"},
-        "mood": "good",
-    }
-    page = {"limit": 99, "offset": 0, "total": 1, "messages": [said]}
-    server = scripted(answer(200, users), answer(200, page))
-    report = sync(mirror, server)
-    assert (report.users, report.rejects) == (1, 2)
-    kept = rows(mirror, "SELECT resource, json, reason FROM rejects ORDER BY json")
-    assert [(resource, json.loads(text)) for resource, text, _ in kept] == [
-        ("users", "seven"),
-        ("users", {"id": "six"}),
-    ]
-    assert all(reason for *_, reason in kept)
-    held = mirror.conversation(5)
-    assert held.user.extra == {"shoe_size": 43}
-    assert held[0].extra == {"mood": "good"}
-    assert held[0].sender_type == "robot"
-    assert held[0].sender is not None
-    assert held[0].sender.id == 9
-    assert held[0].sender.extra == {"model": "R2"}
-
-
-def test_a_record_that_does_not_fit_is_stored_once_wherever_it_is_in_its_page(mirror, scripted):
-    sent: list[Any] = [{"id": "six"}, "seven"]
+    sent: list[Any] = [user(5, shoe_size=43), {"id": "six"}, "seven"]
+    sender = {"id": 9, "model": "R2"}
+    said = message(1, sender_type="robot", sender=sender, mood="good")
     server = scripted(
         lambda request: (
             paged(sent)(request)
             if request.path.endswith("/users")
-            else paged([], key="messages")(request)
+            else paged([said], key="messages")(request)
         )
     )
-    for number in range(3):
-        sent.insert(0, {"id": number})
+    for number in range(2):
+        # What does not fit is stored once, wherever it is in its page.
+        sent.insert(0, user(number))
         assert sync(mirror, server).rejects == 2
     kept = "SELECT json, reason, run_id, first_seen_at < last_seen_at FROM rejects ORDER BY json"
     assert rows(mirror, kept) == [
-        ('"seven"', "$: not an object", 3, True),
-        ('{"id": "six"}', "$.id: the id is not a 64-bit integer", 3, True),
+        ('"seven"', "$: not an object", 2, True),
+        ('{"id": "six"}', "$.id: the id is not a 64-bit integer", 2, True),
     ]
+    held = mirror.conversation(5)
+    assert held.user.extra == {"shoe_size": 43}
+    assert held[0].extra == {"mood": "good"}
+    assert held[0].sender == OtherSender("robot", 9, {"model": "R2"})
 
 
 def messages_of(user_id: int, *ids: int, body: str | None = None) -> list[Row]:
@@ -142,19 +101,6 @@ def test_row_that_comes_again_is_stored_once_as_it_came_last(mirror, first):
         (1, None),
         (2, "Ada"),
     ]
-
-
-def test_mirror_stores_every_column_that_the_core_gives():
-    kept = {
-        "users": USERS.names,
-        "messages": MESSAGES.names,
-        # What a reading shows of the hints is counted in `runs`.
-        "lists": (*LIST_NAMES, "moved", "rows_differ", "audited"),
-        "rejects": REJECT_NAMES,
-        "gone": GONE_NAMES,
-    }
-    for name, columns in kept.items():
-        assert sorted(pa.table(empty_table(name)).column_names) == sorted(columns)
 
 
 def test_row_that_one_run_missed_is_no_change(mirror):
@@ -211,34 +157,3 @@ def test_last_seen_moves_with_what_a_list_proves(mirror, syncs, seen):
         report = read(list_of_1, messages).sync_into(mirror.folder)
         assert report.messages_updated == 0
     assert dict(rows(mirror, SEEN_BY)) == seen
-
-
-def test_sync_reads_whole_the_list_of_a_user_missing_in_the_last_run(mirror):
-    read(WHOLE, TALK).sync_into(mirror.folder)
-    BatchSource(batch([{"id": 2}], OTHERS, swept="linked", lists=[ended(2)])).sync_into(
-        mirror.folder
-    )
-    assert dict(rows(mirror, SEEN_BY)) == dict.fromkeys(range(100, 220), 1)
-    third = read(WHOLE, TALK)
-    third.sync_into(mirror.folder)
-    assert third.known is not None
-    assert [each["user_id"] for each in third.known["lists"]] == [2]
-    assert dict(rows(mirror, SEEN_BY)) == dict.fromkeys(range(100, 220), 3)
-
-
-def test_file_that_cannot_be_written_is_named_and_left_to_the_next_sync(mirror, monkeypatch):
-    def misnamed(table: str, sequence: int, number: int) -> str:
-        name = file_name(table, sequence, number)
-        return f"missing/{name}" if table == "messages" else name
-
-    monkeypatch.setattr(publish, "file_name", misnamed)
-    with pytest.raises(MirrorError, match="messages-0000"):
-        BatchSource(batch([{"id": 1}], messages_of(1, 11, 12), swept="snapshot")).sync_into(
-            mirror.folder
-        )
-    with pytest.raises(MirrorError, match="nothing"):
-        rows(mirror, "FROM messages")
-    assert list((mirror.folder / "published").iterdir()) == []
-    monkeypatch.undo()
-    BatchSource(batch([{"id": 1}])).sync_into(mirror.folder)
-    assert rows(mirror, "SELECT id FROM messages ORDER BY id") == [(11,), (12,)]

@@ -79,7 +79,7 @@ ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
         (
             "could not read enough bytes", "no magic bytes", "too small to be a parquet file",
             "tprotocolexception", "don't know what type", "invalid ttype", "out of buffer",
-            "codec can't decode byte",
+            "codec can't decode byte", "variable-length int",
         ),
         DAMAGED_FILE,
     ),

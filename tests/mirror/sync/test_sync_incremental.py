@@ -1,0 +1,277 @@
+"""Incremental runs: they request little, miss nothing, and go on where a part of one ended."""
+
+import random
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from backread import AuthenticationError, Client, DeadlineExceededError
+from backread.testing import Dialect, Fault, MockServer, World
+from helpers.api_rows import envelope, message, paged, user
+from helpers.mirrors import arrow_rows, data_files, missed, rows, sync, table
+from helpers.scripted_server import Request, answer
+
+pytest.importorskip("duckdb")
+
+import duckdb
+
+from backread.mirror import Mirror
+
+USERS = 400
+# One page of users each 99, one request a user, and three in a hundred for what may go wrong.
+MOST = (USERS / 99 + USERS) * 1.03
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=8, users=USERS, messages_per_user=(0, 150))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def steady(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    mirror = Mirror(tmp_path_factory.mktemp("steady") / "chats")
+    sync(mirror, server)
+    return mirror
+
+
+def stored(mirror: Mirror) -> list[tuple[Any, ...]]:
+    """A digest of all rows with where they lie in the writer's tables."""
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb"), read_only=True) as connection:
+        return [
+            connection.execute(
+                f"SELECT count(*), bit_xor(hash(rowid, held)) FROM {table} AS held"
+            ).fetchone()  # type: ignore[misc]
+            for table in ("users", "messages")
+        ]
+
+
+def test_unchanged_service_costs_a_request_a_user_and_rewrites_nothing(steady, server):
+    before = stored(steady), data_files(steady, "users"), data_files(steady, "messages")
+    report = sync(steady, server)
+    assert report.requests <= MOST
+    assert report.lists_by_kind["end"] > USERS / 100
+    assert (report.users_added, report.users_updated) == (0, 0)
+    assert (report.messages_added, report.messages_updated) == (0, 0)
+    assert (stored(steady), data_files(steady, "users"), data_files(steady, "messages")) == before
+    newest = "SELECT count(*) FROM messages JOIN runs ON last_seen_at = ended_at WHERE run_id = {}"
+    assert rows(steady, newest.format(report.run_id)) == [(server.world.total_messages,)]
+
+
+def test_nothing_is_missed_where_one_user_in_a_hundred_changed(steady, server):
+    world, chance = server.world, random.Random(4)
+    changed = chance.sample(world.user_ids(), USERS // 100)
+    longest = sorted(world.user_ids(), key=lambda each: len(world.message_ids(each)))[-40:]
+    changed[:10] = chance.sample(longest, 10)
+    for user_id in changed[:25]:
+        world.add_messages(user_id, chance.choice([1, 2, 5]))
+    # A long list, and more than a page of new messages.
+    world.add_messages(longest[-1], 130)
+    read = set(changed[20:35]) | set(chance.sample(longest, 10))
+    for user_id in read:
+        for message_id in world.message_ids(user_id)[-4:]:
+            message = world.message(user_id, message_id)
+            if not (message["read_by_user"] and message["read_by_operator"]):
+                world.edit_message(user_id, message_id, read_by_user=True, read_by_operator=True)
+    for user_id in changed[35:45]:
+        world.edit_user(user_id, name=f"Renamed {user_id}")
+    gone = changed[45:]
+    for user_id in gone:
+        world.remove_user(user_id)
+    world.add_users(5)
+    assert missed(steady, world)
+    report = sync(steady, server)
+    assert missed(steady, world) == []
+    assert report.requests <= MOST
+    # Whoever is gone stays until a full sync, and the rest is as it was.
+    assert report.deleted == 0
+    assert sync(steady, server, mode="full").deleted >= len(gone)
+    assert rows(steady, "SELECT id FROM users WHERE deleted_at IS NOT NULL ORDER BY id") == sorted(
+        (each,) for each in gone
+    )
+    assert missed(steady, world) == []
+    total = "SELECT count(*) FROM messages WHERE deleted_at IS NULL"
+    assert rows(steady, total) == [(world.total_messages,)]
+
+
+@pytest.mark.parametrize("order", ["id", "newest"])
+def test_growing_end_is_read_on_and_a_list_with_a_gap_is_read_whole(mirror, order):
+    world = World(seed=7, users=3, messages_per_user=400)
+    user_id = world.user_ids()[0]
+    reading = f"SELECT kind, certificate FROM lists WHERE user_id = {user_id}"
+    with MockServer(world, dialect=Dialect("documented", order=order)) as server:
+        sync(mirror, server)
+        world.add_messages(user_id, 250)
+        server.forget()
+        sync(mirror, server)
+        assert missed(mirror, world) == []
+        assert rows(mirror, reading)[0][0] == "end"
+        assert len(server.calls("messages", user=user_id)) <= 4
+        world.remove_message(user_id, world.message_ids(user_id)[300])
+        world.add_messages(user_id, 1)
+        sync(mirror, server)
+        assert rows(mirror, reading) == [("whole", "counted")]
+        assert missed(mirror, world) == []
+        # The next run relies on what that one proved.
+        sync(mirror, server)
+        assert rows(mirror, reading)[0][0] == "end"
+
+
+@pytest.mark.parametrize("not_found", [404, 410])
+def test_list_of_a_user_who_is_gone_and_comes_back(mirror, scripted, not_found):
+    there = True
+
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged([user(1), user(2)])(request)
+        if "/users/2" in request.path and not there:
+            return answer(not_found, b"gone")
+        return answer(200, envelope([message(7)], key="messages"))
+
+    server = scripted(service)
+    for there, kind in [(True, "whole"), (False, "gone"), (True, "whole")]:  # noqa: B007
+        sync(mirror, server)
+        assert rows(mirror, "SELECT kind FROM lists ORDER BY user_id") == [("whole",), (kind,)]
+
+
+def test_run_that_waits_longer_than_a_commit_may_take_has_not_ended(mirror, scripted):
+    """A commit is due after two seconds."""
+
+    def service(request: Request) -> bytes:
+        match request.path:
+            case "/external/users":
+                return paged([user(1), user(2)])(request)
+            case "/external/users/2/messages":
+                time.sleep(2.5)
+                return answer(200, envelope([message(7)], key="messages"))
+            case _:
+                return answer(404, b"gone")
+
+    sync(mirror, scripted(service))
+    assert rows(mirror, "SELECT user_id, id FROM messages") == [(2, 7)]
+
+
+def test_commits_are_small_at_first_and_grow(mirror):
+    seen = [0]
+    with MockServer(World(seed=3, users=900, messages_per_user=(60, 60))) as server:
+        sync(mirror, server, on_progress=lambda now: seen.append(now.messages))
+    assert seen[-1] == 900 * 60
+    # A kill costs little more than a sixteenth of what was done, and at first 12 responses.
+    for done, committed in pairwise(seen):
+        assert committed - done <= max(1_200, done / 16) + 99
+    assert max(later - earlier for earlier, later in pairwise(seen)) > 2_500
+
+
+@pytest.mark.parametrize(
+    ("table_name", "users", "messages"), [("users", 600, 0), ("messages", 1, 1_000)]
+)
+def test_half_read_list_goes_on_at_its_page(mirror, table_name, users, messages):
+    world = World(seed=4, users=users, messages_per_user=messages)
+    with MockServer(world) as server, server.client(max_concurrency=1) as client:
+        assert mirror.sync(client, max_requests=5).partial
+        [(held,)] = rows(mirror, f"SELECT count(*) FROM {table_name}")
+        server.forget()
+        mirror.sync(client)
+        assert min(call.offset or 0 for call in server.calls(table_name)) == held - 3 > 0
+    assert missed(mirror, world) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nights_of_any_budget_read_everything_once(mirror, tmp_path, seed):
+    chance = random.Random(seed)
+    world = World(seed=seed, users=60, messages_per_user=(0, 700))
+    with MockServer(world) as server, server.client() as client:
+        whole = Mirror(tmp_path / "whole").sync(client)
+        nights, partial = 0, True
+        while partial:
+            nights, budget = nights + 1, chance.randrange(20, 120)
+            server.forget()
+            report = mirror.sync(client, max_requests=budget)
+            assert sum(server.counts().values()) == report.requests <= budget
+            partial = report.partial
+            assert nights < 100, "the nights make no progress"
+    assert nights > 1
+    assert missed(mirror, world) == []
+    assert report.run.lists_by_kind == {"whole": 60}
+    assert report.run.requests <= 1.05 * whole.requests + 3 * nights
+
+
+def test_retries_count_and_one_without_budget_leaves_its_list_half_read(mirror):
+    world = World(seed=4, users=1, messages_per_user=450)
+    with MockServer(world) as server:
+        server.clock.virtual()
+        server.on("messages", offset=96).fail(Fault.status(500))
+        with server.client() as client:
+            report = mirror.sync(client, max_requests=4)
+        assert (report.state, report.requests, sum(server.counts().values())) == ("partial", 4, 4)
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(99,)]
+
+
+def test_deadline_that_passes_during_a_commit_is_not_the_end(mirror):
+    with MockServer(World(users=2_000, messages_per_user=1)) as server:
+        server.clock.virtual()
+        with server.client(deadline=3) as client, pytest.raises(DeadlineExceededError):
+            mirror.sync(client, on_progress=lambda _: server.clock.advance(3))
+
+
+def test_given_users_are_read_without_the_list_of_users(mirror, scripted):
+    def service(request: Request) -> bytes:
+        match request.path.split("/"):
+            case [_, _, "users", "3"] | [_, _, "users", "3", _]:
+                return answer(404, b"gone")
+            case [_, _, "users", user_id]:
+                return answer(200, user(int(user_id)))
+            case [_, _, "users", user_id, "messages"]:
+                return answer(200, envelope([message(int(user_id) * 10)], key="messages"))
+            case _:
+                return answer(500, b"no list of users")
+
+    server = scripted(service)
+    report = sync(mirror, server, users=[2, 3, 1, 2])
+    assert report.unknown_users == (3,)
+    assert rows(mirror, "SELECT user_id, id FROM messages ORDER BY 1") == [(1, 10), (2, 20)]
+    assert len(server.requests) == 5
+
+
+def test_rows_are_fetched_by_id_within_a_budget_and_given_out_before_a_failure():
+    world = World(seed=11, users=30, messages_per_user=(2, 9))
+    first, second, *_, refused = world.user_ids()
+    gone, there = world.message_ids(first)[:2]
+    world.remove_message(first, gone)
+    world.remove_user(second)
+    asked = [
+        {"resource": "messages", "user_id": first, "id": gone},
+        {"resource": "messages", "user_id": first, "id": there},
+        {"resource": "users", "id": second},
+        # It cannot be requested, so nothing is known of it.
+        {"resource": "users", "id": -1},
+    ]
+    users = [{"resource": "users", "id": each} for each in world.user_ids()]
+
+    def fetched(client: Client, candidates: Any, **limits: Any) -> Iterator[Any]:
+        run = client._ask_rows(table("gone", candidates), **limits)
+        while (found := run.next_batch()) is not None:
+            yield found
+
+    with MockServer(world) as server, server.client(max_retries=1, max_concurrency=1) as client:
+        found = list(fetched(client, asked))
+        held = [each["id"] for batch in found for each in arrow_rows(batch.messages)]
+        assert held == [there]
+        assert sorted(each["id"] for batch in found for each in arrow_rows(batch.gone)) == sorted(
+            [gone, second]
+        )
+        some = list(fetched(client, users, max_requests=10))
+        assert sum(len(arrow_rows(each.users)) for each in some) == 10
+        server.on("user", user=refused).fail(Fault.status(401))
+        given: list[int] = []
+
+        def take_all() -> None:
+            for batch in fetched(client, users):
+                given.extend(each["id"] for each in arrow_rows(batch.users))
+
+        with pytest.raises(AuthenticationError):
+            take_all()
+        assert sorted(given) == world.user_ids()[:-1]

@@ -1,0 +1,331 @@
+"""The writer's database while a statement or transaction fails or Ctrl-C comes: rows stay whole."""
+
+import gc
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from helpers.command_line import posix_only
+from helpers.mirrors import table
+
+pytest.importorskip("duckdb")
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+
+import duckdb
+import pytest
+from duckdb import DuckDBPyConnection
+
+from backread import MirrorError, _interruptible
+from backread._interruptible import run_interruptibly
+from backread.mirror import Mirror
+from backread.mirror.store import database
+from backread.mirror.store.engine import connect, load_duckdb, named_errors, rows_of, transaction
+from backread.mirror.store.memory import read_memory_limit
+from backread.mirror.store.merge import stage
+from backread.mirror.store.schema import create_statements
+from backread.mirror.store.store import Store
+from backread.mirror.sync.known import StoredRows
+from helpers.mirrors import BatchSource, batch, rows
+from helpers.waiting import PATIENCE
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    connection = connect(None)
+    for statement in create_statements("test"):
+        rows_of(connection, statement)
+    yield Store(tmp_path, connection)
+    connection.close()
+
+
+def test_what_a_transaction_set_is_forgotten_if_it_fails(store):
+    def held() -> list[str | None]:
+        return [store.meta(key) for key in ("kept", "new", "mirror_id")]
+
+    store.set_meta("kept", "1")
+    with suppress(ZeroDivisionError), store.transaction():
+        store.set_meta("kept", "2")
+        store.set_meta("new", "3")
+        store.drop_meta("mirror_id")
+        assert held() == ["2", "3", None]
+        raise ZeroDivisionError
+    assert held() == ["1", None, "test"]
+    with store.transaction():
+        store.set_meta("kept", "4")
+    assert store.rows("SELECT value FROM meta WHERE key = 'kept'") == [("4",)]
+
+
+class InterruptedConnection:
+    """One in which Ctrl-C comes while rows are copied, in a transaction that fails as well."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, values: list[Any]) -> Any:
+        if " AS SELECT " not in statement:
+            return self._connection.execute(statement, values)
+        with suppress(duckdb.Error):
+            self._connection.execute("SELECT error('this aborts the transaction')").fetchall()
+        signal.raise_signal(signal.SIGINT)
+        return self._connection.execute(statement, values)
+
+
+def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store):
+    connection: Any = InterruptedConnection(store.connection)
+    interrupted = Store(Path("chats"), connection)
+    given = table("users", [{"id": 1}])
+    with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), transaction(connection):
+        stage(interrupted, "users", given, ("id",))
+    assert store.rows("SELECT 1") == [(1,)]
+
+
+def test_ctrl_c_while_the_stored_state_is_queried_stays_ctrl_c(store):
+    rows_of(store.connection, "ATTACH ':memory:' AS mirror")
+    numbers = "range(10_000_000::BIGINT)"
+    endless = f"SELECT count(*) FROM {numbers} a, {numbers} b WHERE a.range < b.range"
+    Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        StoredRows(store, endless).__arrow_c_stream__()
+    assert store.rows("SELECT 1") == [(1,)]
+
+
+class InterruptedOnce:
+    """A connection in which a signal meets the first rollback."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.interrupt = connection.interrupt
+        self.rollbacks = 0
+
+    def execute(self, statement: str, values: list[Any]) -> Any:
+        self.rollbacks += statement == "ROLLBACK"
+        if statement == "ROLLBACK" and self.rollbacks == 1:
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+        return self.connection.execute(statement, values)
+
+
+def test_a_rollback_that_is_interrupted_is_done_all_the_same():
+    with duckdb.connect() as real:
+        connection: Any = InterruptedOnce(real)
+        with pytest.raises(duckdb.CatalogException), transaction(connection):
+            real.execute("CREATE TABLE held (id INTEGER); CREATE TABLE held (id INTEGER)")
+        assert connection.rollbacks == 2
+        real.execute("BEGIN TRANSACTION")
+        assert real.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+
+
+class InterruptedSyncError(Exception):
+    """What a test's callback raises."""
+
+
+def test_a_database_that_a_second_signal_left_open_is_closed_with_its_error(tmp_path, monkeypatch):
+    path = tmp_path / "mirror.duckdb"
+    run = _interruptible._Call.run
+
+    def run_slowly(call: Any) -> None:
+        run(call)
+        time.sleep(0.05)
+
+    # The thread that ran the statement holds nothing of it once it has ended.
+    monkeypatch.setattr(_interruptible._Call, "run", run_slowly)
+
+    def stopped(*_: object) -> None:
+        raise InterruptedSyncError
+
+    def read_until_a_signal(connection: Any) -> None:
+        connection.execute(f"ATTACH '{path}'")
+
+        def endless() -> None:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+            connection.execute("SELECT count(*) FROM range(1 << 40) WHERE random() > 2").fetchall()
+
+        run_interruptibly(endless, connection.interrupt)
+
+    before = signal.signal(signal.SIGUSR1, stopped)
+    gc.disable()
+    try:
+        with pytest.raises(InterruptedSyncError):
+            read_until_a_signal(duckdb.connect())
+        duckdb.connect().execute(f"ATTACH '{path}'")
+    finally:
+        gc.enable()
+        signal.signal(signal.SIGUSR1, before)
+
+
+pytestmark = posix_only
+
+NUMBERS = "range(10_000_000::BIGINT)"
+ENDLESS = f"SELECT count(*) FROM {NUMBERS} a, {NUMBERS} b WHERE a.range < b.range"
+MOMENTS = 24
+
+
+class TaskEndedError(BaseException):
+    """As a task runner ends a task."""
+
+
+@contextmanager
+def handled(error: BaseException) -> Iterator[Callable[[float], None]]:
+    """The handler of a timer raises the error; gives what sets the timer, in seconds."""
+
+    def handle(*_: Any) -> None:
+        raise error
+
+    def alarm(seconds: float) -> None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        yield alarm
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def source() -> BatchSource:
+    """Two commits of a hundred users and a thousand messages."""
+    batches = []
+    for start in range(1, 201, 100):
+        users = range(start, start + 100)
+        batches.append(
+            batch(
+                [{"id": each, "name": f"user {each}"} for each in users],
+                [{"user_id": each, "id": 10 * each + n} for each in users for n in range(10)],
+                lists=dict.fromkeys(users, "snapshot"),
+            )
+        )
+    return BatchSource(*batches, batch(swept="snapshot"))
+
+
+@pytest.mark.long
+def test_what_a_handler_raises_comes_out_of_a_sync_at_any_moment(tmp_path):
+    kinds = (TaskEndedError, SystemExit, ValueError)
+    # The second time: the first one also imports.
+    source().sync_into(tmp_path / "first")
+    began = time.monotonic()
+    source().sync_into(tmp_path / "second")
+    whole = time.monotonic() - began
+    ended = 0
+    for moment in range(MOMENTS):
+        folder = tmp_path / str(moment)
+        error = kinds[moment % len(kinds)]("now")
+        caught: list[BaseException] = []
+        with handled(error) as alarm:
+            alarm(whole * (moment + 1) / MOMENTS)
+            try:
+                source().sync_into(folder)
+                alarm(0)
+            except BaseException as raised:
+                caught = [raised]
+        # It may have come too late.
+        assert caught in ([error], [])
+        ended += len(caught)
+        source().sync_into(folder)
+        assert rows(Mirror(folder), "SELECT count(*), count(DISTINCT id) FROM messages") == [
+            (2_000, 2_000)
+        ]
+    assert ended
+
+
+@pytest.mark.parametrize("kind", [TaskEndedError, TimeoutError])
+def test_what_a_handler_raises_ends_a_statement_at_once(kind):
+    connection, error = connect(None), kind("too long")
+    with handled(error) as alarm:
+        began = time.monotonic()
+        alarm(0.1)
+        with pytest.raises(kind) as caught, named_errors(Path("chats")):
+            rows_of(connection, ENDLESS)
+    assert caught.value is error
+    assert time.monotonic() - began < PATIENCE
+    # The connection is free again.
+    assert rows_of(connection, "SELECT 1") == [(1,)]
+    connection.close()
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["first query", "later query"])
+def test_mirror_can_be_read_when_the_interpreter_exits(tmp_path, earlier):
+    BatchSource(batch([{"id": 7}], swept="snapshot")).sync_into(tmp_path)
+    code = f"""
+import atexit
+from backread.mirror import Mirror
+table = Mirror({str(tmp_path)!r}).table("users")
+if {earlier}:
+    assert table.num_rows == 1
+atexit.register(lambda: print(table.num_rows))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
+def wide_rows(count: int, width: int = 10_000) -> BatchSource:
+    chance = random.Random(1)
+    said = [
+        {"user_id": 1, "id": n, "body": chance.randbytes(width // 2).hex()} for n in range(count)
+    ]
+    return BatchSource(batch([{"id": 1}], said, swept="snapshot"))
+
+
+def test_memory_limit_that_is_too_small_is_named(mirror):
+    with pytest.raises(MirrorError, match=r"memory limit is too small; raise .*try again"):
+        wide_rows(4_000).sync_into(mirror.folder, memory_limit=20 * 10**6)
+    wide_rows(4_000).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(4_000,)]
+
+
+def test_disk_without_space_for_what_exceeds_the_memory_limit_is_full(mirror, monkeypatch):
+    opened = database._connect
+
+    def connect(*arguments: Any) -> Any:
+        connection = opened(*arguments)
+        # As DuckDB sets it from what the disk has free.
+        connection.execute("SET max_temp_directory_size = '1MB'").fetchall()
+        return connection
+
+    with monkeypatch.context() as full:
+        full.setattr(database, "_connect", connect)
+        with pytest.raises(MirrorError, match="the disk is full; free some space and try again"):
+            wide_rows(4_000).sync_into(mirror.folder, memory_limit=20 * 10**6)
+    wide_rows(4_000).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(4_000,)]
+
+
+def test_without_a_limit_a_sync_takes_a_quarter_of_the_memory_and_at_most_4_gb(tmp_path):
+    limit = "SELECT current_setting('memory_limit')"
+    with load_duckdb().connect() as connection:
+        [(own,)] = connection.execute(limit).fetchall()
+    with database.open_database(tmp_path) as connection:
+        [(taken,)] = connection.execute(limit).fetchall()
+    # DuckDB's own limit is 80 % of the memory.
+    expected = min(0.25 / 0.8 * read_memory_limit(own), 4 * 10**9)
+    assert read_memory_limit(taken) == pytest.approx(max(expected, 256 * 10**6), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("limit", "taken"),
+    [("2GB", 2_000_000_000), ("2g", 2_000_000_000), ("512 MiB", 2**29), (10**9, 10**9)],
+)
+def test_memory_limits(tmp_path, limit, taken):
+    assert Mirror(tmp_path, memory_limit=limit) == Mirror(tmp_path)
+    assert read_memory_limit(limit) == taken
+
+
+@pytest.mark.parametrize("limit", ["", "2 apples", "10MB", 1, -5, "nanGB"])
+def test_odd_memory_limits_are_refused(tmp_path, limit):
+    with pytest.raises(ValueError, match="memory_limit"):
+        Mirror(tmp_path, memory_limit=limit)
