@@ -14,7 +14,7 @@ import pytest
 
 from backread import BackreadError, Client, Mirror
 from backread.cli.doctor.network import proxy_of_environment
-from backread.mirror.store.lock import writer_lock
+from backread.mirror.store.folder import writer_lock
 from helpers.command_line import Done, findings, on_one_line, settings_of
 from helpers.file_modes import posix_only
 from helpers.proxy_server import ProxyServer

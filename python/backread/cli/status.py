@@ -100,7 +100,7 @@ def runs(target: Target, folder: Folder, limit: Limit = 10) -> None:
     """
     from backread.mirror import Mirror
     from backread.mirror.rights.purge import removal_is_pending
-    from backread.mirror.store.lock import lock_holder
+    from backread.mirror.store.folder import lock_holder
 
     mirror = Mirror(folder)
     holder = lock_holder(folder)

@@ -29,7 +29,7 @@ from backread.mirror.published.queries import check_reads_only, named_restrictio
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.published.table import MirrorTable, MirrorTables, TableName
 from backread.mirror.rights.forget import ForgetReport
-from backread.mirror.store.memory import read_memory_limit
+from backread.mirror.store.database import read_memory_limit
 from backread.mirror.summary import mirror_title, summarize
 from backread.mirror.sync.report import Mode, SyncProgress, SyncReport
 from backread.mirror.sync.unfinished_run import UnfinishedRun, read_unfinished_run
@@ -287,7 +287,7 @@ class Mirror:
             >>> mirror.status().ok
         """
         from backread.mirror.published.status import read_status
-        from backread.mirror.store.lock import lock_holder
+        from backread.mirror.store.folder import lock_holder
 
         stale_after = seconds("max_staleness", max_staleness)
         return read_status(self._reader, lock_holder(self._folder), stale_after)

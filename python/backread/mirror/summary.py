@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from backread._display.html import Html, card, certificate_badge, safe
 from backread._display.words import ago, amount, counts, line, minute, moment, size
 from backread._files.paths import shown
 from backread.errors import MirrorError
 from backread.mirror.published.manifest import Manifest, read_manifest
-from backread.mirror.published.snapshot_reader import SnapshotReader, nothing_published
+from backread.mirror.published.snapshot_reader import (
+    OpenSnapshot,
+    SnapshotReader,
+    nothing_published,
+)
 from backread.mirror.published.views import LAST_READ, LISTS
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import ALL_USERS
 from backread.mirror.sync.unfinished_run import UnfinishedRun, read_unfinished_run
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 COUNTED = ("users", "messages")
 SHOWN_TABLES = ("users", "messages", "rejects", "runs")
@@ -169,12 +169,12 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
         manifest = read_manifest(folder)
         if manifest is None:
             return replace(known, is_empty=True, problem=str(nothing_published(folder)))
-        cursor = reader.cursor()
+        snapshot = reader.snapshot()
         return replace(
             known,
-            run=read_last_run(reader, cursor),
-            lists=dict(reader.rows(cursor, LISTS, [])),
-            user_id=next((each for (each,) in reader.rows(cursor, SOME_USER, [])), None),
+            run=read_last_run(snapshot),
+            lists=dict(snapshot.rows(LISTS)),
+            user_id=next((each for (each,) in snapshot.rows(SOME_USER)), None),
             rows=_rows(manifest),
             bytes={name: sum(each.bytes for each in of) for name, of in manifest.tables.items()},
             published_at=_published_at(manifest),
@@ -183,9 +183,9 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
         return replace(known, problem=str(error))
 
 
-def read_last_run(reader: SnapshotReader, cursor: DuckDBPyConnection) -> LastRun | None:
+def read_last_run(snapshot: OpenSnapshot) -> LastRun | None:
     """The newest published run over all users that read something."""
-    last = reader.rows(cursor, LAST_RUN, [])
+    last = snapshot.rows(LAST_RUN)
     if not last:
         return None
     [(run_id, mode, state, lists_left, at, certificate, reason)] = last

@@ -31,8 +31,8 @@ from backread import MirrorError, _interruptible
 from backread._interruptible import run_interruptibly
 from backread.mirror import Mirror
 from backread.mirror.store import database
+from backread.mirror.store.database import read_memory_limit
 from backread.mirror.store.engine import connect, load_duckdb, named_errors, rows_of, transaction
-from backread.mirror.store.memory import read_memory_limit
 from backread.mirror.store.merge import stage
 from backread.mirror.store.schema import create_statements
 from backread.mirror.store.store import Store

@@ -18,8 +18,7 @@ from backread.mirror.published.manifest import read_manifest
 from backread.mirror.rights.purge import removal_is_pending
 from backread.mirror.store.database import visible_damage
 from backread.mirror.store.engine import DAMAGED_FILE, connect, named_errors, rows_of, scan
-from backread.mirror.store.folder import CURRENT, DATABASE_NAME, PUBLISHED
-from backread.mirror.store.lock import lock_holder
+from backread.mirror.store.folder import CURRENT, DATABASE_NAME, PUBLISHED, lock_holder
 
 __all__ = ["check_mirror"]
 

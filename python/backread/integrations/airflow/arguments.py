@@ -108,7 +108,7 @@ def positive_seconds(name: str, value: Any) -> float | None:
 
 def memory(name: str, value: Any) -> int | None:
     """Bytes from `Mirror`'s ``memory_limit``, or None; ValueError also for another type."""
-    from backread.mirror.store.memory import read_memory_limit
+    from backread.mirror.store.database import read_memory_limit
 
     try:
         return None if _is_none(value) else read_memory_limit(value)

@@ -2,11 +2,11 @@
 
 Layers, each of which imports only those before it::
 
-    report, cells, job <- plan, target
+    cells <- job <- plan, target
     copying, databases, xlsx, person <- those above
     run <- those above
 """
 
-from backread.mirror.export.report import Codec, ExportFormat, ExportProgress, ExportReport
+from backread.mirror.export.job import Codec, ExportFormat, ExportProgress, ExportReport
 
 __all__ = ["Codec", "ExportFormat", "ExportProgress", "ExportReport"]

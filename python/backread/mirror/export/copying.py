@@ -15,8 +15,7 @@ from backread.mirror.export.cells import (
     may_be_text,
     selected,
 )
-from backread.mirror.export.job import Job, TableQuery
-from backread.mirror.export.report import Codec
+from backread.mirror.export.job import Codec, Job, TableQuery
 from backread.mirror.published.publish import nullable
 from backread.mirror.store.engine import quoted, rows_of
 

@@ -1,21 +1,68 @@
-"""One export while it runs: what is written where, and how far it has come."""
+"""One export while it runs, how far it has come, and what it wrote."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from backread._interruptible import run_interruptibly
 from backread.mirror.export.cells import Column
-from backread.mirror.export.report import ExportProgress
 from backread.mirror.store.engine import Rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl", "xlsx", "sqlite", "duckdb"]
+"""What `Mirror.export` writes."""
+
+Codec: TypeAlias = Literal["zstd", "snappy", "gzip", "uncompressed"]
+"""How the pages of Parquet files are compressed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportProgress:
+    """The progress of an export: ``rows`` of ``rows_total``, and the table that is written now.
+
+    ``rows`` is estimated while DuckDB writes a table. ``bytes`` have been written,
+    in ``seconds``.
+    """
+
+    table: str
+    rows: int
+    rows_total: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What one export wrote.
+
+    - ``target`` is the file or folder, ``files`` are the files in it, or the file itself, and
+      ``format`` is theirs.
+    - ``rows`` has the number of rows of each table. ``bytes`` is the size of the files, and
+      ``seconds`` the time it took.
+    - ``guarded_cells`` (CSV) begin with an apostrophe, so that no spreadsheet takes them for a
+      formula.
+    - ``cut_cells`` (XLSX) were longer than the 32,767 characters of a cell, and end there.
+      ``replaced_cells`` (XLSX, SQLite) have U+FFFD in place of what the format cannot hold:
+      control characters in XLSX, NUL in SQLite.
+    """
+
+    target: Path
+    format: ExportFormat | Literal["json"]
+    rows: Mapping[str, int]
+    files: tuple[Path, ...]
+    bytes: int
+    seconds: float
+    guarded_cells: int = 0
+    cut_cells: int = 0
+    replaced_cells: int = 0
+
 
 Result = TypeVar("Result")
 Tell = Callable[[ExportProgress], object]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Literal, cast, get_args
 
 from backread.mirror.export.copying import UNORDERED, table_writer
 from backread.mirror.export.databases import write_duckdb, write_sqlite
-from backread.mirror.export.job import Job, Tell
+from backread.mirror.export.job import Codec, ExportFormat, ExportReport, Job, Tell
 from backread.mirror.export.person import person_queries, write_conversation, write_person
 from backread.mirror.export.plan import Selection, queries
-from backread.mirror.export.report import Codec, ExportFormat, ExportReport
 from backread.mirror.export.target import (
     CONVERSATION_FILE,
     NO_DELTA,
@@ -26,7 +24,6 @@ from backread.mirror.export.target import (
 )
 from backread.mirror.export.xlsx import check_xlsx, load_xlsxwriter, write_xlsx
 from backread.mirror.published.snapshot_reader import SnapshotReader
-from backread.mirror.store.engine import rows_of
 
 SUFFIXES: dict[str, ExportFormat] = {
     ".parquet": "parquet",
@@ -92,16 +89,15 @@ def export_mirror(
     place = Target.parse(target, is_folder=is_folder, replaces=replaces)
     if kind == "xlsx":
         load_xlsxwriter()
-    cursor = reader.cursor()
-    rows = partial(reader.rows, cursor, values=[])
-    tables = tuple((person_queries if everything else queries)(rows, selection))
+    snapshot = reader.snapshot()
+    tables = tuple((person_queries if everything else queries)(snapshot.rows, selection))
     if kind == "xlsx":
         check_xlsx(tables)
     began = monotonic()
     for setting in (*SETTINGS, *([UNORDERED] if kind in (*ONE_TABLE, "duckdb") else [])):
-        rows_of(cursor, setting)
+        snapshot.rows(setting)
     with place.unfinished() as folder:
-        job = Job(cursor, tables, folder, tell)
+        job = Job(snapshot.cursor, tables, folder, tell)
         with target_errors(place):
             _write(job, kind, place, selection, options)
             job.report(at_end=True)

@@ -13,11 +13,10 @@ from typing import Any
 from backread.mirror.figures import queries
 from backread.mirror.figures.model import Figures, FiguresProgress
 from backread.mirror.figures.opening_hours import read_opening_hours, spell_opening_hours
-from backread.mirror.published.odd_values import count_odd_values
 from backread.mirror.published.period import Moment, Period, moment_of
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.published.status import status_sentences
-from backread.mirror.published.views import LISTS
+from backread.mirror.published.views import LISTS, count_odd_values
 from backread.mirror.store.engine import Rows, from_microseconds, quoted, timestamp
 
 STEPS = 7
@@ -47,9 +46,10 @@ def compute_figures(
         if tell is not None:
             tell(FiguresProgress(name, next(done), STEPS, monotonic() - began))
 
-    with reader.snapshot().cursor as cursor:
-        # Temporary tables belong to one cursor.
-        rows: Rows = partial(reader.rows, cursor, values=[])
+    snapshot = reader.snapshot()
+    # Temporary tables belong to one cursor.
+    with snapshot.cursor:
+        rows: Rows = snapshot.rows
         zone = _find_timezone(timezone, rows)
         period = Period.parse(since, until, partial(_moment_in, timezone=zone, rows=rows))
         now = datetime.now(UTC)

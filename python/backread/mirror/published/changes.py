@@ -80,9 +80,9 @@ class Changes(RowStream):
         self._since = since
         self._table = table
         self._pid = os.getpid()
-        opened = reader.snapshot()
-        mirror_id, self._snapshot = opened.manifest.mirror_id, opened.cursor
-        [(ended, newest)] = reader.rows(self._snapshot, NEWEST, [])
+        self._snapshot = reader.snapshot()
+        mirror_id = self._snapshot.manifest.mirror_id
+        [(ended, newest)] = self._snapshot.rows(NEWEST)
         self._cursor = _cursor_of(mirror_id, ended, newest)
         if since is None:
             moment = None
@@ -104,7 +104,7 @@ class Changes(RowStream):
         found = []
         # Any other number is no BIGINT.
         if 0 <= run_id <= LARGEST:
-            found = self._reader.rows(self._snapshot, END_OF_RUN, [run_id])
+            found = self._snapshot.rows(END_OF_RUN, [run_id])
         if not found:
             raise MirrorError(
                 f"the snapshot in {self._folder} has no finished run {run_id}; {AGAIN}, or pass a "
@@ -123,7 +123,7 @@ class Changes(RowStream):
                 f"{AGAIN}"
             )
         known = f"SELECT 1 FROM ({COMMITS}) WHERE ended AND moment = ? LIMIT 1"
-        is_known = ended == 0 or self._reader.rows(self._snapshot, known, [ended])
+        is_known = ended == 0 or self._snapshot.rows(known, [ended])
         if moment > newest or not is_known:
             raise MirrorError(
                 f"the cursor {cursor!r} is of no snapshot in {self._folder}, as if the mirror had "
@@ -131,16 +131,13 @@ class Changes(RowStream):
             )
         return from_microseconds(moment)
 
-    def _own_snapshot(self) -> DuckDBPyConnection:
+    def _opened(self) -> tuple[DuckDBPyConnection, str]:
         if self._pid != os.getpid():
             # DuckDB's threads do not survive a fork.
             raise MirrorError(
                 "changes cannot be read in a forked process; call Mirror.changes there"
             )
-        return self._snapshot.cursor()
-
-    def _opened(self) -> tuple[DuckDBPyConnection, str]:
-        return self._own_snapshot(), self._query
+        return self._snapshot.cursor.cursor(), self._query
 
     def __iter__(self) -> NoReturn:
         raise TypeError(

@@ -40,8 +40,7 @@ from backread.mirror.published.manifest import (
     write_manifest,
 )
 from backread.mirror.published.ranges import plan_files, within
-from backread.mirror.published.views import PUBLISHED_TABLES, side_table_query
-from backread.mirror.published.views_database import write_views_database
+from backread.mirror.published.views import PUBLISHED_TABLES, side_table_query, write_views_database
 from backread.mirror.store.engine import from_microseconds, quoted
 from backread.mirror.store.folder import PUBLISHED
 from backread.mirror.store.schema import (

@@ -19,6 +19,7 @@ from backread.mirror.published.conversation import attributes_of
 from backread.mirror.store.engine import (
     from_microseconds,
     named_errors,
+    rows_of,
     stream_errors,
     stream_of,
 )
@@ -71,7 +72,8 @@ class RowStream:
     def num_rows(self) -> int:
         """The number of rows; counted each time."""
         cursor, query = self._opened()
-        [(rows,)] = self._reader.rows(cursor, f"SELECT count(*) FROM ({query})", [])
+        with named_errors(self._folder):
+            [(rows,)] = rows_of(cursor, f"SELECT count(*) FROM ({query})")
         return int(rows)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -131,12 +133,14 @@ class RowStream:
         cursor, query = self._opened()
         chosen = ", ".join(_shown(*each) for each in columns)
         shown = f"SELECT {chosen} FROM ({query}) LIMIT {SHOWN_ROWS}"
+        with named_errors(self._folder):
+            rows = rows_of(cursor, shown)
         records = [
             {
                 name: _read(name, kind, value)
                 for (name, kind), value in zip(columns, row, strict=True)
             }
-            for row in self._reader.rows(cursor, shown, [])
+            for row in rows
         ]
         sizes = f"{amount(self.num_rows, 'row')}, {amount(len(columns), 'column')}; times are UTC"
         caption = f"{safe(self._caption)} {quiet(sizes)}"

@@ -120,15 +120,8 @@ class SnapshotReader:
         """The service's profile as JSON, None if none is published."""
         if read_manifest(self.folder) is None:
             return None
-        found = self.rows(self.cursor(), f"SELECT {PROFILE} FROM {PROFILE}", [])
+        found = self.snapshot().rows(f"SELECT {PROFILE} FROM {PROFILE}")
         return found[0][0] if found else None
-
-    def rows(
-        self, cursor: DuckDBPyConnection, statement: str, values: list[Any]
-    ) -> list[tuple[Any, ...]]:
-        """The rows of an internal query, on a cursor from `cursor`."""
-        with named_errors(self.folder):
-            return rows_of(cursor, statement, values)
 
 
 def nothing_published(folder: Path) -> MirrorError:

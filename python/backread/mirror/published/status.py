@@ -12,9 +12,8 @@ from backread._display.words import amount, counts, duration, minute, odd_values
 from backread._files.dataclass_json import to_json_value
 from backread.errors import MirrorError
 from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
-from backread.mirror.published.odd_values import count_odd_values
 from backread.mirror.published.snapshot_reader import SnapshotReader
-from backread.mirror.published.views import LAST_READ
+from backread.mirror.published.views import LAST_READ, count_odd_values
 from backread.mirror.store.engine import from_microseconds, timestamp
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
 
@@ -150,10 +149,8 @@ def read_status(
     max_staleness: float | None = None,
 ) -> MirrorStatus:
     """The status of the newest snapshot; see `Mirror.status`."""
-    cursor = reader.cursor(restricted=False)
-
-    def rows(query: str) -> list[tuple[Any, ...]]:
-        return reader.rows(cursor, query, [])
+    # All on one cursor, which has the temporary table.
+    rows = reader.snapshot().rows
 
     def dicts(query: str) -> list[dict[str, Any]]:
         return [each for (each,) in rows(f"SELECT each FROM ({query}) AS each")]

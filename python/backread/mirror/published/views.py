@@ -1,17 +1,33 @@
-"""The readers' tables, as views over the files of one snapshot."""
+"""The readers' tables, as views over the files of one snapshot, and their odd values counted.
+
+The same views are in ``chats.duckdb``, for the DuckDB shell and other programs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
 
+from backread._files.access import access_of, flush_directory, flush_file, give_access
+from backread._files.unfinished import private_folder, remove_folder
+from backread.mirror.published.manifest import Manifest, current_link
+from backread.mirror.store.engine import Rows, attach_portable, connect, pattern, rows_of
+from backread.mirror.store.folder import VIEWS_LOG_NAME, VIEWS_NAME
 from backread.mirror.store.schema import (
     CONTENT_TABLES,
     PROFILE,
+    READ_ALL,
     SIDE_TABLES,
     STATES,
     TECHNICAL,
     Column,
 )
+from backread.mirror.store.store import Store
+from backread.models import Message, OperatorSender, OtherSender, User, UserAttribute, UserSender
 
 PUBLISHED_TABLES: dict[str, tuple[Column, ...]] = {
     name: tuple(column for column in columns if (name, column[0]) not in STATES)
@@ -156,3 +172,107 @@ def side_table_query(name: str) -> str:
     if name == "lists":
         return "SELECT * FROM lists WHERE rowid IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
     return f"SELECT * FROM {name}"
+
+
+WRITTEN = "views_database"
+"""The key in ``meta`` of what identifies the definition that was written last."""
+
+
+def write_views_database(store: Store, manifest: Manifest) -> None:
+    """Writes the file, unless it is there with these views; the snapshot is already published."""
+    path = store.folder.absolute() / VIEWS_NAME
+    statements = _statements(store.folder, manifest)
+    definition = hashlib.sha256("\n".join(statements).encode()).hexdigest()
+    if path.is_file() and not path.is_symlink() and store.meta(WRITTEN) == definition:
+        return
+    access = access_of(path)
+    with private_folder(path.parent, path.name) as aside:
+        fresh = aside / path.name
+        _create(fresh, statements)
+        give_access(fresh, access)
+        flush_file(fresh)
+        try:
+            # A program that changed the replaced file may have left its log.
+            (path.parent / VIEWS_LOG_NAME).unlink(missing_ok=True)
+            fresh.replace(path)
+        except OSError:
+            if os.name != "nt":
+                raise
+            # Windows cannot replace an open file; the next publication tries again.
+            return
+    flush_directory(path.parent)
+    with store.transaction():
+        store.set_meta(WRITTEN, definition)
+
+
+def clear_views_database(store: Store) -> None:
+    """Has the next publication write the file anew, without what other programs put into it."""
+    # A DuckDB shell that was killed may have left rows here.
+    remove_folder(store.folder / f"{VIEWS_NAME}.tmp")
+    with store.transaction():
+        store.drop_meta(WRITTEN)
+
+
+def _statements(folder: Path, manifest: Manifest) -> list[str]:
+    snapshot = current_link(folder) or manifest.folder(folder)
+    sources = {
+        name: f"read_parquet({_all_files(snapshot / name)}, hive_partitioning = false)"
+        for name in manifest.tables
+    }
+    seen = f"(SELECT max(ended_at) FROM {sources['runs']} WHERE {READ_ALL})"
+    return view_statements(sources, seen)
+
+
+def _all_files(folder: Path) -> str:
+    return f"{pattern(folder)[:-1]}/*.parquet'"
+
+
+def _create(path: Path, statements: list[str]) -> None:
+    with closing(connect(None)) as connection:
+        attach_portable(connection, path, "chats")
+        for each in ("USE chats", *statements, "CHECKPOINT chats", "USE memory", "DETACH chats"):
+            rows_of(connection, each)
+
+
+SENDERS = (("= 'user'", UserSender), ("= 'operator'", OperatorSender))
+"""The conditions for a message's sender_type, and the fields that such a sender has."""
+
+
+def count_odd_values(rows: Rows) -> dict[str, int]:
+    """The number of such values in rows that are not marked as deleted, by table and column.
+
+    A field of that name in ``extra`` has another type: otherwise it would be in its column. An
+    element of ``user_attributes`` that is no object is in one array with the others of its user,
+    which counts once. Rows without ``extra`` cost nothing.
+
+    Args:
+        rows: Runs a query over the mirror's tables or a snapshot's views.
+    """
+    found = rows(f"SELECT name, count(*) FROM ({' UNION ALL '.join(_parts())}) GROUP BY 1")
+    return dict(sorted(found))
+
+
+def _parts() -> Iterator[str]:
+    """Queries for the names of odd values, with repetitions."""
+    live = "deleted_at IS NULL"
+    yield _names("users", User, "extra", live)
+    attributes = f"(SELECT unnest(user_attributes) AS each FROM users WHERE {live})"
+    yield _names(attributes, UserAttribute, "each.extra", "true", "users.user_attributes.")
+    yield _names("messages", Message, "extra", live)
+    others = []
+    for condition, sender in SENDERS:
+        # Without an id a sender's type does not count.
+        typed = f"sender_type {condition} AND sender_id IS NOT NULL"
+        others.append(f"({typed}) IS NOT TRUE")
+        yield _names("messages", sender, "sender_extra", f"{live} AND {typed}", "messages.sender_")
+    condition = " AND ".join([live, *others])
+    yield _names("messages", OtherSender, "sender_extra", condition, "messages.sender_")
+
+
+def _names(table: str, kind: type, extra: str, condition: str, prefix: str | None = None) -> str:
+    documented = ", ".join(f"'{each.name}'" for each in fields(kind) if each.name != "extra")
+    keys = f"SELECT unnest(json_keys({extra})) AS key FROM {table}"
+    return (
+        f"SELECT '{f'{table}.' if prefix is None else prefix}' || key AS name "
+        f"FROM ({keys} WHERE {extra} IS NOT NULL AND {condition}) WHERE key IN ({documented})"
+    )

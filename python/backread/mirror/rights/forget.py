@@ -23,8 +23,7 @@ from backread.mirror.rights.purge import (
     open_store,
 )
 from backread.mirror.store.engine import load_duckdb, named_errors
-from backread.mirror.store.folder import require_database
-from backread.mirror.store.lock import writer_lock
+from backread.mirror.store.folder import require_database, writer_lock
 from backread.mirror.store.store import Store
 
 HELD = f"""

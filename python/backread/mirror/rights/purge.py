@@ -19,7 +19,7 @@ from backread._files.unfinished import Unfinished, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.published.manifest import current_name, read_manifest, remove_unneeded
 from backread.mirror.published.publish import PUBLISHED_SEQUENCE, publish
-from backread.mirror.published.views_database import clear_views_database
+from backread.mirror.published.views import clear_views_database
 from backread.mirror.store.database import database_bytes, open_database, rewrite_database
 from backread.mirror.store.engine import DAMAGED_FILE, named_errors, scan, timestamp
 from backread.mirror.store.folder import PROGRESS_NAME, PUBLISHED, REMOVAL_NAME

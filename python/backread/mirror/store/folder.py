@@ -1,11 +1,14 @@
-"""The files of a mirror's folder, and which folders may become one."""
+"""The files of a mirror's folder, which folders may become one, and the lock of its one writer."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from backread.errors import MirrorError
+from backread._files.lock import HeldError, hold, holder_of
+from backread.errors import MirrorBusyError, MirrorError
 
 DATABASE_NAME = "mirror.duckdb"
 LOG_NAME = f"{DATABASE_NAME}.wal"
@@ -77,3 +80,22 @@ def refuse_foreign(folder: Path) -> None:
             f"{folder} is not a mirror and contains other files ({foreign[0]}); choose an empty "
             f"folder, or use a folder in it, such as {folder / 'chats'}"
         )
+
+
+@contextmanager
+def writer_lock(folder: Path) -> Iterator[None]:
+    """Holds the folder's lock; raises `MirrorBusyError` if another process has it."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(hold(folder / LOCK_NAME))
+        except HeldError as error:
+            raise MirrorBusyError(
+                f"the mirror in {folder} is being synced by {error}; wait for it to end, or end "
+                "it, and try again"
+            ) from None
+        yield
+
+
+def lock_holder(folder: Path) -> str | None:
+    """The process that is writing to the folder, in words; None if there is none."""
+    return holder_of(folder / LOCK_NAME)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
-from backread.mirror.published.odd_values import count_odd_values
+from backread.mirror.published.views import count_odd_values
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import RUNS
 from backread.mirror.store.store import Store

@@ -26,8 +26,7 @@ from backread.mirror.rights.purge import (
     remove_expired,
 )
 from backread.mirror.store.engine import check_path, load_duckdb, named_errors
-from backread.mirror.store.folder import refuse_demo, refuse_foreign
-from backread.mirror.store.lock import writer_lock
+from backread.mirror.store.folder import refuse_demo, refuse_foreign, writer_lock
 from backread.mirror.store.schema import PRIVACY, PROFILE
 from backread.mirror.store.service import Service, refuse_other_service
 from backread.mirror.store.store import Store
