@@ -17,7 +17,6 @@ import pytest
 
 from backread import ServiceProfile
 from backread.mirror import Mirror
-from backread.mirror.store.service import Service
 from backread.testing import MockServer, World
 
 HERE = "https://chat.example.com/api"
@@ -108,21 +107,6 @@ def test_the_mark_of_a_secret_tells_little_of_it():
     assert all(re.fullmatch("[0-9a-f]{4}", each) for each in marks)
     mock = Client("http://127.0.0.1:1", "mock_secret", "example")
     assert mock._secret_mark(bytes(16)) == "mock"
-
-
-@pytest.mark.parametrize(
-    ("base_url", "expected"),
-    [
-        ("http://127.0.0.1:8080", True),
-        ("http://[::1]:8080/api", True),
-        ("https://mock.localhost", True),
-        ("https://chat.example.com", False),
-        ("https://localhost.example.com", False),
-        ("http://10.0.0.1", False),
-    ],
-)
-def test_what_is_on_loopback(base_url, expected):
-    assert Service(base_url, "example", "cafe").on_loopback is expected
 
 
 @pytest.fixture(scope="module")

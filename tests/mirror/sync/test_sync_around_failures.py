@@ -75,29 +75,6 @@ def test_a_sync_in_parts_reads_the_messages_of_a_user_whose_row_fails(mirror, sc
     assert rows(mirror, "SELECT id FROM messages WHERE user_id = 15 ORDER BY id") == [(1,), (2,)]
 
 
-@pytest.mark.parametrize("most", [10, 49])
-def test_a_sync_gets_through_where_longer_pages_take_too_long(mirror, scripted, most):
-    """nginx answers 504 after 60 seconds, unless told otherwise."""
-    held = {"users": users(120), "messages": [message(number) for number in range(1, 201)]}
-
-    def service(request: Request) -> Any:
-        key = request.path.rsplit("/", 1)[-1]
-        listed = held[key] if key == "users" or "/2/" in request.path else []
-
-        def takes_long(page: range) -> bool:
-            return len(listed[page.start : page.stop]) > most
-
-        timeout = answer(504, "<html>504 Gateway Time-out</html>")
-        return failing(listed, key, takes_long, timeout)(request)
-
-    report = mirror.sync(scripted(service).client(max_retries=0))
-    assert rows(mirror, "SELECT (SELECT count(*) FROM users), count(*) FROM messages") == [
-        (120, 200)
-    ]
-    assert report.certificate in ("counted", "linked")
-    assert report.uncertified_users == ()
-
-
 def test_a_sync_of_a_service_that_is_down_asks_a_few_times_more(mirror, scripted):
     server = scripted(lambda _: answer(500))
     with pytest.raises(ServerError, match=r"offset=0&limit=99"):

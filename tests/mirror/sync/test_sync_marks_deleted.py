@@ -158,21 +158,6 @@ def test_deleted_user_takes_all_messages_along_in_a_run_that_ends_early(mirror):
     assert marked(mirror) == ([2], [12, 21, 22])
 
 
-def test_full_sync_resumes_fetching_by_id(mirror):
-    BatchSource(HELD).sync_into(mirror.folder)
-    first = BatchSource(
-        LINKED, answers=[gone("messages", 1, 12), ConnectError("the connection broke")]
-    )
-    with pytest.raises(ConnectError):
-        first.sync_into(mirror.folder, "full")
-    second = BatchSource(answers=[batch(USERS[2:])])
-    report = second.sync_into(mirror.folder)
-    assert second.done == [1, 2]
-    assert sorted(each["id"] for each in second.asked) == [3, 22]
-    assert (report.run.deleted, report.run.rows_asked) == (2, 2)
-    assert marked(mirror) == ([], [12, 22])
-
-
 def test_full_sync_marks_deleted_rows_and_incremental_does_not(mirror):
     world = World(seed=3, users=40, messages_per_user=(0, 250))
     short = [each for each in world.user_ids() if 2 <= len(world.message_ids(each)) <= 99]

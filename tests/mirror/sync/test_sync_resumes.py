@@ -1,7 +1,7 @@
 """A sync resumes the run that a kill, an error or a budget ended, and reads nothing again."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -14,7 +14,6 @@ pytest.importorskip("duckdb")
 import duckdb
 
 from backread.mirror import Mirror
-from backread.mirror.sync import runs
 
 BROKEN = ConnectError("the connection broke")
 
@@ -34,18 +33,6 @@ def held(mirror: Mirror) -> None:
 def broken_off(mirror: Mirror, source: BatchSource, mode: str = "incremental") -> None:
     with pytest.raises(ConnectError):
         source.sync_into(mirror.folder, mode)  # type: ignore[arg-type]
-
-
-def test_finished_lists_are_not_read_again_however_long_ago(mirror):
-    now = datetime.now(UTC)
-    lists = [
-        ended(1, checked_at=now - timedelta(days=25)),
-        ended(2, checked_at=now - timedelta(hours=23)),
-    ]
-    broken_off(mirror, BatchSource(batch([{"id": 1}, {"id": 2}]), batch(lists=lists), BROKEN))
-    following = BatchSource(batch([{"id": 1}, {"id": 2}], swept="snapshot"))
-    assert following.sync_into(mirror.folder).resumed
-    assert following.done == [1, 2]
 
 
 def test_resumed_full_run_marks_what_only_an_unfinished_read_had_shown(mirror):
@@ -111,19 +98,6 @@ def test_finished_list_of_users_is_not_read_again(mirror):
     assert report.deleted == 0
     newest = "SELECT count(*) FROM users, runs WHERE last_seen_at = ended_at"
     assert rows(mirror, newest) == [(2,)]
-
-
-@pytest.mark.parametrize(("requests", "again"), [(24, False), (25, True)])
-def test_users_are_read_again_an_hour_later_if_that_costs_little(
-    mirror, monkeypatch, requests, again
-):
-    batches = [batch([{"id": 1}], swept="snapshot"), *[batch([{"id": 1}])] * (requests - 2)]
-    broken_off(mirror, BatchSource(*batches, BROKEN))
-    monkeypatch.setattr(runs, "KILLED_LONG_AGO", timedelta(0))
-    second = BatchSource(batch([{"id": 2}], swept="linked"))
-    second.sync_into(mirror.folder)
-    assert second.known is not None
-    assert (second.known["users"] == []) is again
 
 
 def test_half_read_lists_are_read_on_from_their_newest_state(mirror):
