@@ -281,7 +281,7 @@ def test_a_period_has_its_messages_and_their_users(mirror, tmp_path, since, unti
 
 def test_rows_are_in_the_order_of_their_key(tmp_path):
     # Enough messages for several threads to write them, and times against the order of ids.
-    users, each = 40, 3_000
+    users, each = 40, 1_000
     one = batch(messages=[{"user_id": 1, "id": 1}]).messages
     assert one is not None
     ids = pyarrow.array(range(users * each), pyarrow.int64())
@@ -419,6 +419,8 @@ def test_everything_has_deleted_rows_and_a_text_to_read(mirror, tmp_path):
 
 def test_everything_about_a_forgotten_person_is_the_tombstone(tmp_path):
     mirror = fill(tmp_path / "chats")
+    with pytest.raises(MirrorError, match="holds nothing about a user 99"):
+        mirror.export(tmp_path / "nobody", users=99, everything=True)
     mirror.forget(ALICE)
     mirror.export(tmp_path / "alice.json", users=ALICE, everything=True)
     held = json.loads((tmp_path / "alice.json").read_bytes())

@@ -242,3 +242,12 @@ def test_what_stops_an_export_leaves_nothing(large, tmp_path, shape):
     assert list(tmp_path.iterdir()) == []
     # The mirror can be read as before.
     assert large.table("messages").num_rows == 20_000
+
+
+def test_an_error_of_the_callback_is_passed_on(mirror, tmp_path):
+    def fail(now: ExportProgress) -> None:
+        raise OSError("mine")
+
+    with pytest.raises(OSError, match=r"^mine$"):
+        mirror.export(tmp_path / "chats.db", on_progress=fail)
+    assert list(tmp_path.iterdir()) == []

@@ -63,6 +63,13 @@ def test_a_file_in_place_of_the_folder_is_called_a_file(tmp_path):
         Mirror(tmp_path / "chats.txt").sql("SELECT 1")
 
 
+@posix_only
+def test_a_link_to_nowhere_is_called_one(tmp_path, server):
+    (tmp_path / "chats").symlink_to(tmp_path / "disk")
+    with pytest.raises(MirrorError, match=r"chats is a symbolic link to .*disk.* create that"):
+        sync(Mirror(tmp_path / "chats"), server)
+
+
 def test_mirror_sync_into_the_root_of_a_volume_says_to_use_a_folder_in_it(tmp_path, server):
     (tmp_path / "lost+found").mkdir()
     with pytest.raises(
