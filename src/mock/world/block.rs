@@ -8,12 +8,12 @@ use bytes::Bytes;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-/// The most rows in a cached block.
-pub const BLOCK: u64 = 64;
+/// The most rows in a cached block. Few, because a page renders whole blocks.
+pub const BLOCK: u64 = 16;
 /// The most bytes of rendered rows for one world.
 const CAPACITY: u64 = 64 * 1024 * 1024;
 /// The usual number of blocks in it; small, so that the cache uses few shards.
-const USUAL_BLOCKS: usize = 512;
+const USUAL_BLOCKS: usize = 2048;
 
 /// Consecutive rows, with commas between them.
 #[derive(Clone, Debug, Default)]

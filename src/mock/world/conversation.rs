@@ -107,16 +107,30 @@ impl Conversation {
     /// user's arrival. Positions past `length` are messages added manually.
     #[must_use]
     pub fn moment(&self, position: u64) -> u64 {
-        if let Some(added) = position.checked_sub(self.length) {
+        self.moments(position).next().unwrap_or(self.arrival)
+    }
+
+    /// When message `position` and those after it were written.
+    pub fn moments(&self, position: u64) -> impl Iterator<Item = u64> {
+        let visits = position / VISIT..self.length.div_ceil(VISIT);
+        let generated = visits
+            .flat_map(|visit| self.visit(visit).take(VISIT as usize))
+            .skip((position % VISIT) as usize)
+            .take(self.length.saturating_sub(position) as usize);
+        let added = (position.max(self.length)..).map(|position| {
             let uneven = Draw::new(self.seed, Stream::Reply, self.index, position).below(MINUTE);
-            return self.end() + (1 + added) * 90 * SECOND + uneven;
-        }
-        let (visit, place) = (position / VISIT, position % VISIT);
+            self.end() + (1 + position - self.length) * 90 * SECOND + uneven
+        });
+        generated.chain(added)
+    }
+
+    /// When the messages of a visit were written.
+    fn visit(&self, visit: u64) -> impl Iterator<Item = u64> {
         let longest = LONGEST_PAUSE.min(self.gap / GAP_PAUSES);
         let mut pauses = Draw::new(self.seed, Stream::Reply, self.index, visit);
-        (0..place).fold(self.visit_start(visit), |moment, _| {
+        std::iter::successors(Some(self.visit_start(visit)), move |moment| {
             let doubling = (longest / 2) >> (8 - pauses.below(9));
-            moment + (doubling + pauses.below(doubling)).max(1)
+            Some(moment + (doubling + pauses.below(doubling)).max(1))
         })
     }
 

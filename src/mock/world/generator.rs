@@ -32,6 +32,18 @@ pub struct Generator {
 }
 
 impl Generator {
+    /// A generator of users with `lo..=hi` messages each, whose ids begin at the lowest.
+    pub fn new(seed: u64, lo: u64, hi: u64) -> Self {
+        Self {
+            seed,
+            lo,
+            hi,
+            calendar: Calendar::default(),
+            users_from: 0,
+            messages_from: 0,
+        }
+    }
+
     /// How many messages the user in row `index` has.
     pub const fn length(&self, index: u64) -> u64 {
         conversation::length(self.seed, index, self.lo, self.hi)

@@ -1,16 +1,17 @@
 //! The messages of one user, as they are generated.
 
 use std::borrow::Cow;
-use std::ops::Deref;
+use std::ops::Range;
 
 use serde_json::value::RawValue;
 
+use super::block::BlockBuilder;
 use super::conversation::{Beat, Conversation, Turn};
 use super::draw::{Draw, Stream};
 use super::generator::Generator;
 use super::json_object::{Entries, string};
-use super::row::{Message, Moment, UserSender, raw};
-use super::user::{Person, operator};
+use super::row::{Json, Moment, Raw, write_object};
+use super::user::{Person, write_operator};
 
 /// The number of operators in a world.
 const OPERATORS: u64 = 12;
@@ -23,8 +24,9 @@ pub struct Messages<'world> {
     person: Person,
     /// How operators address the user.
     first_name: Cow<'static, str>,
-    user: Box<RawValue>,
-    usual_operator: Box<RawValue>,
+    /// Senders as JSON.
+    user: Vec<u8>,
+    usual_operator: Vec<u8>,
 }
 
 impl<'world> Messages<'world> {
@@ -38,25 +40,25 @@ impl<'world> Messages<'world> {
         let seed = generator.seed;
         let person = Person::new(seed, index);
         let mut first_name = Cow::Borrowed(&*person.given.0);
-        let user = match given.and_then(|row| Entries::read(row).ok()) {
+        let mut user = Vec::new();
+        match given.and_then(|row| Entries::read(row).ok()) {
             Some(row) => {
                 let value = |name| row.get(name).unwrap_or(RawValue::NULL);
+                let raw = |name| Raw(value(name).get().as_bytes());
                 if let Some(name) = string(value("name")) {
                     first_name = Cow::Owned(name.into_owned());
                 }
-                raw(&UserSender {
-                    id: value("id"),
-                    name: value("name"),
-                    email: value("email"),
-                })
+                let user = &mut user;
+                write_object!(user, id: raw("id"), name: raw("name"), email: raw("email"));
             }
-            None => raw(&UserSender {
-                id: &raw(&generator.id(None, index)),
-                name: &raw(&person.name()),
-                email: &raw(&person.email()),
-            }),
-        };
+            None => {
+                let (id, user) = (generator.id(None, index), &mut user);
+                write_object!(user, id: id, name: person.name(), email: person.email());
+            }
+        }
+        let mut usual_operator = Vec::new();
         let usual = Draw::new(seed, Stream::Operator, index, 0).below(OPERATORS);
+        write_operator(seed, usual, &mut usual_operator);
         Self {
             generator,
             index,
@@ -64,38 +66,44 @@ impl<'world> Messages<'world> {
             person,
             first_name,
             user,
-            usual_operator: raw(&operator(seed, usual)),
+            usual_operator,
         }
     }
 
-    /// Writes message `position`.
-    pub fn write(&self, position: u64, out: &mut Vec<u8>) {
+    /// Adds the messages at these positions.
+    pub fn write(&self, positions: Range<u64>, block: &mut BlockBuilder) {
+        let moments = self.conversation.moments(positions.start);
+        for (position, moment) in positions.zip(moments) {
+            block.push(|out| self.write_one(position, Moment(moment), out));
+        }
+    }
+
+    fn write_one(&self, position: u64, created_at: Moment, out: &mut Vec<u8>) {
         let seed = self.generator.seed;
         let turn = self.conversation.turn(position);
         let mut draw = Draw::new(seed, Stream::Text, self.index, position);
         let mut operators = Draw::new(seed, Stream::Operator, self.index, 1 + position);
-        let colleague = (!turn.by_user && operators.chance(80))
-            .then(|| raw(&operator(seed, operators.below(OPERATORS))));
-        let (sender_type, sender) = match &colleague {
-            _ if turn.by_user => ("user", &self.user),
-            colleague => (
-                "operator",
-                colleague.as_ref().unwrap_or(&self.usual_operator),
-            ),
+        let mut colleague = Vec::new();
+        let (sender_type, sender) = if turn.by_user {
+            ("user", &self.user)
+        } else if operators.chance(80) {
+            write_operator(seed, operators.below(OPERATORS), &mut colleague);
+            ("operator", &colleague)
+        } else {
+            ("operator", &self.usual_operator)
         };
-        let message = Message {
+        write_object!(
+            out,
             id: self.generator.id(Some(self.index), position),
             body: self.body(turn, &mut draw),
             read_by_user: turn.read_by_user,
             read_by_operator: turn.read_by_operator,
-            created_at: Moment(self.conversation.moment(position)),
+            created_at: created_at,
             file_url: file_url(turn, &mut draw),
             auto_invitation: turn.auto_invitation,
-            sender_type,
-            sender: sender.deref(),
-        };
-        // A vector accepts everything.
-        let _ = serde_json::to_writer(out, &message);
+            sender_type: sender_type,
+            sender: Raw(sender),
+        );
     }
 
     fn body(&self, turn: Turn, draw: &mut Draw) -> String {

@@ -2,22 +2,20 @@
 //! overridden. A list is that of the users, or the messages of the user in row `owner`.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::MAX_GENERATED;
 use super::block::{BLOCK, Block, BlockBuilder, Blocks};
-use super::calendar::Calendar;
 use super::changes::{Activity, Fields};
 use super::conversation::Conversation;
 use super::generator::Generator;
 use super::json_object::with_fields;
 use super::jsonl::Given;
 use super::messages::Messages;
-use super::row::{ACTIVITY, Moment};
-use super::user::user;
+use super::row::{ACTIVITY, Json, Moment};
+use super::user::write_user;
 
 /// All rows of a world and of its copies.
 #[derive(Debug)]
@@ -28,25 +26,16 @@ pub struct Rows {
     pub given: Given,
     pub generator: Generator,
     rendered: Blocks,
-    messages: OnceLock<u64>,
 }
 
 impl Rows {
-    /// `users` generated users with `lo..=hi` messages each.
-    pub fn generated(users: u64, seed: u64, lo: u64, hi: u64, calendar: Calendar) -> Self {
+    /// `users` generated users.
+    pub fn generated(users: u64, generator: Generator) -> Self {
         Self {
             users,
             given: Given::default(),
-            generator: Generator {
-                seed,
-                lo,
-                hi,
-                calendar,
-                users_from: 0,
-                messages_from: 0,
-            },
+            generator,
             rendered: Blocks::default(),
-            messages: OnceLock::new(),
         }
     }
 
@@ -57,20 +46,17 @@ impl Rows {
         let message_ids = given.messages.iter();
         let messages_from = message_ids.map(|messages| above(&messages.rows.ids)).max();
         let (lo, hi) = (lengths().min(), lengths().max());
+        let [lo, hi] = [lo, hi].map(|length| length.unwrap_or(0).min(MAX_GENERATED));
         let generator = Generator {
-            seed: 0,
-            lo: lo.unwrap_or(0).min(MAX_GENERATED),
-            hi: hi.unwrap_or(0).min(MAX_GENERATED),
-            calendar: Calendar::default(),
             users_from: above(&given.users.ids),
             messages_from: messages_from.unwrap_or(0),
+            ..Generator::new(0, lo, hi)
         };
         Self {
             users: given.users.len(),
+            given,
             generator,
             rendered: Blocks::default(),
-            messages: OnceLock::from(lengths().sum::<u64>()),
-            given,
         }
     }
 
@@ -78,16 +64,6 @@ impl Rows {
     pub const fn has_room(&self) -> bool {
         const MOST: u64 = 1 << 62;
         self.generator.users_from <= MOST && self.generator.messages_from <= MOST
-    }
-
-    /// The initial number of messages. The first call counts them; later ones are free.
-    pub fn messages(&self) -> u64 {
-        *self.messages.get_or_init(|| {
-            if self.generator.lo == self.generator.hi {
-                return self.users * self.generator.lo;
-            }
-            (0..self.users).map(|index| self.length(Some(index))).sum()
-        })
     }
 
     /// The initial number of rows of a list.
@@ -157,9 +133,7 @@ impl Rows {
         match owner {
             None => {
                 for index in rows {
-                    let user = user(&self.generator, index, activity);
-                    // A vector accepts everything.
-                    block.push(|out| serde_json::to_writer(out, &user).unwrap_or_default());
+                    block.push(|out| write_user(&self.generator, index, activity, out));
                 }
             }
             Some(index) => {
@@ -168,9 +142,7 @@ impl Rows {
                 let user = user.map(|block| block.rows(index..index + 1));
                 let given = user.as_deref();
                 let messages = Messages::new(&self.generator, index, conversation, given);
-                for position in rows {
-                    block.push(|out| messages.write(position, out));
-                }
+                messages.write(rows, &mut block);
             }
         }
         block.finish()
@@ -193,7 +165,9 @@ impl Rows {
             return row;
         }
         let last = Moment(self.conversation(index).last_change(activity));
-        let last = serde_json::to_value(last).unwrap_or(Value::Null);
+        let mut text = Vec::new();
+        last.write(&mut text);
+        let last = serde_json::from_slice(&text).unwrap_or(Value::Null);
         let fields = ACTIVITY.map(|name| (name.to_owned(), last.clone()));
         Bytes::from(with_fields(&row, &Fields::from_iter(fields)))
     }

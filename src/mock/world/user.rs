@@ -1,11 +1,13 @@
 //! People: users and operators, as they are generated.
 
+use std::borrow::Cow;
+
 use super::calendar::{DAY, HOUR, MINUTE, SECOND};
 use super::changes::Activity;
 use super::draw::{Draw, Stream};
 use super::generator::{Generator, MAX_USERS};
 use super::locale::{self, Locale, Name, NameOrder};
-use super::row::{Attribute, Moment, OperatorSender, User};
+use super::row::{Json, Moment, Raw, write_object};
 
 /// The lowest id of an operator.
 const OPERATOR_BASE: u64 = 301;
@@ -36,12 +38,12 @@ impl Person {
     }
 
     /// The full name, in the language's order.
-    pub fn name(&self) -> String {
+    pub fn name(&self) -> [&'static str; 3] {
         let (given, family) = (&self.given.0, &self.family.0);
         match self.locale.full_name {
-            NameOrder::GivenFamily => format!("{given} {family}"),
-            NameOrder::FamilyGiven => format!("{family} {given}"),
-            NameOrder::FamilyGivenJoined => format!("{family}{given}"),
+            NameOrder::GivenFamily => [given, " ", family],
+            NameOrder::FamilyGiven => [family, " ", given],
+            NameOrder::FamilyGivenJoined => [family, "", given],
         }
     }
 
@@ -58,14 +60,14 @@ impl Person {
         let (given, family) = (&self.given.1, &self.family.1);
         let dot = if self.mailbox & 1 == 0 { "." } else { "" };
         let number = (self.mailbox >> 1) % 1000;
-        format!("{given}{dot}{family}{number}@{domain}")
+        [given, dot, family, &number.to_string(), "@", domain].concat()
     }
 
     /// The reference value, which is of one of three kinds.
     fn reference(&self, index: u64) -> String {
         match self.mailbox >> 60 {
-            0..8 => format!("C-{}", 100_000 + index),
-            8..13 => format!("order/{}", self.order),
+            0..8 => ["C-", &(100_000 + index).to_string()].concat(),
+            8..13 => ["order/", &self.order.to_string()].concat(),
             _ => {
                 let digits = (self.mailbox >> 24) & 0xff_ffff_ffff;
                 format!("crm:{}:{digits:010x}", self.locale.tag)
@@ -85,15 +87,19 @@ impl Person {
             "/search?q=",
         ];
         let page = draw.pick(&PAGES);
-        let mut url = format!("https://shop.example.com/{}{page}", self.locale.tag);
-        if page.ends_with('=') {
-            url.push_str(&self.order.to_string());
-        }
-        url
+        let searched = page.ends_with('=').then(|| self.order.to_string());
+        let searched = searched.unwrap_or_default();
+        [
+            "https://shop.example.com/",
+            &self.locale.tag,
+            page,
+            &searched,
+        ]
+        .concat()
     }
 
-    /// The custom properties, none to four.
-    fn attributes(&self, draw: &mut Draw) -> Vec<Attribute> {
+    /// The custom properties, none to four, as a JSON array.
+    fn attributes(&self, draw: &mut Draw) -> Vec<u8> {
         const NAMES: [&str; 8] = [
             "plan",
             "language",
@@ -115,25 +121,31 @@ impl Person {
         let first = draw.below(NAMES.len() as u64) as usize;
         // Every third of eight names: none is repeated.
         let names = NAMES.iter().cycle().skip(first).step_by(3).take(count);
-        let attribute = |name: &&'static str| Attribute {
-            name,
-            value: match *name {
+        let mut array = vec![b'['];
+        let out = &mut array;
+        for (number, name) in names.enumerate() {
+            if number > 0 {
+                out.push(b',');
+            }
+            let value: Cow<'_, str> = match *name {
                 "plan" => draw.pick(&["free", "basic", "plus", "business"]).into(),
-                "language" => self.locale.tag.clone(),
+                "language" => self.locale.tag.as_str().into(),
                 "city" => draw.pick(&self.locale.cities).into(),
-                "cart_value" => format!("{}.{:02}", draw.below(400), draw.below(100)),
-                "last_order" => self.order.to_string(),
-                "newsletter" => draw.chance(400).to_string(),
+                "cart_value" => format!("{}.{:02}", draw.below(400), draw.below(100)).into(),
+                "last_order" => self.order.to_string().into(),
+                "newsletter" => if draw.chance(400) { "true" } else { "false" }.into(),
                 "segment" => draw.pick(&["new", "returning", "VIP ⭐", "at risk"]).into(),
                 _ => draw.pick(&NOTES).into(),
-            },
-        };
-        names.map(attribute).collect()
+            };
+            write_object!(out, name: *name, value: &*value);
+        }
+        out.push(b']');
+        array
     }
 }
 
-/// The user in row `index`, whose hints show this activity.
-pub fn user(generator: &Generator, index: u64, activity: Activity) -> User {
+/// Writes the user in row `index`, whose hints show this activity.
+pub fn write_user(generator: &Generator, index: u64, activity: Activity, out: &mut Vec<u8>) {
     let Generator { seed, calendar, .. } = *generator;
     let conversation = generator.conversation(index);
     let last = conversation.last_change(activity);
@@ -148,7 +160,8 @@ pub fn user(generator: &Generator, index: u64, activity: Activity) -> User {
     };
     let person = Person::new(seed, index);
     let mut profile = Draw::new(seed, Stream::Profile, index, 0);
-    User {
+    write_object!(
+        out,
         id: generator.id(None, index),
         name: person.name(),
         email: person.email(),
@@ -157,24 +170,25 @@ pub fn user(generator: &Generator, index: u64, activity: Activity) -> User {
         updated_at: Moment(updated),
         online_at: Moment(online),
         last_url: person.last_url(&mut profile),
-        user_attributes: person.attributes(&mut profile),
-    }
+        user_attributes: Raw(&person.attributes(&mut profile)),
+    );
 }
 
-/// The operator with this number, from 0. Every third has no picture.
-pub fn operator(seed: u64, number: u64) -> OperatorSender {
+/// Writes the operator with this number, from 0. Every third has no picture.
+pub fn write_operator(seed: u64, number: u64, out: &mut Vec<u8>) {
     // Operators have their own rows, after those of all users.
     let mut draw = Draw::new(seed, Stream::Operator, MAX_USERS + number, 0);
     let locale = locale::choose(&mut draw);
     let forename = locale::choose_name(&mut draw, &locale.given);
     let surname = locale::choose_name(&mut draw, &locale.family);
     let id = OPERATOR_BASE + number * 3;
-    OperatorSender {
-        id,
-        forename: &forename.0,
-        surname: &surname.0,
+    let picture = || format!("https://cdn.example.net/operators/{id}/thumb.png");
+    write_object!(
+        out,
+        id: id,
+        forename: forename.0,
+        surname: surname.0,
         email: format!("{}.{}@support.example.com", forename.1, surname.1),
-        picture_thumb_url: (!number.is_multiple_of(3))
-            .then(|| format!("https://cdn.example.net/operators/{id}/thumb.png")),
-    }
+        picture_thumb_url: (!number.is_multiple_of(3)).then(picture),
+    );
 }
