@@ -6,14 +6,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::journal::{Entry, Served};
-use super::world::View;
-
-/// A list: all users, or the messages of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
-    Users,
-    Messages { user_id: u64 },
-}
+use super::world::{List, View};
 
 /// A row that existed from the first request until now, and that the reader lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,30 +58,21 @@ struct Page {
     served: Served,
 }
 
-impl List {
-    /// The user whose messages these are.
-    #[must_use]
-    pub const fn user(self) -> Option<u64> {
-        match self {
-            Self::Users => None,
-            Self::Messages { user_id } => Some(user_id),
-        }
-    }
-
-    fn position(self, view: &View, id: u64) -> Option<u64> {
-        view.list(self.user()).ok()?.position(id)
-    }
-
-    fn ids(self, view: &View) -> Vec<u64> {
-        let list = view.list(self.user());
-        list.map(|list| list.ids()).unwrap_or_default()
-    }
+/// The position of a row in the list of the users, or of the messages of `user`.
+fn position(view: &View, user: Option<u64>, id: u64) -> Option<u64> {
+    view.list(user).ok()?.position(id)
 }
 
 /// Compares the rows `held` by a reader with those that existed from `before` its first request
-/// until `now`; `entries` are the requests for this list.
+/// until `now`; `entries` are the requests for this list: the users, or the messages of `user`.
 #[must_use]
-pub fn audit(list: List, held: &[u64], before: View, entries: Vec<Entry>, now: View) -> Audit {
+pub fn audit(
+    user: Option<u64>,
+    held: &[u64],
+    before: View,
+    entries: Vec<Entry>,
+    now: View,
+) -> Audit {
     let pages: Vec<Page> = entries
         .into_iter()
         .filter_map(|Entry { number, served, .. }| {
@@ -108,19 +92,19 @@ pub fn audit(list: List, held: &[u64], before: View, entries: Vec<Entry>, now: V
     for id in held {
         *times.entry(*id).or_default() += 1;
     }
-    let stayed: Vec<u64> = list
-        .ids(&now)
+    let stayed = now.list(user).map(List::ids).unwrap_or_default();
+    let stayed: Vec<u64> = stayed
         .into_iter()
-        .filter(|id| views.iter().all(|view| list.position(view, *id).is_some()))
+        .filter(|id| views.iter().all(|view| position(view, user, *id).is_some()))
         .collect();
     let repeated = times.iter().filter(|(_, times)| **times > 1);
-    let ever_there = |id: u64| views.iter().any(|view| list.position(view, id).is_some());
+    let ever_there = |id: u64| views.iter().any(|view| position(view, user, id).is_some());
     Audit {
         expected: stayed.len() as u64,
         missing: stayed
             .into_iter()
             .filter(|id| !times.contains_key(id))
-            .map(|id| explain(list, id, &pages))
+            .map(|id| explain(user, id, &pages))
             .collect(),
         repeated: repeated
             .map(|(id, times)| Repeated {
@@ -128,7 +112,7 @@ pub fn audit(list: List, held: &[u64], before: View, entries: Vec<Entry>, now: V
                 times: *times,
                 requests: pages
                     .iter()
-                    .filter(|page| page.served.whole && page.holds(list, *id))
+                    .filter(|page| page.served.whole && page.holds(user, *id))
                     .map(|page| page.number)
                     .collect(),
             })
@@ -145,22 +129,22 @@ pub fn audit(list: List, held: &[u64], before: View, entries: Vec<Entry>, now: V
 
 impl Page {
     /// The row's place in the order that this request saw.
-    fn place(&self, list: List, id: u64) -> Option<u64> {
-        let position = list.position(&self.served.view, id)?;
+    fn place(&self, user: Option<u64>, id: u64) -> Option<u64> {
+        let position = position(&self.served.view, user, id)?;
         Some(self.served.sequence.place(position))
     }
 
-    fn holds(&self, list: List, id: u64) -> bool {
-        self.place(list, id)
+    fn holds(&self, user: Option<u64>, id: u64) -> bool {
+        self.place(user, id)
             .is_some_and(|place| (self.served.first..self.served.end()).contains(&place))
     }
 }
 
-fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
+fn explain(user: Option<u64>, id: u64, pages: &[Page]) -> Lost {
     let lost = |request, why| Lost { id, request, why };
     if let Some(page) = pages
         .iter()
-        .find(|page| page.served.whole && page.holds(list, id))
+        .find(|page| page.served.whole && page.holds(user, id))
     {
         let number = page.number;
         return lost(
@@ -170,7 +154,7 @@ fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
             ),
         );
     }
-    if let Some(page) = pages.iter().find(|page| page.holds(list, id)) {
+    if let Some(page) = pages.iter().find(|page| page.holds(user, id)) {
         let number = page.number;
         return lost(
             Some(number),
@@ -181,7 +165,7 @@ fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
     }
     let mut ahead: Option<(&Page, u64)> = None;
     for page in pages {
-        let Some(place) = page.place(list, id) else {
+        let Some(place) = page.place(user, id) else {
             continue;
         };
         match ahead {
@@ -198,7 +182,7 @@ fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
             _ => {}
         }
     }
-    let why = match pages.iter().rev().find_map(|page| page.place(list, id)) {
+    let why = match pages.iter().rev().find_map(|page| page.place(user, id)) {
         Some(place) => format!("no request covered its position, {place}"),
         None => "this list was not requested".to_owned(),
     };

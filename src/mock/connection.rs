@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use http::request::Parts;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
@@ -19,7 +20,7 @@ use tokio::net::TcpStream;
 use super::admin::{Admin, is_admin};
 use crate::faults::delivery::{Ending, How};
 use crate::http::body::Body;
-use crate::http::exchange::{Answer, Call, Sending};
+use crate::http::exchange::{Answer, Sending};
 use crate::http::socket::{CloseSignal, Exit, Wire};
 
 /// The longest head, in bytes, as in Node.js (`--max-http-header-size`).
@@ -35,7 +36,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Answers the requests of a connection.
 pub trait Responder: Send + Sync + 'static {
     /// Answers one request.
-    fn answer(&self, call: Call<'_>) -> Answer;
+    fn answer(&self, request: &Parts) -> Answer;
 
     /// Notified of a request that was not HTTP, or too large, and was already refused with this status.
     fn malformed(&self, status: u16);
@@ -66,11 +67,7 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
                 Some(admin) if is_admin(request.uri().path()) => {
                     Box::pin(Arc::clone(admin).administer(request)).await
                 }
-                _ => responder.answer(Call {
-                    method: request.method(),
-                    uri: request.uri(),
-                    headers: request.headers(),
-                }),
+                _ => responder.answer(&request.into_parts().0),
             };
             let body = Body::whole(std::mem::take(&mut answer.body));
             let body = match answer.sending.take() {

@@ -1,18 +1,25 @@
 //! Changes of the world between two pages of a list.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use serde::Deserialize;
 
 use super::dialect::Order;
+use super::lock;
 use super::routes::{Route, Target};
 use super::world::{Fields, List, World, WorldError};
 use crate::dialect::row_mutation::RowMutation;
 
-/// The most rows that change between two pages.
+/// The most rows that change at once.
 pub const MOST_ROWS: u64 = 10_000;
 
 /// The rows that a change applies to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(
+    rename_all = "snake_case",
+    expecting = "an object with one of first, last and ids"
+)]
 pub enum Which {
     /// The first rows of the list in its current order.
     First(u64),
@@ -26,7 +33,27 @@ pub enum Which {
 pub enum Change {
     Delete(Which),
     Add(u64),
-    Edit(Which, Fields),
+    Edit(Edit),
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object with rows and fields")]
+pub struct Edit {
+    rows: Which,
+    fields: Fields,
+}
+
+/// A change between two pages, as a request to the admin interface says it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "an object with route, after, and one of delete, add and edit")]
+pub struct NewDrift {
+    route: String,
+    user: Option<u64>,
+    after: u64,
+    delete: Option<Which>,
+    add: Option<u64>,
+    edit: Option<Edit>,
 }
 
 /// A pending change, which happens right after a page was served.
@@ -42,46 +69,73 @@ pub struct Drift {
     pub(super) pages: u64,
 }
 
-impl Drift {
-    /// A change right after the page numbered `after` of a list.
+/// Rejects a number of rows outside 1 to [`MOST_ROWS`].
+///
+/// # Errors
+/// Which argument is wrong, and what would be right.
+pub fn check_rows(argument: &str, count: u64) -> Result<(), String> {
+    // While rows change, all lanes wait.
+    if (1..=MOST_ROWS).contains(&count) {
+        return Ok(());
+    }
+    Err(format!(
+        "{argument}: must be from 1 to {MOST_ROWS}, not {count}"
+    ))
+}
+
+impl Which {
+    fn check(&self, argument: &str) -> Result<(), String> {
+        match self {
+            Self::First(count) => check_rows(&format!("{argument}.first"), *count),
+            Self::Last(count) => check_rows(&format!("{argument}.last"), *count),
+            Self::Ids(ids) => check_rows(&format!("{argument}.ids"), ids.len() as u64),
+        }
+    }
+}
+
+impl NewDrift {
+    /// The change, for a lane.
     ///
     /// # Errors
     /// Which argument is wrong, and what would be right.
-    pub fn new(route: &str, user: Option<u64>, after: u64, change: Change) -> Result<Self, String> {
-        let route = match route {
-            "users" if user.is_some() => {
+    pub fn read(self) -> Result<Drift, String> {
+        let route = match &*self.route {
+            "users" if self.user.is_some() => {
                 return Err("user: the list of users takes none; leave it out".into());
             }
             "users" => Route::Users,
             "messages" => Route::Messages,
-            _ => {
+            other => {
                 return Err(format!(
-                    "route: must be users or messages, the lists with pages, not {route:?}"
+                    "route: must be users or messages, the lists with pages, not {other:?}"
                 ));
             }
         };
-        if after == 0 {
+        if self.after == 0 {
             return Err("after: must be at least 1, the first page".into());
         }
-        let rows = match &change {
-            Change::Add(rows)
-            | Change::Delete(Which::First(rows) | Which::Last(rows))
-            | Change::Edit(Which::First(rows) | Which::Last(rows), _) => *rows,
-            Change::Delete(Which::Ids(ids)) | Change::Edit(Which::Ids(ids), _) => ids.len() as u64,
+        let change = match (self.delete, self.add, self.edit) {
+            (Some(rows), None, None) => {
+                rows.check("delete")?;
+                Change::Delete(rows)
+            }
+            (None, Some(count), None) => {
+                check_rows("add", count)?;
+                Change::Add(count)
+            }
+            (None, None, Some(edit)) => {
+                edit.rows.check("edit.rows")?;
+                if edit.fields.contains_key("id") {
+                    return Err("id: rows are found by it, so it cannot be edited".into());
+                }
+                Change::Edit(edit)
+            }
+            _ => return Err("give exactly one of delete, add and edit".into()),
         };
-        if rows > MOST_ROWS {
-            // The change happens while a response is being prepared, and all lanes wait for it.
-            return Err(format!(
-                "rows: at most {MOST_ROWS} can change between two pages, not {rows}"
-            ));
-        }
-        if matches!(&change, Change::Edit(_, fields) if fields.contains_key("id")) {
-            return Err("id: rows are found by it, so it cannot be edited".into());
-        }
-        Ok(Self {
+        Ok(Drift {
             route,
-            user,
-            after,
+            user: self.user,
+            after: self.after,
             change,
             pages: 0,
         })
@@ -99,31 +153,31 @@ pub struct Drifts {
 impl Drifts {
     /// Adds a change.
     pub fn add(&self, drift: Drift) {
-        self.lock().push(drift);
+        lock(&self.waiting).push(drift);
     }
 
     /// The number of pending changes.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.lock().len()
+        lock(&self.waiting).len()
     }
 
     /// The changes that are pending or changed no row, as text.
     #[must_use]
     pub fn list(&self) -> Vec<String> {
-        let waiting: Vec<_> = self.lock().iter().map(Drift::to_string).collect();
-        [waiting, self.idle().clone()].concat()
+        let waiting: Vec<_> = lock(&self.waiting).iter().map(Drift::to_string).collect();
+        [waiting, lock(&self.idle).clone()].concat()
     }
 
     /// Drops the pending changes, and those that changed no row.
     pub fn clear(&self) {
-        self.lock().clear();
-        self.idle().clear();
+        lock(&self.waiting).clear();
+        lock(&self.idle).clear();
     }
 
     /// Counts a whole page, and makes the changes that are due.
     pub fn page(&self, world: &World, target: Target, mutation: &RowMutation) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         if waiting.is_empty() {
             return;
         }
@@ -140,17 +194,9 @@ impl Drifts {
             let user = user.map(|sent| mutation.own_id(sent).unwrap_or(sent));
             let text = drift.to_string();
             if apply(world, user, drift.change, mutation) == 0 {
-                self.idle().push(format!("{text}, which found no row"));
+                lock(&self.idle).push(format!("{text}, which found no row"));
             }
         }
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Drift>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -175,8 +221,8 @@ impl fmt::Display for Change {
         match self {
             Self::Delete(which) => write!(out, "delete({which})"),
             Self::Add(count) => write!(out, "add({count})"),
-            Self::Edit(which, fields) => {
-                write!(out, "edit({which}")?;
+            Self::Edit(Edit { rows, fields }) => {
+                write!(out, "edit({rows}")?;
                 for (name, value) in fields {
                     write!(out, ", {name}={value}")?;
                 }
@@ -208,7 +254,9 @@ fn apply(world: &World, user: Option<u64>, change: Change, mutation: &RowMutatio
     match change {
         Change::Add(count) => world.add(user, count).map_or(0, |added| added.len()),
         Change::Delete(which) => each(which, &|id| world.remove(user, id)),
-        Change::Edit(which, fields) => each(which, &|id| world.edit(user, id, fields.clone())),
+        Change::Edit(Edit { rows, fields }) => {
+            each(rows, &|id| world.edit(user, id, fields.clone()))
+        }
     }
 }
 

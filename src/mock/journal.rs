@@ -1,14 +1,15 @@
-//! The requests and responses: a ring buffer of recent ones, in addition to the exact counts.
+//! The requests and responses: a ring buffer of recent ones, and exact counts of all.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use hyper::Method;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::routes::Target;
+use super::lock;
+use super::routes::{Route, Target};
 use super::world::View;
 use crate::dialect::order::Sequence;
 
@@ -18,77 +19,45 @@ pub const CAPACITY: usize = 10_000;
 /// How many unexpected requests are kept after the ring has dropped them.
 const UNEXPECTED: usize = 1_000;
 
-/// A request and its response.
-#[derive(Clone, Debug)]
+/// A request and its response. The inspector and Python show it as it serializes.
+#[derive(Clone, Debug, Serialize)]
 pub struct Entry {
     /// From 1, in the order of arrival at the lane.
     pub number: u64,
-    /// By the lane's clock.
+    /// By the lane's clock; shown in UTC, as in RFC 3339.
+    #[serde(serialize_with = "show_time")]
     pub at: SystemTime,
+    #[serde(serialize_with = "show_method")]
     pub method: Method,
     /// Path and query, as received.
     pub path: String,
+    #[serde(flatten)]
     pub target: Target,
-    /// The page arguments of a list; `None` for single items and malformed requests.
-    pub page: Option<PageArguments>,
     /// The number of this request for the same item or page, from 1; 0 if malformed.
     pub attempt: u64,
     pub status: u16,
     /// The faults that affected the response, as written.
-    pub faults: Vec<Arc<str>>,
+    pub faults: Vec<String>,
     /// Why no client should have sent this request.
     pub unexpected: Option<&'static str>,
-    /// The rows of a list as they were sent.
+    /// The rows of a list as they were sent; only their number is shown.
+    #[serde(rename = "rows", serialize_with = "show_rows")]
     pub served: Option<Served>,
 }
 
-/// An entry as the inspector and Python show it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Description<'entry> {
-    number: u64,
-    /// In UTC, as in RFC 3339.
-    at: String,
-    method: &'entry str,
-    path: &'entry str,
-    route: &'static str,
-    user: Option<u64>,
-    message: Option<u64>,
-    offset: Option<u64>,
-    limit: Option<u64>,
-    attempt: u64,
-    status: u16,
-    rows: Option<u64>,
-    faults: Vec<&'entry str>,
-    unexpected: Option<&'static str>,
+fn show_time<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&Timestamp::try_from(*at).unwrap_or_default())
 }
 
-impl Entry {
-    #[must_use]
-    pub fn describe(&self) -> Description<'_> {
-        Description {
-            number: self.number,
-            at: Timestamp::try_from(self.at).unwrap_or_default().to_string(),
-            method: self.method.as_str(),
-            path: &self.path,
-            route: self.target.route.name(),
-            user: self.target.user,
-            message: self.target.message,
-            offset: self.page.map(|page| page.offset),
-            limit: self.page.map(|page| page.limit),
-            attempt: self.attempt,
-            status: self.status,
-            rows: self.served.as_ref().map(|served| served.rows),
-            faults: self.faults.iter().map(AsRef::as_ref).collect(),
-            unexpected: self.unexpected,
-        }
-    }
+fn show_method<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(method.as_str())
 }
 
-/// The arguments of a list, as applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageArguments {
-    pub offset: u64,
-    pub limit: u64,
+fn show_rows<S: Serializer>(served: &Option<Served>, serializer: S) -> Result<S::Ok, S::Error> {
+    served
+        .as_ref()
+        .map(|served| served.rows)
+        .serialize(serializer)
 }
 
 /// The rows of a page: a range of one order at one instant of the world.
@@ -116,7 +85,7 @@ pub struct Journal {
     ring: Mutex<Ring>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Ring {
     entries: VecDeque<Entry>,
     capacity: usize,
@@ -126,6 +95,8 @@ struct Ring {
     unexpected: VecDeque<Entry>,
     /// The number of the last dropped entry; 0 if none was.
     forgotten: u64,
+    /// How many responses each route had with each status.
+    counts: BTreeMap<(Route, u16), u64>,
 }
 
 impl Journal {
@@ -133,27 +104,22 @@ impl Journal {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let ring = Ring {
-            entries: VecDeque::new(),
             capacity,
-            numbered: 0,
-            unexpected: VecDeque::new(),
-            forgotten: 0,
+            ..Ring::default()
         };
         Self {
             ring: Mutex::new(ring),
         }
     }
 
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds an entry under the next number, which it returns; may drop the oldest.
+    /// Counts an entry and adds it under the next number, which it returns; may drop the oldest.
     pub fn add(&self, mut entry: Entry) -> u64 {
-        let mut ring = self.ring();
+        let mut ring = lock(&self.ring);
         ring.numbered += 1;
         let number = ring.numbered;
         entry.number = number;
+        let count = (entry.target.route, entry.status);
+        *ring.counts.entry(count).or_default() += 1;
         if entry.unexpected.is_some() {
             if ring.unexpected.len() == UNEXPECTED {
                 ring.unexpected.pop_front();
@@ -171,7 +137,7 @@ impl Journal {
 
     /// Records that the page of an entry was sent whole after all.
     pub fn sent(&self, number: u64) {
-        let mut ring = self.ring();
+        let mut ring = lock(&self.ring);
         let place = ring.entries.partition_point(|entry| entry.number < number);
         let entry = ring.entries.get_mut(place);
         if let Some(served) = entry
@@ -185,13 +151,13 @@ impl Journal {
     /// The number of the last entry; 0 before the first.
     #[must_use]
     pub fn last_number(&self) -> u64 {
-        self.ring().numbered
+        lock(&self.ring).numbered
     }
 
     /// The first `most` entries after number `after`, and whether some of those were dropped.
     #[must_use]
     pub fn since(&self, after: u64, most: usize) -> (Vec<Entry>, bool) {
-        let ring = self.ring();
+        let ring = lock(&self.ring);
         let entries = ring.entries.iter().filter(|entry| entry.number > after);
         let entries = entries.take(most).cloned().collect();
         (entries, after < ring.forgotten)
@@ -200,25 +166,38 @@ impl Journal {
     /// The requests after number `after` that no client should have sent: the last thousand.
     #[must_use]
     pub fn unexpected(&self, after: u64) -> Vec<Entry> {
-        let ring = self.ring();
-        let entries = ring.unexpected.iter();
-        entries
-            .filter(|entry| entry.number > after)
-            .cloned()
-            .collect()
+        let ring = lock(&self.ring);
+        let entries = ring.unexpected.iter().filter(|entry| entry.number > after);
+        entries.cloned().collect()
     }
 
-    /// All entries in the journal, oldest first, and whether earlier ones were dropped.
+    /// Requests by the name of the route, including routes that had none. Each request is counted
+    /// before its response is sent.
     #[must_use]
-    pub fn all(&self) -> (Vec<Entry>, bool) {
-        self.since(0, usize::MAX)
+    pub fn routes(&self) -> BTreeMap<&'static str, u64> {
+        let mut routes = Route::ALL.map(|route| (route.name(), 0)).into();
+        for ((route, _), count) in &lock(&self.ring).counts {
+            *BTreeMap::entry(&mut routes, route.name()).or_default() += count;
+        }
+        routes
     }
 
-    /// Drops all entries; numbering continues.
+    /// Requests by response status.
+    #[must_use]
+    pub fn statuses(&self) -> BTreeMap<u16, u64> {
+        let mut statuses = BTreeMap::new();
+        for ((_, status), count) in &lock(&self.ring).counts {
+            *statuses.entry(*status).or_default() += count;
+        }
+        statuses
+    }
+
+    /// Drops all entries and counts; numbering continues.
     pub fn clear(&self) {
-        let mut ring = self.ring();
+        let mut ring = lock(&self.ring);
         let old = std::mem::take(&mut ring.entries);
         ring.unexpected.clear();
+        ring.counts.clear();
         ring.forgotten = 0;
         drop(ring);
         drop(old);

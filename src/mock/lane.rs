@@ -1,15 +1,13 @@
 //! A lane: a world, the behaviour of the service that serves it, and the requests it got.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use arc_swap::ArcSwap;
-
-use super::audit::{self, Audit, AuditError, List};
-use super::counters::Counters;
+use super::attempts::Attempts;
+use super::audit::{self, Audit, AuditError};
 use super::dialect::Dialect;
 use super::drift::Drifts;
 use super::journal::{CAPACITY, Journal};
-use super::request_key::Attempts;
+use super::lock;
 use super::routes::Route;
 use super::world::{View, World};
 use crate::dialect::row_mutation::RowMutation;
@@ -52,18 +50,17 @@ pub struct Lane {
     pub(super) media_type: String,
     pub world: Arc<World>,
     pub seed: u64,
-    dialect: ArcSwap<Dialect>,
-    bucket: Mutex<Option<Bucket>>,
+    dialect: Mutex<Dialect>,
+    pub(super) bucket: Mutex<Option<Bucket>>,
     pub(super) attempts: Attempts,
     /// The world when the lane began.
-    pub(super) began: Arc<View>,
+    pub(super) began: View,
     /// The world before the first request, or when the journal was cleared.
-    before: ArcSwap<View>,
+    before: Mutex<View>,
     pub rules: Rules,
     pub drifts: Drifts,
     pub clock: Clock,
     pub journal: Journal,
-    pub counters: Counters,
 }
 
 impl Lane {
@@ -79,101 +76,79 @@ impl Lane {
         let clock = Clock::switchable();
         let rules = Rules::default();
         rules.add(options.rules);
-        let began = Arc::new(world.view());
+        let began = world.view();
         world.set_hints(options.dialect.hints, clock.clone());
         Self {
             name,
             secret,
             media_type: media_type(vendor),
-            before: ArcSwap::new(Arc::clone(&began)),
+            before: Mutex::new(began.clone()),
             began,
             seed: options.seed.unwrap_or(world.seed()),
             world,
-            dialect: ArcSwap::from_pointee(options.dialect),
+            dialect: Mutex::new(options.dialect),
             bucket: Mutex::new(options.rate.map(|rate| Bucket::new(rate, clock.now()))),
             attempts: Attempts::default(),
             rules,
             drifts: Drifts::default(),
             clock,
             journal: Journal::new(options.journal),
-            counters: Counters::default(),
         }
     }
 
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        **self.dialect.load()
+        *lock(&self.dialect)
     }
 
     /// Switches to another dialect, from the next request on.
     pub fn set_dialect(&self, dialect: Dialect) {
         self.world.set_hints(dialect.hints, self.clock.clone());
-        self.dialect.store(Arc::new(dialect));
+        *lock(&self.dialect) = dialect;
     }
 
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
-        self.bucket().map(|bucket| bucket.rate)
+        lock(&self.bucket).map(|bucket| bucket.rate)
     }
 
     /// Limits the rate from now on, starting with a full bucket; `None` for no limit.
     pub fn set_rate(&self, rate: Option<Rate>) {
-        *self.bucket() = rate.map(|rate| Bucket::new(rate, self.clock.now()));
-    }
-
-    pub(super) fn bucket(&self) -> MutexGuard<'_, Option<Bucket>> {
-        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The world before the first request, or when the journal was last cleared.
-    #[must_use]
-    pub fn before(&self) -> Arc<View> {
-        self.before.load_full()
+        *lock(&self.bucket) = rate.map(|rate| Bucket::new(rate, self.clock.now()));
     }
 
     /// Clears journal, counts and attempts; audits start from now.
     pub fn forget(&self) {
         self.journal.clear();
-        self.counters.clear();
         self.attempts.clear();
-        self.before.store(Arc::new(self.world.view()));
+        *lock(&self.before) = self.world.view();
     }
 
-    /// Compares the ids that a reader has, as they were sent, with the rows that existed.
+    /// Compares the ids that a reader has, as they were sent, with the rows that existed: the users,
+    /// or the messages of `user`.
     ///
     /// # Errors
     /// `NoUser` for the messages of a user who never existed; `Forgotten` if the journal has
     /// dropped entries for later ones.
-    pub fn audit(&self, list: List, held: &[u64]) -> Result<Audit, AuditError> {
+    pub fn audit(&self, user: Option<u64>, held: &[u64]) -> Result<Audit, AuditError> {
         let mutation = self.mutation();
         // The world's own ids of users are also accepted.
         let own = |id| mutation.own_id(id).unwrap_or(id);
-        let (list, route) = match list {
-            List::Users => (List::Users, Route::Users),
-            List::Messages { user_id } => {
-                let user_id = own(user_id);
-                (List::Messages { user_id }, Route::Messages)
-            }
-        };
-        let (mut entries, forgotten) = self.journal.all();
+        let user = user.map(own);
+        let route = user.map_or(Route::Users, |_| Route::Messages);
+        let (mut entries, forgotten) = self.journal.since(0, usize::MAX);
         if forgotten {
             let kept = entries.len();
             return Err(AuditError::Forgotten { kept });
         }
-        entries.retain(|entry| {
-            entry.target.route == route && entry.target.user.map(own) == list.user()
-        });
+        entries.retain(|entry| entry.target.route == route && entry.target.user.map(own) == user);
         let first = entries.iter().find_map(|entry| entry.served.as_ref());
-        let before = match first {
-            Some(served) => served.view.clone(),
-            None => (**self.before.load()).clone(),
-        };
+        let before = first.map_or_else(|| lock(&self.before).clone(), |served| served.view.clone());
         let now = self.world.view();
-        now.list(list.user())
-            .or_else(|_| before.list(list.user()))
-            .map_err(|_| AuditError::NoUser {
-                user_id: list.user().unwrap_or(0),
-            })?;
+        if now.list(user).or_else(|_| before.list(user)).is_err() {
+            let user_id = user.unwrap_or(0);
+            return Err(AuditError::NoUser { user_id });
+        }
         let (mut known, mut never_sent) = (Vec::new(), Vec::new());
         for id in held {
             match mutation.own_id(*id) {
@@ -181,7 +156,7 @@ impl Lane {
                 None => never_sent.push(*id),
             }
         }
-        let mut audit = audit::audit(list, &known, before, entries, now);
+        let mut audit = audit::audit(user, &known, before, entries, now);
         // The ids as the reader knows them.
         let missing = audit.missing.iter_mut().map(|row| &mut row.id);
         let repeated = audit.repeated.iter_mut().map(|row| &mut row.id);

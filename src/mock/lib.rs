@@ -2,11 +2,13 @@
 //!
 //! It shares no type with the core: its JSON is written from the interface document.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub mod admin;
+mod attempts;
 pub mod audit;
 pub mod chunks;
 mod connection;
-pub mod counters;
 pub mod dialect;
 pub mod drift;
 pub mod faults;
@@ -17,12 +19,15 @@ mod page;
 mod query;
 pub mod refusal;
 mod request_handler;
-pub mod request_key;
 pub mod routes;
-mod secret;
 pub mod server;
 pub mod service;
 mod switch;
 #[cfg(test)]
 mod tests;
 pub mod world;
+
+/// Locks a value, which stays valid even if a thread panicked while it held the lock.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

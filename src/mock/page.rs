@@ -3,8 +3,9 @@
 use bytes::Bytes;
 
 use super::dialect::Order;
-use super::journal::{PageArguments, Served};
+use super::journal::Served;
 use super::refusal::Refusal;
+use super::routes::Target;
 use super::world::{List, View, WorldError};
 use crate::chunks::Chunks;
 use crate::dialect::row_mutation::{Kind, RowMutation};
@@ -16,12 +17,12 @@ use crate::dialect::row_mutation::{Kind, RowMutation};
 pub fn body(
     served: &Served,
     user: Option<u64>,
-    asked: PageArguments,
+    limit: u64,
     total: Option<u64>,
     mutation: &RowMutation,
 ) -> Result<Chunks, WorldError> {
     let list = served.view.list(user)?;
-    let (limit, offset) = (asked.limit, asked.offset);
+    let offset = served.first;
     let total = total.map_or_else(|| "null".to_owned(), |total| total.to_string());
     let more = mutation.envelope(served.end() < served.sequence.total);
     let key = if user.is_none() { "users" } else { "messages" };
@@ -45,29 +46,18 @@ fn rows(served: &Served, list: List<'_>, kind: Kind, mutation: &RowMutation) -> 
     rows.join(&b',')
 }
 
-/// One user.
-///
-/// # Errors
-/// A refusal with status 404 if there is no such user.
-pub fn user(view: &View, sent: u64, mutation: &RowMutation) -> Result<Bytes, Refusal> {
-    match mutation.own_id(sent).map(|id| view.read(None, id)) {
-        Some(Ok(row)) => Ok(mutation.row(Kind::User, row)),
-        _ => Err(Refusal::unknown_user(sent)),
-    }
-}
-
-/// One message.
+/// One user, or one message.
 ///
 /// # Errors
 /// A refusal with status 404 if there is no such user, or no such message.
-pub fn message(
-    view: &View,
-    sent_user: u64,
-    sent: u64,
-    mutation: &RowMutation,
-) -> Result<Bytes, Refusal> {
+pub fn row(view: &View, target: Target, mutation: &RowMutation) -> Result<Bytes, Refusal> {
+    let sent_user = target.user.unwrap_or(0);
     let unknown_user = || Refusal::unknown_user(sent_user);
     let user = mutation.own_id(sent_user).ok_or_else(unknown_user)?;
+    let Some(sent) = target.message else {
+        let row = view.read(None, user).map_err(|_| unknown_user())?;
+        return Ok(mutation.row(Kind::User, row));
+    };
     view.list(Some(user)).map_err(|_| unknown_user())?;
     match mutation.own_id(sent).map(|id| view.read(Some(user), id)) {
         Some(Ok(row)) => Ok(mutation.row(Kind::Message, row)),

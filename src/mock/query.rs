@@ -3,16 +3,15 @@
 use hyper::Uri;
 
 use super::dialect::{Dialect, OverLimit, Strict};
-use super::journal::PageArguments;
 use super::refusal::Refusal;
-use super::routes::{MAX_LIMIT, plain_integer};
+use super::routes::{MAX_LIMIT, Target, plain_integer};
 
-/// Parses the query of a list: the offset and limit to apply.
+/// Parses the query of a list, and adds the page to apply to the target.
 ///
 /// # Errors
 /// A refusal with status 422 for an unknown, repeated or out-of-range argument, if the dialect is
 /// that strict.
-pub fn read_page(uri: &Uri, dialect: &Dialect) -> Result<PageArguments, Refusal> {
+pub fn read_page(target: Target, uri: &Uri, dialect: &Dialect) -> Result<Target, Refusal> {
     let strict = dialect.strict == Strict::Yes;
     let (mut offset, mut limit) = (None, None);
     for (name, value) in url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes()) {
@@ -29,9 +28,11 @@ pub fn read_page(uri: &Uri, dialect: &Dialect) -> Result<PageArguments, Refusal>
             return Err(Refusal::repeated_argument(&name));
         }
     }
-    Ok(PageArguments {
-        offset: offset.unwrap_or(0),
-        limit: limit.unwrap_or_else(|| dialect.default_limit.get().min(dialect.max_limit.get())),
+    let usual = dialect.default_limit.get().min(dialect.max_limit.get());
+    Ok(Target {
+        offset: offset.or(Some(0)),
+        limit: limit.or(Some(usual)),
+        ..target
     })
 }
 

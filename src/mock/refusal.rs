@@ -1,8 +1,6 @@
 //! The mock's error responses. The interface does not document errors, so all of this is a guess,
 //! and every body says so.
 
-use std::fmt;
-
 use hyper::StatusCode;
 use serde_json::json;
 
@@ -47,7 +45,7 @@ impl Refusal {
             "unknown path {}; the paths are /external/users, /external/users/USER_ID, \
              /external/users/USER_ID/messages and /external/users/USER_ID/messages/MESSAGE_ID, \
              with plain integers for the ids",
-            Excerpt(path)
+            excerpt(path)
         );
         Self::new(404, "unknown_path", message)
     }
@@ -56,7 +54,7 @@ impl Refusal {
         Self::new(
             405,
             "wrong_method",
-            format!("only GET is supported, not {}", Excerpt(method)),
+            format!("only GET is supported, not {}", excerpt(method)),
         )
     }
 
@@ -72,14 +70,14 @@ impl Refusal {
     }
 
     pub fn invalid_argument(code: &'static str, rule: &str, value: &str) -> Self {
-        Self::new(422, code, format!("{rule}, not {}", Excerpt(value)))
+        Self::new(422, code, format!("{rule}, not {}", excerpt(value)))
     }
 
     pub fn unknown_argument(name: &str, rule: &str) -> Self {
         Self::new(
             422,
             "unknown_argument",
-            format!("unknown argument {}; {rule}", Excerpt(name)),
+            format!("unknown argument {}; {rule}", excerpt(name)),
         )
     }
 
@@ -87,7 +85,7 @@ impl Refusal {
         Self::new(
             422,
             "repeated_argument",
-            format!("{} was given more than once", Excerpt(name)),
+            format!("{} was given more than once", excerpt(name)),
         )
     }
 
@@ -121,29 +119,16 @@ impl Refusal {
     /// The body as sent.
     #[must_use]
     pub fn body(&self) -> String {
-        let Self {
-            status,
-            code,
-            message,
-            ..
-        } = self;
+        let (status, code, message) = (self.status, self.code, &self.message);
         json!({"error": {"status": status, "code": code, "message": message, "guess": true}})
             .to_string()
     }
 }
 
 /// A quoted part of the request, truncated if it is long.
-struct Excerpt<'text>(&'text str);
-
-impl fmt::Display for Excerpt<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const LONGEST: usize = 60;
-        let more = if self.0.chars().nth(LONGEST).is_some() {
-            "…"
-        } else {
-            ""
-        };
-        let start: String = self.0.chars().take(LONGEST).collect();
-        write!(formatter, "{:?}{more}", start)
-    }
+fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let start: String = text.chars().take(LONGEST).collect();
+    let more = if start.len() < text.len() { "…" } else { "" };
+    format!("{start:?}{more}")
 }

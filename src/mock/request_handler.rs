@@ -5,34 +5,25 @@
 
 use std::sync::Arc;
 
+use http::request::Parts;
 use hyper::header::ACCEPT;
 use hyper::{HeaderMap, Method};
 
 use super::dialect::{Dialect, Order, PastEnd, ShortPages, Strict, Total};
-use super::journal::{Entry, PageArguments, Served};
+use super::journal::{Entry, Served};
 use super::lane::Lane;
+use super::lock;
 use super::page;
 use super::query::{read_page, refuse_query};
 use super::refusal::Refusal;
-use super::request_key::{Purpose, RequestKey};
-use super::routes::{Route, Target};
+use super::routes::{Purpose, Route, Target};
+use super::world::List;
 use super::world::draw::Digest;
-use super::world::{List, View};
 use crate::chunks::Chunks;
 use crate::dialect::order::Sequence;
 use crate::dialect::row_mutation::RowMutation;
 use crate::faults::delivery::{Change, Delivery};
-use crate::http::exchange::{Answer, Call};
-
-/// A well-formed request.
-struct Request {
-    target: Target,
-    /// For lists, the page.
-    asked: Option<PageArguments>,
-    key: RequestKey,
-    attempt: u64,
-    mutation: RowMutation,
-}
+use crate::http::exchange::Answer;
 
 /// A response, and its rows if it is a page.
 type Reply = (Answer, Option<Served>);
@@ -40,24 +31,14 @@ type Reply = (Answer, Option<Served>);
 impl Lane {
     /// Answers a request, counts it and adds it to the journal; `known` says whether it carries
     /// this lane's secret.
-    pub fn answer(self: &Arc<Self>, call: Call<'_>, target: Target, known: bool) -> Answer {
-        let dialect = self.dialect();
-        let asked = match self.check(call, target, known, &dialect) {
-            Ok(asked) => asked,
-            Err(refusal) => return self.refuse(call, target, &refusal),
+    pub fn answer(self: &Arc<Self>, request: &Parts, target: Target, known: bool) -> Answer {
+        let mutation = self.mutation();
+        let target = match self.check(request, target, known, &mutation.dialect) {
+            Ok(target) => target,
+            Err(refusal) => return self.refuse(request, target, &refusal),
         };
-        let key = RequestKey::new(target, asked);
-        let request = Request {
-            target,
-            asked,
-            key,
-            attempt: self.attempts.next(&key),
-            mutation: RowMutation {
-                dialect,
-                seed: self.seed,
-            },
-        };
-        let (refusal, headers) = match self.bucket().as_mut() {
+        let attempt = self.attempts.next(&target);
+        let (refusal, headers) = match lock(&self.bucket).as_mut() {
             Some(bucket) => {
                 let turn = bucket.take(self.clock.now(), self.clock.wall());
                 let status = bucket.rate.status;
@@ -67,14 +48,16 @@ impl Lane {
             None => (None, Vec::new()),
         };
         let delivery = if refusal.is_none() {
-            self.rules.choose(self.seed, &key)
+            self.rules.choose(self.seed, &target)
         } else {
             Delivery::default()
         };
         let (answer, mut served) = match (&refusal, &delivery.change) {
             (Some(refusal), _) => (refused(refusal), None),
             (None, Some(Change::Answer { .. })) => (Answer::json(200, Chunks::default()), None),
-            (None, Some(Change::ContentType(_)) | None) => self.look_up(&request),
+            (None, Some(Change::ContentType(_)) | None) => self
+                .look_up(target, attempt, &mutation)
+                .unwrap_or_else(|refusal| (refused(&refusal), None)),
         };
         let whole = served.is_some() && delivery.is_whole(answer.body.length() as u64);
         // If sending takes time, the client may disconnect before it is done.
@@ -84,67 +67,63 @@ impl Lane {
         }
         let faults = delivery.rules.clone();
         let mut answer = answer.delivered(delivery, &self.clock);
-        self.counters.count(target.route, answer.status);
         let number = self.journal.add(Entry {
-            page: asked,
-            attempt: request.attempt,
+            attempt,
             faults,
             served,
-            ..self.entry(Some(call), target, answer.status)
+            ..self.entry(Some(request), target, answer.status)
         });
         if now {
-            self.drifts.page(&self.world, target, &request.mutation);
+            self.drifts.page(&self.world, target, &mutation);
         }
         if let Some(sending) = answer.sending.as_mut().filter(|_| later) {
-            let (lane, mutation) = (Arc::clone(self), request.mutation);
+            let lane = Arc::clone(self);
             sending.sent = Some(Box::new(move || {
                 lane.journal.sent(number);
                 lane.drifts.page(&lane.world, target, &mutation);
             }));
         }
         answer.headers.extend(headers);
-        let id = key.chance(self.seed, Purpose::RequestId, request.attempt);
+        let id = target.chance(self.seed, Purpose::RequestId, attempt);
         answer.headers.push(("x-request-id", format!("{id:016x}")));
         answer
     }
 
-    /// Counts and records a request that needs no look-up; `call` is `None` if it was not HTTP.
+    /// Records a request that needs no look-up; `None` if it was not HTTP.
     pub(super) fn note(
         &self,
-        call: Option<Call<'_>>,
+        request: Option<&Parts>,
         target: Target,
         status: u16,
         unexpected: Option<&'static str>,
     ) {
-        self.counters.count(target.route, status);
         self.journal.add(Entry {
             unexpected,
-            ..self.entry(call, target, status)
+            ..self.entry(request, target, status)
         });
     }
 
-    /// Refuses a request, counts it and adds it to the journal.
-    pub(super) fn refuse(&self, call: Call<'_>, target: Target, refusal: &Refusal) -> Answer {
-        self.note(Some(call), target, refusal.status, refusal.unexpected());
+    /// Refuses a request, and adds it to the journal.
+    pub(super) fn refuse(&self, request: &Parts, target: Target, refusal: &Refusal) -> Answer {
+        self.note(Some(request), target, refusal.status, refusal.unexpected());
         let mut digest = Digest::new();
         digest.number(self.seed);
-        digest.text(call.method.as_str());
-        digest.text(call.uri.path());
-        digest.text(call.uri.query().unwrap_or_default());
+        digest.text(request.method.as_str());
+        digest.text(request.uri.path());
+        digest.text(request.uri.query().unwrap_or_default());
         let mut answer = refused(refusal);
         answer.headers.push(("x-request-id", digest.hex()));
         answer
     }
 
-    fn entry(&self, call: Option<Call<'_>>, target: Target, status: u16) -> Entry {
-        let path = call.and_then(|call| call.uri.path_and_query());
+    fn entry(&self, request: Option<&Parts>, target: Target, status: u16) -> Entry {
+        let path = request.and_then(|request| request.uri.path_and_query());
         Entry {
             number: 0,
             at: self.clock.wall(),
-            method: call.map_or(Method::GET, |call| call.method.clone()),
+            method: request.map_or(Method::GET, |request| request.method.clone()),
             path: path.map_or_else(String::new, |path| path.as_str().to_owned()),
             target,
-            page: None,
             attempt: 0,
             status,
             faults: Vec::new(),
@@ -153,79 +132,64 @@ impl Lane {
         }
     }
 
+    /// The target with its page.
     fn check(
         &self,
-        call: Call<'_>,
+        request: &Parts,
         target: Target,
         known: bool,
         dialect: &Dialect,
-    ) -> Result<Option<PageArguments>, Refusal> {
+    ) -> Result<Target, Refusal> {
         if target == Target::UNKNOWN {
-            return Err(Refusal::unknown_path(call.uri.path()));
+            return Err(Refusal::unknown_path(request.uri.path()));
         }
-        if call.method != Method::GET {
-            return Err(Refusal::wrong_method(call.method.as_str()));
+        if request.method != Method::GET {
+            return Err(Refusal::wrong_method(request.method.as_str()));
         }
         if target.route == Route::OpenApi {
-            return refuse_query(call.uri).map(|()| None);
+            return refuse_query(&request.uri).map(|()| target);
         }
         let strict = dialect.strict == Strict::Yes;
         if strict && !known {
             return Err(Refusal::unauthorized());
         }
-        if strict && !accepts(call.headers, &self.media_type) {
+        if strict && !accepts(&request.headers, &self.media_type) {
             return Err(Refusal::not_acceptable(&self.media_type));
         }
         match target.route {
-            Route::Users | Route::Messages => read_page(call.uri, dialect).map(Some),
-            _ if strict => refuse_query(call.uri).map(|()| None),
-            _ => Ok(None),
+            Route::Users | Route::Messages => read_page(target, &request.uri, dialect),
+            _ if strict => refuse_query(&request.uri).map(|()| target),
+            _ => Ok(target),
         }
     }
 
-    fn look_up(&self, request: &Request) -> Reply {
+    fn look_up(
+        &self,
+        target: Target,
+        attempt: u64,
+        mutation: &RowMutation,
+    ) -> Result<Reply, Refusal> {
         let view = self.world.view();
-        let mutation = &request.mutation;
-        let Target { user, message, .. } = request.target;
-        let found = match (request.asked, user, message) {
-            (Some(asked), ..) => {
-                return self
-                    .list(request, asked, view)
-                    .unwrap_or_else(|refusal| (refused(&refusal), None));
-            }
-            (None, Some(user), None) => page::user(&view, user, mutation),
-            (None, Some(user), Some(message)) => page::message(&view, user, message, mutation),
-            (None, None, _) => Err(Refusal::unknown_path("")),
+        let (Some(mut offset), Some(limit)) = (target.offset, target.limit) else {
+            let row = page::row(&view, target, mutation)?;
+            return Ok((Answer::json(200, row), None));
         };
-        let answer = found.map_or_else(|refusal| refused(&refusal), |row| Answer::json(200, row));
-        (answer, None)
-    }
-
-    fn list(&self, request: &Request, asked: PageArguments, view: View) -> Result<Reply, Refusal> {
-        let Request {
-            key,
-            attempt,
-            mutation,
-            target,
-            ..
-        } = request;
         let dialect = &mutation.dialect;
-        let chance = |purpose| key.chance(self.seed, purpose, *attempt);
+        let chance = |purpose| target.chance(self.seed, purpose, attempt);
         let unknown = || Refusal::unknown_user(target.user.unwrap_or(0));
         let user = match target.user {
             None => None,
             Some(sent) => Some(mutation.own_id(sent).ok_or_else(unknown)?),
         };
         let rows = view.list(user).map_err(|_| unknown())?.total();
-        let mut offset = asked.offset;
         if offset > 0 && offset >= rows {
             match dialect.past_end {
                 PastEnd::Empty => {}
                 PastEnd::NotFound => return Err(Refusal::past_end(offset, rows)),
-                PastEnd::LastPage => offset = rows.saturating_sub(1) / asked.limit * asked.limit,
+                PastEnd::LastPage => offset = rows.saturating_sub(1) / limit * limit,
             }
         }
-        let mut count = asked.limit.min(rows.saturating_sub(offset));
+        let mut count = limit.min(rows.saturating_sub(offset));
         if dialect.short_pages == ShortPages::Some && count > 1 {
             let bits = chance(Purpose::ShortPage);
             if bits.is_multiple_of(3) {
@@ -254,11 +218,7 @@ impl Lane {
             Total::Low => Some(rows.saturating_sub(1 + rows / 10)),
             Total::High => Some(rows + 1 + rows / 10),
         };
-        let sent = PageArguments {
-            offset,
-            limit: asked.limit,
-        };
-        let body = page::body(&served, user, sent, total, mutation).map_err(|_| unknown())?;
+        let body = page::body(&served, user, limit, total, mutation).map_err(|_| unknown())?;
         Ok((Answer::json(200, body), Some(served)))
     }
 }
@@ -275,30 +235,12 @@ fn refused(refusal: &Refusal) -> Answer {
     answer
 }
 
-/// Whether an Accept header names the media type itself (interface 5.3), with a weight above 0.
+/// Whether an Accept header names the media type itself (interface 5.3).
 fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    let lists = headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let named = parts
-            .next()
-            .is_some_and(|name| name.eq_ignore_ascii_case(media_type));
-        named && !parts.any(is_refusing_weight)
+    let lists = headers.get_all(ACCEPT).iter();
+    let ranges = lists.filter_map(|list| list.to_str().ok());
+    ranges.flat_map(|list| list.split(',')).any(|range| {
+        let name = range.split(';').next().unwrap_or_default();
+        name.trim().eq_ignore_ascii_case(media_type)
     })
-}
-
-/// Whether a parameter is a weight of zero (RFC 9110, section 12.4.2).
-fn is_refusing_weight(parameter: &str) -> bool {
-    parameter
-        .split_once('=')
-        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
-        .is_some_and(|(_, weight)| {
-            weight
-                .trim()
-                .parse::<f32>()
-                .is_ok_and(|weight| weight <= 0.0)
-        })
 }

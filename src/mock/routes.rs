@@ -1,6 +1,9 @@
-//! What a request asks for: its route, and the ids in its path.
+//! What a request asks for: its route, the ids in its path and the page, and the random numbers that
+//! belong to it.
 
-use std::fmt;
+use serde::{Serialize, Serializer};
+
+use super::world::draw::blend;
 
 /// The largest page (interface 8.1: lower than 100).
 pub const MAX_LIMIT: u64 = 99;
@@ -8,7 +11,7 @@ pub const MAX_LIMIT: u64 = 99;
 pub const DEFAULT_LIMIT: u64 = 25;
 
 /// The routes by which requests are counted; everything else counts as `other`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Route {
     Users,
     User,
@@ -42,18 +45,37 @@ impl Route {
     }
 }
 
-impl fmt::Display for Route {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+impl Serialize for Route {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
-/// A path of the service, with the ids in it.
+/// The use of a random number. Each has its own, so that an additional use changes none of the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Whether a rule fires.
+    Fault = 1,
+    /// How late an answer comes.
+    Latency = 2,
+    /// What `x-request-id` says.
+    RequestId = 3,
+    /// The order of a list that changes with every request.
+    Order = 4,
+    /// Whether a page is short, and how short.
+    ShortPage = 5,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Target {
     pub route: Route,
     pub user: Option<u64>,
     pub message: Option<u64>,
+    /// The page of a list, as applied; `None` for single items and malformed requests.
+    pub offset: Option<u64>,
+    pub limit: Option<u64>,
 }
 
 impl Target {
@@ -62,6 +84,8 @@ impl Target {
         route: Route::Other,
         user: None,
         message: None,
+        offset: None,
+        limit: None,
     };
 
     /// Parses a path. Ids are plain integers: digits only, without leading zeros.
@@ -86,7 +110,21 @@ impl Target {
             route,
             user,
             message,
+            ..Self::UNKNOWN
         }
+    }
+
+    /// 64 random bits that depend only on what is requested: not on the order of arrival, nor on
+    /// what other requests drew.
+    #[must_use]
+    pub fn chance(&self, seed: u64, purpose: Purpose, attempt: u64) -> u64 {
+        blend(&[seed, purpose as u64, self.hash(), attempt])
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        let [user, message, offset, limit] =
+            [self.user, self.message, self.offset, self.limit].map(|part| part.unwrap_or(0));
+        blend(&[self.route as u64, user, message, offset, limit])
     }
 }
 

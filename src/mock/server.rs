@@ -14,8 +14,7 @@ use tokio::sync::oneshot;
 use super::admin::Admin;
 use super::connection::serve_connection;
 use super::lane::{Lane, LaneOptions};
-use super::secret;
-use super::service::{DEFAULT_VENDOR, Service};
+use super::service::{DEFAULT_VENDOR, Service, random_secret};
 use super::world::World;
 
 /// The name of the lane for the server's own secret.
@@ -110,19 +109,13 @@ impl MockServer {
     /// For a host that is not an address, a secret or vendor that no header can carry, or a port
     /// that is taken or not allowed.
     pub fn start(world: Arc<World>, options: Options) -> Result<Self, StartError> {
-        let Options {
-            host,
-            port,
-            secret,
-            vendor,
-            lane,
-        } = options;
-        let vendor = vendor.unwrap_or_else(|| DEFAULT_VENDOR.into());
+        let (host, port) = (options.host, options.port);
+        let vendor = options.vendor.unwrap_or_else(|| DEFAULT_VENDOR.into());
         check_word("vendor", &vendor, |byte| {
             // As the client: the characters of a media type's name (RFC 6838, 4.2).
             byte.is_ascii_alphanumeric() || b"!#$&-^_.".contains(&byte)
         })?;
-        if let Some(secret) = &secret {
+        if let Some(secret) = &options.secret {
             check_word("secret", secret, |byte| byte.is_ascii_graphic())?;
         }
         let listen_error = |source| StartError::listen(&host, port, source);
@@ -130,11 +123,11 @@ impl MockServer {
         listener.set_nonblocking(true).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
         let no_random_bytes = |error| StartError::system("make a secret", io::Error::other(error));
-        let random = secret::draw().map_err(no_random_bytes)?;
-        let secret = secret.unwrap_or_else(|| format!("mock_{random}"));
-        let main = Lane::new(MAIN_LANE.into(), secret, &vendor, world, lane);
+        let random = random_secret().map_err(no_random_bytes)?;
+        let secret = options.secret.unwrap_or_else(|| format!("mock_{random}"));
+        let main = Lane::new(MAIN_LANE.into(), secret, &vendor, world, options.lane);
         let service = Arc::new(Service::new(vendor, Arc::new(main)));
-        let token = secret::draw().map_err(no_random_bytes)?;
+        let token = random_secret().map_err(no_random_bytes)?;
         let admin = Arc::new(Admin::new(service, url(address), token));
         let runtime = Builder::new_current_thread().enable_all().build();
         let no_thread = |error| StartError::system("start the mock's thread", error);

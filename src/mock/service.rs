@@ -2,21 +2,20 @@
 //! it carries.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
+use http::request::Parts;
 use hyper::Method;
 use hyper::header::AUTHORIZATION;
 
 use super::lane::{Lane, LaneOptions, media_type};
+use super::lock;
 use super::query::refuse_query;
 use super::refusal::Refusal;
 use super::routes::{Route, Target};
-use super::secret;
 use super::world::World;
-use crate::http::exchange::{Answer, Call};
+use crate::http::exchange::Answer;
 
 /// The interface as an OpenAPI 3.1 document, for the vendor word [`DEFAULT_VENDOR`].
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");
@@ -27,8 +26,6 @@ pub const DEFAULT_VENDOR: &str = "example";
 /// How many closed lanes are remembered, for late requests.
 const REMEMBERED: usize = 16;
 
-type Lanes = HashMap<Vec<u8>, Arc<Lane>>;
-
 /// A fake service: its lanes by the value of the Authorization header.
 #[derive(Debug)]
 pub struct Service {
@@ -36,26 +33,32 @@ pub struct Service {
     /// What `/openapi.json` answers: [`OPENAPI`] with this vendor's media type.
     openapi: Bytes,
     main: Arc<Lane>,
-    lanes: ArcSwap<Lanes>,
-    changing: Mutex<()>,
-    closed: Mutex<VecDeque<Arc<Lane>>>,
-    numbered: AtomicU64,
+    lanes: Mutex<Lanes>,
+}
+
+#[derive(Debug, Default)]
+struct Lanes {
+    open: HashMap<Vec<u8>, Arc<Lane>>,
+    /// The lanes closed last: requests that a client sent before it stopped belong to no other lane.
+    closed: VecDeque<Arc<Lane>>,
+    /// How many lanes were opened.
+    numbered: u64,
 }
 
 impl Service {
     /// A service whose requests go to `main` unless they carry another lane's secret.
     #[must_use]
     pub fn new(vendor: String, main: Arc<Lane>) -> Self {
-        let lanes = HashMap::from([(authorization(&main), Arc::clone(&main))]);
         let openapi = OPENAPI.replace(&media_type(DEFAULT_VENDOR), &media_type(&vendor));
+        let lanes = Lanes {
+            open: HashMap::from([(authorization(&main), Arc::clone(&main))]),
+            ..Lanes::default()
+        };
         Self {
             vendor,
             openapi: openapi.into(),
             main,
-            lanes: ArcSwap::from_pointee(lanes),
-            changing: Mutex::new(()),
-            closed: Mutex::default(),
-            numbered: AtomicU64::new(0),
+            lanes: Mutex::new(lanes),
         }
     }
 
@@ -74,7 +77,7 @@ impl Service {
     /// All lanes: the main one first, the others by name.
     #[must_use]
     pub fn lanes(&self) -> Vec<Arc<Lane>> {
-        let mut lanes: Vec<Arc<Lane>> = self.lanes.load().values().map(Arc::clone).collect();
+        let mut lanes: Vec<_> = lock(&self.lanes).open.values().map(Arc::clone).collect();
         lanes.sort_by_key(|lane| (!Arc::ptr_eq(lane, &self.main), lane.name.clone()));
         lanes
     }
@@ -91,75 +94,70 @@ impl Service {
         world: Option<Arc<World>>,
         options: LaneOptions,
     ) -> Result<Arc<Lane>, String> {
-        let number = self.numbered.fetch_add(1, Ordering::Relaxed) + 1;
-        let name = name.unwrap_or_else(|| format!("lane-{number}"));
+        let mut lanes = lock(&self.lanes);
+        lanes.numbered += 1;
+        let name = name.unwrap_or_else(|| format!("lane-{}", lanes.numbered));
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         if name.is_empty() || !name.bytes().all(plain) {
             return Err(format!("name: letters, digits, - and _, not {name:?}"));
         }
-        let random = secret::draw().map_err(|error| format!("no secret could be made: {error}"))?;
+        if lanes.open.values().any(|open| open.name == name) {
+            return Err(format!("name: a lane {name:?} is open already"));
+        }
+        let random =
+            random_secret().map_err(|error| format!("no secret could be made: {error}"))?;
         let secret = format!("mock_{name}_{random}");
         let world = world.unwrap_or_else(|| Arc::new(self.main.world.fork()));
         let lane = Arc::new(Lane::new(name, secret, &self.vendor, world, options));
-        self.change(|lanes| {
-            if lanes.values().any(|open| open.name == lane.name) {
-                return Err(format!("name: a lane {:?} is open already", lane.name));
-            }
-            lanes.insert(authorization(&lane), Arc::clone(&lane));
-            Ok(Arc::clone(&lane))
-        })
+        lanes.open.insert(authorization(&lane), Arc::clone(&lane));
+        Ok(lane)
     }
 
     /// Closes a lane: from now on its secret is unknown. The main one stays.
     pub fn close(&self, lane: &Arc<Lane>) {
-        let open = self.lanes.load().get(&authorization(lane)).is_some();
-        if Arc::ptr_eq(lane, &self.main) || !open {
-            return;
+        let mut lanes = lock(&self.lanes);
+        if !Arc::ptr_eq(lane, &self.main) && lanes.open.remove(&authorization(lane)).is_some() {
+            lanes.closed.truncate(REMEMBERED - 1);
+            lanes.closed.push_front(Arc::clone(lane));
         }
-        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        closed.truncate(REMEMBERED - 1);
-        closed.push_front(Arc::clone(lane));
-        self.change(|lanes| lanes.remove(&authorization(lane)));
-    }
-
-    /// The recently closed lane that had this secret: requests that its client sent before stopping
-    /// belong to no other lane.
-    fn closed(&self, given: &[u8]) -> Option<Arc<Lane>> {
-        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lanes = closed.iter();
-        lanes
-            .find(|lane| authorization(lane) == given)
-            .map(Arc::clone)
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut Lanes) -> T) -> T {
-        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lanes = Lanes::clone(&self.lanes.load());
-        let changed = change(&mut lanes);
-        self.lanes.store(Arc::new(lanes));
-        changed
     }
 
     /// Answers one request.
-    pub fn answer(&self, call: Call<'_>) -> Answer {
-        let target = Target::read(call.uri.path());
-        let openapi = target.route == Route::OpenApi && call.method == Method::GET;
-        if openapi && refuse_query(call.uri).is_ok() {
-            self.main.note(Some(call), target, 200, None);
+    pub fn answer(&self, request: &Parts) -> Answer {
+        let target = Target::read(request.uri.path());
+        let openapi = target.route == Route::OpenApi && request.method == Method::GET;
+        if openapi && refuse_query(&request.uri).is_ok() {
+            self.main.note(Some(request), target, 200, None);
             return Answer::json(200, Bytes::clone(&self.openapi));
         }
-        let mut given = call.headers.get_all(AUTHORIZATION).iter();
+        let mut given = request.headers.get_all(AUTHORIZATION).iter();
         let secret = given.next().filter(|_| given.next().is_none());
         let secret = secret.map(|value| value.as_bytes());
-        let lanes = self.lanes.load();
-        if let Some(lane) = secret.and_then(|secret| lanes.get(secret)) {
-            return lane.answer(call, target, true);
+        let lanes = lock(&self.lanes);
+        if let Some(lane) = secret
+            .and_then(|secret| lanes.open.get(secret))
+            .map(Arc::clone)
+        {
+            drop(lanes);
+            return lane.answer(request, target, true);
         }
-        match secret.and_then(|secret| self.closed(secret)) {
-            Some(lane) => lane.refuse(call, target, &Refusal::unauthorized()),
-            None => self.main.answer(call, target, false),
+        let mut closed = lanes.closed.iter();
+        let closed = closed.find(|lane| secret.is_some_and(|secret| authorization(lane) == secret));
+        match closed {
+            Some(lane) => lane.refuse(request, target, &Refusal::unauthorized()),
+            None => self.main.answer(request, target, false),
         }
     }
+}
+
+/// 128 random bits, as 32 hexadecimal digits.
+///
+/// # Errors
+/// If the system provides no random bytes.
+pub fn random_secret() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 fn authorization(lane: &Lane) -> Vec<u8> {

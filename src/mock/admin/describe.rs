@@ -43,8 +43,8 @@ pub fn lane(lane: &Arc<Lane>, service: &Service) -> Value {
         "rate": lane.rate().map(|rate| rate.to_string()),
         "faults": faults(lane),
         "clock": clock(lane),
-        "counts": lane.counters.by_route(),
-        "statuses": lane.counters.by_status(),
+        "counts": lane.journal.routes(),
+        "statuses": lane.journal.statuses(),
         "drifts_waiting": lane.drifts.waiting(),
     })
 }

@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::request::Parts;
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use hyper::header::HeaderValue;
@@ -19,14 +20,14 @@ use hyper::{Method, Request};
 use secrecy::{ExposeSecret, SecretString};
 
 use self::access::{Problem, check_host, check_token};
-use self::requests::{NewDrift, NewLane};
+use self::requests::NewLane;
 use super::connection::Responder;
-use super::drift::Drift;
+use super::drift::{Drift, NewDrift};
 use super::lane::LaneOptions;
 use super::routes::Target;
 use super::service::Service;
 use crate::chunks::Chunks;
-use crate::http::exchange::{Answer, Call, JSON};
+use crate::http::exchange::{Answer, JSON};
 
 /// Parses a change of the world between two pages, as in a request's body.
 ///
@@ -34,9 +35,7 @@ use crate::http::exchange::{Answer, Call, JSON};
 /// What is wrong.
 pub fn read_drift(json: &str) -> Result<Drift, String> {
     let drift: Result<NewDrift, Problem> = requests::body(json.as_bytes());
-    drift
-        .and_then(NewDrift::read)
-        .map_err(|problem| problem.message)
+    drift.map_err(|problem| problem.message)?.read()
 }
 
 /// Parses the name of a lane and how it answers at first, as in a request's body.
@@ -136,13 +135,13 @@ impl Admin {
 }
 
 impl Responder for Admin {
-    fn answer(&self, call: Call<'_>) -> Answer {
-        match check_host(call.headers) {
-            Ok(()) => self.service.answer(call),
+    fn answer(&self, request: &Parts) -> Answer {
+        match check_host(&request.headers) {
+            Ok(()) => self.service.answer(request),
             Err(problem) => {
                 // No mistake of a client: a website may send it.
                 let main = self.service.main();
-                main.note(Some(call), Target::UNKNOWN, problem.status, None);
+                main.note(Some(request), Target::UNKNOWN, problem.status, None);
                 refuse(&problem)
             }
         }

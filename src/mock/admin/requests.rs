@@ -10,14 +10,11 @@ use serde_json::Value;
 
 use super::access::Problem;
 use crate::dialect::Dialect;
-use crate::drift::{Change, Drift, Which};
+use crate::drift::check_rows;
 use crate::faults::rate::Rate;
 use crate::faults::rule::{Rule, read_rules};
 use crate::lane::LaneOptions;
 use crate::world::{Fields, World};
-
-/// The most rows that one request adds, changes or removes.
-const MOST_ROWS: u64 = 10_000;
 
 /// Parses a query of whole numbers.
 ///
@@ -183,9 +180,12 @@ impl WorldChange {
     /// 404 for a row that does not exist, 400 for values that are wrong.
     pub fn apply(self, world: &World) -> Result<Vec<u64>, Problem> {
         match self {
-            Self::AddUsers(count) => return Ok(world.add(None, some_rows("add_users", count)?)?),
+            Self::AddUsers(count) => {
+                check_rows("add_users", count).map_err(Problem::wrong)?;
+                return Ok(world.add(None, count)?);
+            }
             Self::AddMessages { user, count } => {
-                let count = some_rows("add_messages.count", count)?;
+                check_rows("add_messages.count", count).map_err(Problem::wrong)?;
                 return Ok(world.add(Some(user), count)?);
             }
             Self::RemoveUser(id) => world.remove(None, id)?,
@@ -194,72 +194,6 @@ impl WorldChange {
             Self::EditMessage { user, id, fields } => world.edit(Some(user), id, fields)?,
         }
         Ok(Vec::new())
-    }
-}
-
-/// Rejects a number of rows outside 1 to [`MOST_ROWS`].
-fn some_rows(argument: &str, count: u64) -> Result<u64, Problem> {
-    if (1..=MOST_ROWS).contains(&count) {
-        return Ok(count);
-    }
-    Err(Problem::wrong(format!(
-        "{argument}: must be from 1 to {MOST_ROWS}, not {count}"
-    )))
-}
-
-/// A change of the world between two pages.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "an object with route, after, and one of delete, add and edit")]
-pub struct NewDrift {
-    route: String,
-    user: Option<u64>,
-    after: u64,
-    delete: Option<Rows>,
-    add: Option<u64>,
-    edit: Option<Edit>,
-}
-
-/// Which rows of a list.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[serde(expecting = "an object with one of first, last and ids")]
-enum Rows {
-    First(u64),
-    Last(u64),
-    Ids(Vec<u64>),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with rows and fields")]
-struct Edit {
-    rows: Rows,
-    fields: Fields,
-}
-
-impl NewDrift {
-    /// The same as the lane's type.
-    ///
-    /// # Errors
-    /// 400 unless it is exactly one change, with few enough rows, of a list.
-    pub fn read(self) -> Result<Drift, Problem> {
-        let change = match (self.delete, self.add, self.edit) {
-            (Some(rows), None, None) => Change::Delete(rows.which("delete")?),
-            (None, Some(count), None) => Change::Add(some_rows("add", count)?),
-            (None, None, Some(edit)) => Change::Edit(edit.rows.which("edit.rows")?, edit.fields),
-            _ => return Err(Problem::wrong("give exactly one of delete, add and edit")),
-        };
-        Drift::new(&self.route, self.user, self.after, change).map_err(Problem::wrong)
-    }
-}
-
-impl Rows {
-    fn which(self, argument: &str) -> Result<Which, Problem> {
-        Ok(match self {
-            Self::First(count) => Which::First(some_rows(&format!("{argument}.first"), count)?),
-            Self::Last(count) => Which::Last(some_rows(&format!("{argument}.last"), count)?),
-            Self::Ids(ids) => Which::Ids(ids),
-        })
     }
 }
 

@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use super::access::Problem;
 use super::requests::{
-    Held, NewDialect, NewDrift, NewFaults, NewLane, NewRate, NewTime, Since, WorldChange, body,
-    query,
+    Held, NewDialect, NewFaults, NewLane, NewRate, NewTime, Since, WorldChange, body, query,
 };
 use super::{Admin, describe};
-use crate::audit::{AuditError, List};
-use crate::journal::Entry;
+use crate::audit::AuditError;
+use crate::drift::NewDrift;
 use crate::lane::Lane;
 use crate::service::Service;
 use backread_clock::virtual_start;
@@ -102,7 +101,6 @@ fn journal(lane: &Lane, since: &Since) -> Result<Value, Problem> {
         )));
     }
     let (entries, forgotten) = lane.journal.since(since.after, since.limit);
-    let entries: Vec<_> = entries.iter().map(Entry::describe).collect();
     Ok(json!({"entries": entries, "forgotten": forgotten}))
 }
 
@@ -150,7 +148,9 @@ fn change(lane: &Lane, method: &str, part: &[&str], sent: &[u8]) -> Result<Value
         (["world"], _) => Ok(describe::world(&lane.world)),
         (["drifts"], _) => {
             match method {
-                "POST" => lane.drifts.add(body::<NewDrift>(sent)?.read()?),
+                "POST" => lane
+                    .drifts
+                    .add(body::<NewDrift>(sent)?.read().map_err(Problem::wrong)?),
                 "DELETE" => lane.drifts.clear(),
                 _ => {}
             }
@@ -193,9 +193,8 @@ fn set_clock(lane: &Lane, new: &NewTime) -> Result<(), Problem> {
 }
 
 fn audit(lane: &Lane, held: &Held) -> Result<Value, Problem> {
-    let messages = |user_id| List::Messages { user_id };
-    let list = held.messages_of.map_or(List::Users, messages);
-    let audit = lane.audit(list, &held.ids).map_err(|error| match error {
+    let audit = lane.audit(held.messages_of, &held.ids);
+    let audit = audit.map_err(|error| match error {
         AuditError::NoUser { .. } => Problem::new(404, error),
         AuditError::Forgotten { .. } => Problem::conflict(error),
     })?;

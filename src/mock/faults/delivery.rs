@@ -1,7 +1,6 @@
 //! How a response is sent: the combined effect of the faults that fire on a request.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::HeaderValue;
@@ -16,7 +15,7 @@ pub struct Delivery {
     pub ending: Option<Ending>,
     pub drip: Option<Drip>,
     /// The rules that fired, as written.
-    pub rules: Vec<Arc<str>>,
+    pub rules: Vec<String>,
 }
 
 /// What is sent instead.
@@ -133,13 +132,13 @@ impl Delivery {
 
     /// Adds the effect of a rule, which is given as written; a random time is drawn from two numbers
     /// in `[0, 1)`.
-    pub(super) fn add(&mut self, effect: &Effect, chances: (f64, f64), rule: &Arc<str>) {
+    pub(super) fn add(&mut self, effect: &Effect, chances: (f64, f64), rule: &str) {
         match effect {
             Effect::Delay(latency) => self.delay = self.delay.saturating_add(latency.draw(chances)),
             Effect::Drip(drip) => self.drip = Some(*drip),
             Effect::Change(change) => self.change = Some(change.clone()),
             Effect::End(ending) => self.ending = Some(*ending),
         }
-        self.rules.push(Arc::clone(rule));
+        self.rules.push(rule.to_owned());
     }
 }

@@ -88,16 +88,11 @@ impl FromStr for Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            per_second,
-            burst,
-            says,
-            status,
-        } = self;
+        let (per_second, burst, says) = (self.per_second, self.burst, self.says);
         write!(formatter, "{per_second}/s burst={burst} says={says}")?;
-        match status {
+        match self.status {
             429 => Ok(()),
-            _ => write!(formatter, " status={status}"),
+            status => write!(formatter, " status={status}"),
         }
     }
 }
@@ -131,12 +126,7 @@ impl Bucket {
 
     /// Takes a token, if there is one.
     pub fn take(&mut self, now: Instant, wall: SystemTime) -> Turn {
-        let Rate {
-            per_second,
-            burst,
-            says,
-            ..
-        } = self.rate;
+        let (per_second, burst) = (self.rate.per_second, self.rate.burst);
         let passed = now.saturating_duration_since(self.filled).as_secs_f64();
         self.tokens = (self.tokens + passed * per_second).min(burst as f64);
         self.filled = now;
@@ -146,7 +136,7 @@ impl Bucket {
             self.tokens = (self.tokens - 1.0).max(0.0);
         }
         let wait = ((1.0 - self.tokens) / per_second).max(0.0).ceil();
-        let headers = match says {
+        let headers = match self.rate.says {
             Says::Headers => {
                 let until = wall + Duration::try_from_secs_f64(wait).unwrap_or_default();
                 let reset = until.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -3,21 +3,19 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use super::fault::Fault;
 use super::field::Kind::{Number, Whole};
 use super::field::Omitted::Nothing;
 use super::field::{Field, Value, named};
 use super::grammar::{GrammarError, Parser};
-use crate::request_key::RequestKey;
-use crate::routes::Route;
+use crate::routes::{Route, Target};
 
 /// A fault and the requests that it applies to. Parses from its text, and displays as the shortest
 /// text with the same meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    pub(super) text: Arc<str>,
+    pub(super) text: String,
     /// Which requests match; `None` matches all.
     pub route: Option<Route>,
     pub user: Option<u64>,
@@ -44,6 +42,8 @@ const ROUTES: [(Route, &[&str]); 4] = [
     (Route::Message, &["user", "message"]),
 ];
 
+const PARTS: &[&str] = &["user", "message", "offset"];
+
 static CONDITIONS: [Field; 6] = [
     named("user", Whole(0, u64::MAX), Nothing),
     named("message", Whole(0, u64::MAX), Nothing),
@@ -55,40 +55,32 @@ static CONDITIONS: [Field; 6] = [
 
 static TIMES: Field = named("the number after x", Whole(1, u64::MAX), Nothing);
 
-/// Whether requests of a route have a part, such as a user.
-fn has(route: Route, part: &str) -> bool {
-    let parts = ROUTES.iter().find(|(each, _)| *each == route);
-    parts.is_some_and(|(_, parts)| parts.contains(&part))
-}
-
 impl Rule {
     /// Whether it applies to a request, apart from attempts and chance.
     #[must_use]
-    pub fn matches(&self, request: &RequestKey) -> bool {
-        let part = |name, wanted: Option<u64>, given| {
-            wanted.is_none_or(|wanted| wanted == given && has(request.route, name))
-        };
-        let known = ROUTES.iter().any(|(route, _)| *route == request.route);
-        known
+    pub fn matches(&self, request: &Target) -> bool {
+        let matches = |wanted: Option<u64>, given| wanted.is_none() || wanted == given;
+        ROUTES.iter().any(|(route, _)| *route == request.route)
             && self.route.is_none_or(|route| route == request.route)
-            && part("user", self.user, request.user)
-            && part("message", self.message, request.message)
-            && part("offset", self.offset, request.offset)
+            && matches(self.user, request.user)
+            && matches(self.message, request.message)
+            && matches(self.offset, request.offset)
     }
 
     fn parse(parser: &mut Parser<'_>) -> Result<Self, String> {
         let start = *parser;
         let name = parser.word();
-        let route = ROUTES.iter().find(|(route, _)| route.name() == name);
-        let route = route.map(|(route, _)| *route);
-        if route.is_none() && name != "any" {
-            return start.expected("expected a route (users, user, messages, message, any)");
-        }
+        let (route, parts) = match ROUTES.iter().find(|(route, _)| route.name() == name) {
+            Some((route, parts)) => (Some(*route), *parts),
+            None if name == "any" => (None, PARTS),
+            None => {
+                return start.expected("expected a route (users, user, messages, message, any)");
+            }
+        };
         let mut values = [const { None }; CONDITIONS.len()];
         while !parser.token(':') {
             let condition = parser.assignment(&CONDITIONS.each_ref(), &mut values)?;
-            let is_part = ["user", "message", "offset"].contains(&condition);
-            if is_part && route.is_some_and(|route| !has(route, condition)) {
+            if PARTS.contains(&condition) && !parts.contains(&condition) {
                 return Err(format!("requests of the route {name} have no {condition}"));
             }
         }
@@ -110,7 +102,7 @@ impl Rule {
         let times_shown = times.map_or_else(String::new, |times| format!(" x{times}"));
         let each_shown = if each { " each" } else { "" };
         Ok(Self {
-            text: format!("{name}{shown}: {fault}{times_shown}{each_shown}").into(),
+            text: format!("{name}{shown}: {fault}{times_shown}{each_shown}"),
             route,
             user: whole(user),
             message: whole(message),

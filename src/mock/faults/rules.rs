@@ -5,8 +5,8 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use super::delivery::{Delivery, Effect, Latency};
 use super::rule::Rule;
-use crate::request_key::{Attempts, Purpose, RequestKey, unit};
-use crate::routes::Route;
+use crate::attempts::Attempts;
+use crate::routes::{Purpose, Route, Target};
 use crate::world::draw::{Digest, blend};
 
 /// Rules in the order in which they were set. Except for `xN`, their effect on a request depends on
@@ -70,7 +70,7 @@ impl Rules {
     }
 
     /// How to answer a request; counts one more attempt of it for each rule that it matches.
-    pub fn choose(&self, seed: u64, request: &RequestKey) -> Delivery {
+    pub fn choose(&self, seed: u64, request: &Target) -> Delivery {
         let mut delivery = Delivery::default();
         let active = self.active.read().unwrap_or_else(PoisonError::into_inner);
         for each in active.iter().filter(|each| each.rule.matches(request)) {
@@ -85,7 +85,7 @@ impl Rules {
 }
 
 impl ActiveRule {
-    fn apply(&self, seed: u64, request: &RequestKey, delivery: &mut Delivery) {
+    fn apply(&self, seed: u64, request: &Target, delivery: &mut Delivery) {
         let rule = &self.rule;
         let effect = &rule.fault.effect;
         let is_random = matches!(effect, Effect::Delay(Latency::Lognormal { .. }));
@@ -106,7 +106,7 @@ impl ActiveRule {
     }
 
     /// Counts that it fires, unless it did so as often as it may.
-    fn fire(&self, request: &RequestKey) -> bool {
+    fn fire(&self, request: &Target) -> bool {
         let times = self.rule.times.unwrap_or(u64::MAX);
         if self.rule.each && self.spent.next(request) > times {
             return false;
@@ -117,24 +117,28 @@ impl ActiveRule {
     }
 }
 
+/// A number in `[0, 1)` from 64 bits.
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 /// Whether it is this attempt's turn. Pages take turns along the list, other requests at random,
 /// and the next attempt of the same request is never hit immediately (except with every=1).
-fn is_turn(request: &RequestKey, attempt: u64, every: u64) -> bool {
-    let limit = request.limit.max(1);
-    // An offset between two pages has no page number.
-    let page = if request.offset.is_multiple_of(limit) {
-        request.offset / limit
-    } else {
-        request.hash()
-    };
-    let first = RequestKey {
-        offset: 0,
-        ..*request
-    };
-    let number = match request.route {
-        Route::Users => page,
-        Route::Messages => page.wrapping_add(first.hash()),
+fn is_turn(request: &Target, attempt: u64, every: u64) -> bool {
+    let page = match (request.offset, request.limit) {
+        (Some(offset), Some(limit @ 1..)) if offset.is_multiple_of(limit) => offset / limit,
+        // A single item, or an offset between two pages.
         _ => request.hash(),
     };
-    number.wrapping_add(attempt).is_multiple_of(every)
+    let list = match request.route {
+        Route::Messages => Target {
+            offset: Some(0),
+            ..*request
+        }
+        .hash(),
+        _ => 0,
+    };
+    page.wrapping_add(list)
+        .wrapping_add(attempt)
+        .is_multiple_of(every)
 }

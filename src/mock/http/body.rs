@@ -1,15 +1,13 @@
 //! The body of a response: whole, partial, or in drips.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io::IoSlice;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Buf;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::chunks::Chunks;
@@ -17,58 +15,10 @@ use crate::http::exchange::OnSent;
 use crate::http::socket::CloseSignal;
 use backread_clock::Clock;
 
-/// Pieces that are written to the socket in one go without joining them, if they are few.
-#[derive(Debug, Default)]
-pub struct Pieces {
-    pieces: VecDeque<Bytes>,
-    rest: usize,
-}
-
-/// From this many pieces on, joining them is cheaper than passing each to the system.
-const MANY_PIECES: usize = 32;
-
-impl Pieces {
-    fn join(&mut self) {
-        let mut joined = Vec::with_capacity(self.rest);
-        let pieces = self.pieces.drain(..);
-        pieces.for_each(|piece| joined.extend_from_slice(&piece));
-        self.pieces.push_back(joined.into());
-    }
-}
-
-impl Buf for Pieces {
-    fn remaining(&self) -> usize {
-        self.rest
-    }
-
-    fn chunk(&self) -> &[u8] {
-        self.pieces.front().map_or(&[], |piece| piece)
-    }
-
-    fn chunks_vectored<'buffer>(&'buffer self, slots: &mut [IoSlice<'buffer>]) -> usize {
-        let filled = slots.iter_mut().zip(&self.pieces);
-        filled
-            .map(|(slot, piece)| *slot = IoSlice::new(piece))
-            .count()
-    }
-
-    fn advance(&mut self, mut count: usize) {
-        self.rest = self.rest.saturating_sub(count);
-        while let Some(front) = self.pieces.front_mut() {
-            if count < front.len() {
-                front.advance(count);
-                return;
-            }
-            count -= front.len();
-            self.pieces.pop_front();
-        }
-    }
-}
-
 /// The body of one response.
 pub struct Body {
     /// The part not sent yet.
-    unsent: Pieces,
+    unsent: Chunks,
     /// The number of bytes that Content-Length promises beyond that.
     missing: usize,
     drip: Option<Dripping>,
@@ -88,15 +38,8 @@ struct Dripping {
 impl Body {
     /// The whole body, at once.
     pub fn whole(chunks: Chunks) -> Self {
-        let mut unsent = Pieces {
-            rest: chunks.length(),
-            pieces: chunks.into_iter().collect(),
-        };
-        if unsent.pieces.len() > MANY_PIECES {
-            unsent.join();
-        }
         Self {
-            unsent,
+            unsent: chunks.joined(),
             missing: 0,
             drip: None,
             sent: None,
@@ -106,21 +49,16 @@ impl Body {
 
     /// The first `bytes` of it, which Content-Length states as the length.
     pub fn shortened(mut self, bytes: u64) -> Self {
-        let Pieces { pieces, rest } = &mut self.unsent;
-        *rest = usize::try_from(bytes).map_or(*rest, |bytes| bytes.min(*rest));
-        let mut left = *rest;
-        for piece in &mut *pieces {
-            piece.truncate(left);
-            left -= piece.len();
-        }
+        self.unsent
+            .truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
         self
     }
 
     /// The first `bytes` of it, then the signal.
     pub fn cut(self, bytes: u64, signal: &Arc<CloseSignal>) -> Self {
-        let whole = self.unsent.rest;
+        let whole = self.unsent.length();
         let mut body = self.shortened(bytes);
-        body.missing = whole - body.unsent.rest;
+        body.missing = whole - body.unsent.length();
         body.signal = Some(Arc::clone(signal));
         body
     }
@@ -156,25 +94,21 @@ impl Dripping {
 }
 
 impl HttpBody for Body {
-    type Data = Pieces;
+    type Data = Chunks;
     type Error = Infallible;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Pieces>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Chunks>, Infallible>>> {
         let body = self.get_mut();
         let frame = match (&mut body.drip, body.unsent.has_remaining()) {
             (_, false) => None,
             (None, true) => Some(std::mem::take(&mut body.unsent)),
             (Some(drip), true) => {
                 ready!(drip.poll(context));
-                let rest = body.unsent.rest.min(drip.bytes.get());
-                let piece = body.unsent.copy_to_bytes(rest);
-                Some(Pieces {
-                    pieces: [piece].into(),
-                    rest,
-                })
+                let length = body.unsent.length().min(drip.bytes.get());
+                Some(Chunks::from(body.unsent.copy_to_bytes(length)))
             }
         };
         if !body.unsent.has_remaining() {
@@ -189,7 +123,7 @@ impl HttpBody for Body {
                 }
             }
         }
-        Poll::Ready(frame.map(|pieces| Ok(Frame::data(pieces))))
+        Poll::Ready(frame.map(|chunks| Ok(Frame::data(chunks))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -197,7 +131,7 @@ impl HttpBody for Body {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact((self.unsent.rest + self.missing) as u64)
+        SizeHint::with_exact((self.unsent.length() + self.missing) as u64)
     }
 }
 

@@ -1,7 +1,6 @@
-//! The types between the socket and the service: a request, and its response.
+//! A response, as the service gives it to the socket.
 
 use hyper::header::HeaderValue;
-use hyper::{HeaderMap, Method, Uri};
 
 use crate::chunks::Chunks;
 use crate::faults::delivery::{Change, Delivery};
@@ -9,14 +8,6 @@ use backread_clock::Clock;
 
 /// The content type of every response unless a fault changes it.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
-
-/// The parts of a request that the mock uses.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'request> {
-    pub method: &'request Method,
-    pub uri: &'request Uri,
-    pub headers: &'request HeaderMap,
-}
 
 /// A response; the socket layer only adds framing.
 pub struct Answer {

@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hyper::{HeaderMap, Method, Uri};
+use http::Request;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::audit::List;
 use crate::drift::{Change, Drift, Which};
 use crate::faults::rule::read_rules;
-use crate::http::exchange::Call;
 use crate::lane::{Lane, LaneOptions};
 use crate::routes::{Route, Target};
 use crate::world::World;
@@ -30,17 +28,10 @@ fn lane(users: u64, dialect: &str) -> Arc<Lane> {
 
 /// The ids in the response to one list request.
 fn read(lane: &Arc<Lane>, path: &str) -> Vec<u64> {
-    let uri: Uri = path.parse().unwrap();
-    let headers = HeaderMap::from_iter([(
-        hyper::header::ACCEPT,
-        "application/vnd.example.v1+json".parse().unwrap(),
-    )]);
-    let call = Call {
-        method: &Method::GET,
-        uri: &uri,
-        headers: &headers,
-    };
-    let answer = lane.answer(call, Target::read(uri.path()), true);
+    let accept = ("accept", "application/vnd.example.v1+json");
+    let request = Request::get(path).header(accept.0, accept.1).body(());
+    let request = request.unwrap().into_parts().0;
+    let answer = lane.answer(&request, Target::read(request.uri.path()), true);
     assert_eq!(answer.status, 200);
     let page: Value = serde_json::from_slice(&answer.body.to_vec()).unwrap();
     let rows = page["users"].as_array().or(page["messages"].as_array());
@@ -96,7 +87,7 @@ proptest! {
         for id in &held {
             *times.entry(*id).or_default() += 1;
         }
-        let audit = lane.audit(List::Users, &held).unwrap();
+        let audit = lane.audit(None, &held).unwrap();
         let missing: BTreeSet<u64> = audit.missing.iter().map(|lost| lost.id).collect();
         let lost: BTreeSet<u64> = stayed.iter().copied().filter(|id| !times.contains_key(id)).collect();
         prop_assert_eq!(&missing, &lost);
@@ -134,7 +125,7 @@ fn what_was_cut_behind_its_end_was_not_cut() {
     after_one_page(&lane, Change::Add(1));
     let held = read(&lane, "/external/users");
     assert_eq!(lane.drifts.waiting(), 0);
-    assert!(lane.audit(List::Users, &held).unwrap().missing.is_empty());
+    assert!(lane.audit(None, &held).unwrap().missing.is_empty());
 }
 
 #[test]
@@ -144,7 +135,7 @@ fn a_page_that_is_late_is_none_before_it_was_sent() {
     after_one_page(&lane, Change::Add(1));
     read(&lane, "/external/users");
     assert_eq!(lane.drifts.waiting(), 1);
-    let audit = lane.audit(List::Users, &[]).unwrap();
+    let audit = lane.audit(None, &[]).unwrap();
     assert!(
         audit.missing[0].why.contains("was incomplete"),
         "{}",
@@ -167,9 +158,9 @@ fn an_audit_of_what_was_forgotten_is_refused() {
     for _ in 0..3 {
         read(&lane, "/external/users");
     }
-    let refused = lane.audit(List::Users, &[]).unwrap_err().to_string();
+    let refused = lane.audit(None, &[]).unwrap_err().to_string();
     assert!(refused.contains("last 2 requests"), "{refused}");
     lane.forget();
     let held = read(&lane, "/external/users");
-    assert!(lane.audit(List::Users, &held).unwrap().missing.is_empty());
+    assert!(lane.audit(None, &held).unwrap().missing.is_empty());
 }

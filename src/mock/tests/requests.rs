@@ -14,6 +14,7 @@ fn only_the_documented_paths_are_known() {
             route,
             user,
             message,
+            ..
         } = Target::read(path);
         (route, user, message)
     };
@@ -60,8 +61,8 @@ proptest! {
 
 fn page(query: &str, dialect: &str) -> Result<(u64, u64), &'static str> {
     let uri = format!("/external/users?{query}").parse().unwrap();
-    read_page(&uri, &dialect.parse().unwrap())
-        .map(|page| (page.offset, page.limit))
+    read_page(Target::UNKNOWN, &uri, &dialect.parse().unwrap())
+        .map(|page| (page.offset.unwrap(), page.limit.unwrap()))
         .map_err(|refusal| refusal.code)
 }
 
@@ -89,8 +90,8 @@ proptest! {
     #[test]
     fn no_query_is_too_odd(query in "[ -~]{0,40}") {
         if let Ok(uri) = format!("/external/users?{query}").parse::<Uri>() {
-            let page = read_page(&uri, &Dialect::LENIENT);
-            prop_assert!(page.is_ok_and(|page| (1..=99).contains(&page.limit)));
+            let page = read_page(Target::UNKNOWN, &uri, &Dialect::LENIENT);
+            prop_assert!(page.is_ok_and(|page| (1..=99).contains(&page.limit.unwrap())));
         }
     }
 }

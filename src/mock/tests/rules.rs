@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::attempts::Attempts;
 use crate::faults::delivery::Delivery;
 use crate::faults::rule::read_rules;
 use crate::faults::rules::Rules;
-use crate::request_key::{Attempts, RequestKey};
-use crate::routes::Route;
+use crate::routes::{Route, Target};
 
 fn rules(text: &str) -> Rules {
     let rules = Rules::default();
@@ -14,25 +14,24 @@ fn rules(text: &str) -> Rules {
     rules
 }
 
-fn page(offset: u64) -> RequestKey {
-    RequestKey {
+fn page(offset: u64) -> Target {
+    Target {
         route: Route::Users,
-        user: 0,
-        message: 0,
-        offset,
-        limit: 99,
+        offset: Some(offset),
+        limit: Some(99),
+        ..Target::UNKNOWN
     }
 }
 
-fn messages(user: u64, offset: u64) -> RequestKey {
-    RequestKey {
+fn messages(user: u64, offset: u64) -> Target {
+    Target {
         route: Route::Messages,
-        user,
+        user: Some(user),
         ..page(offset)
     }
 }
 
-fn fires(rules: &Rules, request: &RequestKey) -> bool {
+fn fires(rules: &Rules, request: &Target) -> bool {
     !rules.choose(1, request).is_plain()
 }
 
@@ -54,22 +53,16 @@ fn a_rule_is_for_the_requests_that_it_names() {
     assert_eq!(hit("any offset=99: reset()"), [false, true, false, true]);
     assert_eq!(hit("users: reset()"), [false, false, false, true]);
     // A single user has no offset, not even 0.
-    let single = RequestKey {
-        route: Route::User,
-        ..messages(42, 0)
-    };
+    let single = Target::read("/external/users/42");
     assert!(!fires(&rules("any offset=0: reset()"), &single));
     assert!(fires(&rules("any user=42: reset()"), &single));
-    let document = RequestKey {
-        route: Route::OpenApi,
-        ..page(0)
-    };
+    let document = Target::read("/openapi.json");
     assert!(!fires(&rules("any: reset()"), &document));
 }
 
 #[test]
 fn times_count_in_all_or_for_each_request() {
-    let pattern = |rules: &Rules, request: &RequestKey| -> Vec<bool> {
+    let pattern = |rules: &Rules, request: &Target| -> Vec<bool> {
         (0..5).map(|_| fires(rules, request)).collect()
     };
     let twice = rules("users: status(503) x2");
@@ -127,7 +120,7 @@ fn every_takes_turns_along_a_list_and_lets_the_retry_pass() {
 #[test]
 fn chance_belongs_to_the_request_and_not_to_its_place_in_the_queue() {
     let text = "any p=0.25: status(503); any: latency(lognormal(100, 0.5)); any p=0.25: latency(1)";
-    let requests: Vec<RequestKey> = (0..2000).map(page).collect();
+    let requests: Vec<Target> = (0..2000).map(page).collect();
     let (forward, backward) = (rules(text), rules(text));
     let ahead: Vec<Delivery> = requests
         .iter()
@@ -168,7 +161,7 @@ fn delays_add_up_and_of_the_rest_the_first_wins() {
     assert_eq!(delivery.delay, Duration::from_millis(5));
     assert_eq!(delivery.drip.map(|drip| drip.bytes.get()), Some(5));
     assert!(delivery.change.is_some() && delivery.ending.is_none());
-    let fired: Vec<&str> = delivery.rules.iter().map(|rule| &**rule).collect();
+    let fired: Vec<&str> = delivery.rules.iter().map(String::as_str).collect();
     assert_eq!(
         fired,
         [

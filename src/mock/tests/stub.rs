@@ -8,16 +8,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::request::Parts;
 use tokio::sync::oneshot;
 
 use crate::chunks::Chunks;
 use crate::connection::{Responder, serve_connection};
 use crate::faults::rule::read_rules;
 use crate::faults::rules::Rules;
-use crate::http::exchange::{Answer, Call};
-use crate::journal::PageArguments;
-use crate::request_key::RequestKey;
-use crate::routes::{MAX_LIMIT, Target};
+use crate::http::exchange::Answer;
+use crate::routes::Target;
 use backread_clock::Clock;
 
 pub const BODY: usize = 10_000;
@@ -32,20 +31,13 @@ pub struct Stub {
 }
 
 impl Responder for Stub {
-    fn answer(&self, call: Call<'_>) -> Answer {
+    fn answer(&self, request: &Parts) -> Answer {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let target = Target::read(call.uri.path());
-        let offset = call
-            .uri
-            .query()
-            .and_then(|query| query.strip_prefix("offset="));
-        let offset = offset.and_then(|offset| offset.parse().ok()).unwrap_or(0);
-        let limit = MAX_LIMIT;
-        let key = RequestKey::new(target, Some(PageArguments { offset, limit }));
-        let delivery = self.rules.choose(5, &key);
+        let target = Target::read(request.uri.path());
+        let delivery = self.rules.choose(5, &target);
         let body = match &self.body {
             Some(body) => Chunks::from(body.clone()),
-            None => chunks(&call.uri.to_string()),
+            None => chunks(&request.uri.to_string()),
         };
         Answer::json(200, body).delivered(delivery, &self.clock)
     }

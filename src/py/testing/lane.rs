@@ -12,12 +12,11 @@ use super::arguments::Id;
 use super::world::World;
 use crate::py::testing::clock::Clock;
 use backread_mock::admin::read_drift;
-use backread_mock::audit::{AuditError, List};
+use backread_mock::audit::AuditError;
 use backread_mock::dialect::Dialect;
 use backread_mock::faults::fault::Fault;
 use backread_mock::faults::rate::Rate;
 use backread_mock::faults::rule::{Rule, read_rules};
-use backread_mock::journal::Entry;
 use backread_mock::lane::Lane;
 
 /// One lane of a mock server, selected by its bearer token.
@@ -142,8 +141,8 @@ impl NativeLane {
         ids: Vec<u64>,
         user: Option<Id>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let list = user.map_or(List::Users, |user| List::Messages { user_id: user.0 });
-        let audit = py.detach(|| self.inner.audit(list, &ids));
+        let user = user.map(|user| user.0);
+        let audit = py.detach(|| self.inner.audit(user, &ids));
         let audit = audit.map_err(|error| match error {
             AuditError::NoUser { .. } => PyKeyError::new_err(error.to_string()),
             AuditError::Forgotten { .. } => PyRuntimeError::new_err(error.to_string()),
@@ -167,23 +166,23 @@ impl NativeLane {
         most: Option<usize>,
     ) -> PyResult<(Bound<'py, PyAny>, bool)> {
         let (entries, forgotten) = self.inner.journal.since(after, most.unwrap_or(usize::MAX));
-        Ok((describe(py, &entries)?, forgotten))
+        Ok((pythonize(py, &entries)?, forgotten))
     }
 
     /// The last thousand requests numbered above `after` that no client should have sent, as dicts,
     /// even if the journal has dropped them.
     fn unexpected<'py>(&self, py: Python<'py>, after: u64) -> PyResult<Bound<'py, PyAny>> {
-        describe(py, &self.inner.journal.unexpected(after))
+        Ok(pythonize(py, &self.inner.journal.unexpected(after))?)
     }
 
     /// The number of requests by route.
     fn counts(&self) -> BTreeMap<&'static str, u64> {
-        self.inner.counters.by_route()
+        self.inner.journal.routes()
     }
 
     /// The number of requests by response status.
     fn statuses(&self) -> BTreeMap<u16, u64> {
-        self.inner.counters.by_status()
+        self.inner.journal.statuses()
     }
 
     /// Clears the journal, the counts and the attempts; audits start from now.
@@ -241,9 +240,4 @@ pub(super) fn rules(text: &str) -> PyResult<Vec<Rule>> {
 
 pub(super) fn read<T: std::str::FromStr<Err = String>>(text: &str) -> PyResult<T> {
     text.parse().map_err(PyValueError::new_err)
-}
-
-fn describe<'py>(py: Python<'py>, entries: &[Entry]) -> PyResult<Bound<'py, PyAny>> {
-    let entries: Vec<_> = entries.iter().map(Entry::describe).collect();
-    Ok(pythonize(py, &entries)?)
 }
