@@ -26,11 +26,20 @@ pub struct Block {
 /// A block under construction.
 #[derive(Debug, Default)]
 pub struct BlockBuilder {
-    pub text: Vec<u8>,
+    text: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl BlockBuilder {
+    /// An empty block, with room for `rows` rows of the usual length.
+    pub fn with_room(rows: u64) -> Self {
+        const USUAL_ROW: u64 = 512;
+        Self {
+            text: Vec::with_capacity((rows * USUAL_ROW) as usize),
+            ends: Vec::with_capacity(rows as usize),
+        }
+    }
+
     /// Appends a row, which `write` adds to the text.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if !self.text.is_empty() {

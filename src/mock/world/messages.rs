@@ -151,7 +151,7 @@ impl<'world> Messages<'world> {
             body.push_str(before);
             let (mark, after) = marked.split_once('}').unwrap_or((marked, ""));
             match mark {
-                "n" => body.push_str(&self.person.order.to_string()),
+                "n" => body.push_str(&self.person.order),
                 _ => body.push_str(&self.first_name),
             }
             rest = after;

@@ -7,7 +7,7 @@ use super::changes::Activity;
 use super::draw::{Draw, Stream};
 use super::generator::{Generator, MAX_USERS};
 use super::locale::{self, Locale, Name, NameOrder};
-use super::row::{Json, Moment, Raw, write_object};
+use super::row::{Json, Moment, write_object};
 
 /// The lowest id of an operator.
 const OPERATOR_BASE: u64 = 301;
@@ -19,8 +19,9 @@ pub struct Person {
     pub given: &'static Name,
     family: &'static Name,
     mailbox: u64,
-    /// The number of an order, to talk about.
-    pub order: u64,
+    /// The number in the e-mail address, and that of an order, to talk about.
+    number: String,
+    pub order: String,
 }
 
 impl Person {
@@ -28,12 +29,16 @@ impl Person {
     pub fn new(seed: u64, index: u64) -> Self {
         let mut draw = Draw::new(seed, Stream::Person, index, 0);
         let locale = locale::choose(&mut draw);
+        let given = locale::choose_name(&mut draw, &locale.given);
+        let family = locale::choose_name(&mut draw, &locale.family);
+        let mailbox = draw.bits();
         Self {
             locale,
-            given: locale::choose_name(&mut draw, &locale.given),
-            family: locale::choose_name(&mut draw, &locale.family),
-            mailbox: draw.bits(),
-            order: 10_000 + draw.below(9_990_000),
+            given,
+            family,
+            mailbox,
+            number: ((mailbox >> 1) % 1000).to_string(),
+            order: (10_000 + draw.below(9_990_000)).to_string(),
         }
     }
 
@@ -47,7 +52,7 @@ impl Person {
         }
     }
 
-    pub fn email(&self) -> String {
+    pub fn email(&self) -> [&str; 6] {
         // Reserved by RFC 2606, so that no row names a real mailbox.
         const DOMAINS: [&str; 4] = [
             "example.com",
@@ -59,15 +64,14 @@ impl Person {
         let domain = domain.copied().unwrap_or_default();
         let (given, family) = (&self.given.1, &self.family.1);
         let dot = if self.mailbox & 1 == 0 { "." } else { "" };
-        let number = (self.mailbox >> 1) % 1000;
-        [given, dot, family, &number.to_string(), "@", domain].concat()
+        [given, dot, family, &self.number, "@", domain]
     }
 
     /// The reference value, which is of one of three kinds.
     fn reference(&self, index: u64) -> String {
         match self.mailbox >> 60 {
             0..8 => ["C-", &(100_000 + index).to_string()].concat(),
-            8..13 => ["order/", &self.order.to_string()].concat(),
+            8..13 => ["order/", &self.order].concat(),
             _ => {
                 let digits = (self.mailbox >> 24) & 0xff_ffff_ffff;
                 format!("crm:{}:{digits:010x}", self.locale.tag)
@@ -75,7 +79,7 @@ impl Person {
         }
     }
 
-    fn last_url(&self, draw: &mut Draw) -> String {
+    fn last_url(&self, draw: &mut Draw) -> [&str; 4] {
         const PAGES: [&str; 8] = [
             "/",
             "/cart",
@@ -87,19 +91,24 @@ impl Person {
             "/search?q=",
         ];
         let page = draw.pick(&PAGES);
-        let searched = page.ends_with('=').then(|| self.order.to_string());
-        let searched = searched.unwrap_or_default();
+        let searched = if page.ends_with('=') { &self.order } else { "" };
         [
             "https://shop.example.com/",
             &self.locale.tag,
             page,
-            &searched,
+            searched,
         ]
-        .concat()
     }
+}
 
-    /// The custom properties, none to four, as a JSON array.
-    fn attributes(&self, draw: &mut Draw) -> Vec<u8> {
+/// The custom properties of a user, none to four.
+struct Attributes<'person> {
+    person: &'person Person,
+    draw: Draw,
+}
+
+impl Json for Attributes<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
         const NAMES: [&str; 8] = [
             "plan",
             "language",
@@ -117,22 +126,22 @@ impl Person {
             "\"gold\" customer",
             "☎ ok",
         ];
+        let (person, mut draw) = (self.person, self.draw.clone());
         let count = draw.below(5) as usize;
         let first = draw.below(NAMES.len() as u64) as usize;
         // Every third of eight names: none is repeated.
         let names = NAMES.iter().cycle().skip(first).step_by(3).take(count);
-        let mut array = vec![b'['];
-        let out = &mut array;
+        out.push(b'[');
         for (number, name) in names.enumerate() {
             if number > 0 {
                 out.push(b',');
             }
             let value: Cow<'_, str> = match *name {
                 "plan" => draw.pick(&["free", "basic", "plus", "business"]).into(),
-                "language" => self.locale.tag.as_str().into(),
-                "city" => draw.pick(&self.locale.cities).into(),
+                "language" => person.locale.tag.as_str().into(),
+                "city" => draw.pick(&person.locale.cities).into(),
                 "cart_value" => format!("{}.{:02}", draw.below(400), draw.below(100)).into(),
-                "last_order" => self.order.to_string().into(),
+                "last_order" => person.order.as_str().into(),
                 "newsletter" => if draw.chance(400) { "true" } else { "false" }.into(),
                 "segment" => draw.pick(&["new", "returning", "VIP ⭐", "at risk"]).into(),
                 _ => draw.pick(&NOTES).into(),
@@ -140,7 +149,6 @@ impl Person {
             write_object!(out, name: *name, value: &*value);
         }
         out.push(b']');
-        array
     }
 }
 
@@ -170,7 +178,10 @@ pub fn write_user(generator: &Generator, index: u64, activity: Activity, out: &m
         updated_at: Moment(updated),
         online_at: Moment(online),
         last_url: person.last_url(&mut profile),
-        user_attributes: Raw(&person.attributes(&mut profile)),
+        user_attributes: Attributes {
+            person: &person,
+            draw: profile,
+        },
     );
 }
 
