@@ -65,7 +65,6 @@ fn position(view: &View, user: Option<u64>, id: u64) -> Option<u64> {
 
 /// Compares the rows `held` by a reader with those that existed from `before` its first request
 /// until `now`; `entries` are the requests for this list: the users, or the messages of `user`.
-#[must_use]
 pub fn audit(
     user: Option<u64>,
     held: &[u64],

@@ -26,7 +26,6 @@ impl Chunks {
     }
 
     /// The total number of bytes.
-    #[must_use]
     pub const fn length(&self) -> usize {
         self.length
     }
@@ -42,7 +41,6 @@ impl Chunks {
     }
 
     /// The same bytes in few pieces.
-    #[must_use]
     pub fn joined(self) -> Self {
         if self.pieces.len() > MANY {
             Self::from(self.to_vec())
@@ -52,7 +50,6 @@ impl Chunks {
     }
 
     /// All bytes in one piece.
-    #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut whole = Vec::with_capacity(self.length);
         for piece in &self.pieces {

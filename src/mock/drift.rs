@@ -157,13 +157,11 @@ impl Drifts {
     }
 
     /// The number of pending changes.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         lock(&self.waiting).len()
     }
 
     /// The changes that are pending or changed no row, as text.
-    #[must_use]
     pub fn list(&self) -> Vec<String> {
         let waiting: Vec<_> = lock(&self.waiting).iter().map(Drift::to_string).collect();
         [waiting, lock(&self.idle).clone()].concat()

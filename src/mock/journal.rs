@@ -73,7 +73,6 @@ pub struct Served {
 
 impl Served {
     /// The place right after the last row.
-    #[must_use]
     pub const fn end(&self) -> u64 {
         self.first + self.rows
     }
@@ -101,7 +100,6 @@ struct Ring {
 
 impl Journal {
     /// An empty journal for the last `capacity` requests.
-    #[must_use]
     pub fn new(capacity: usize) -> Self {
         let ring = Ring {
             capacity,
@@ -149,13 +147,11 @@ impl Journal {
     }
 
     /// The number of the last entry; 0 before the first.
-    #[must_use]
     pub fn last_number(&self) -> u64 {
         lock(&self.ring).numbered
     }
 
     /// The first `most` entries after number `after`, and whether some of those were dropped.
-    #[must_use]
     pub fn since(&self, after: u64, most: usize) -> (Vec<Entry>, bool) {
         let ring = lock(&self.ring);
         let entries = ring.entries.iter().filter(|entry| entry.number > after);
@@ -164,7 +160,6 @@ impl Journal {
     }
 
     /// The requests after number `after` that no client should have sent: the last thousand.
-    #[must_use]
     pub fn unexpected(&self, after: u64) -> Vec<Entry> {
         let ring = lock(&self.ring);
         let entries = ring.unexpected.iter().filter(|entry| entry.number > after);
@@ -173,7 +168,6 @@ impl Journal {
 
     /// Requests by the name of the route, including routes that had none. Each request is counted
     /// before its response is sent.
-    #[must_use]
     pub fn routes(&self) -> BTreeMap<&'static str, u64> {
         let mut routes = Route::ALL.map(|route| (route.name(), 0)).into();
         for ((route, _), count) in &lock(&self.ring).counts {
@@ -183,7 +177,6 @@ impl Journal {
     }
 
     /// Requests by response status.
-    #[must_use]
     pub fn statuses(&self) -> BTreeMap<u16, u64> {
         let mut statuses = BTreeMap::new();
         for ((_, status), count) in &lock(&self.ring).counts {

@@ -65,7 +65,6 @@ pub struct Lane {
 
 impl Lane {
     /// A lane that uses the machine's clock until it is switched.
-    #[must_use]
     pub fn new(
         name: String,
         secret: String,
@@ -96,7 +95,6 @@ impl Lane {
         }
     }
 
-    #[must_use]
     pub fn dialect(&self) -> Dialect {
         *lock(&self.dialect)
     }
@@ -107,7 +105,6 @@ impl Lane {
         *lock(&self.dialect) = dialect;
     }
 
-    #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         lock(&self.bucket).map(|bucket| bucket.rate)
     }

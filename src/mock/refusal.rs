@@ -17,7 +17,6 @@ pub struct Refusal {
 
 impl Refusal {
     /// The same, for a request that the interface allows but the dialect does not.
-    #[must_use]
     pub fn by_dialect(self) -> Self {
         Self {
             by_dialect: true,
@@ -26,7 +25,6 @@ impl Refusal {
     }
 
     /// Why no client should have sent the request; `None` if the interface allows it.
-    #[must_use]
     pub fn unexpected(&self) -> Option<&'static str> {
         (!self.by_dialect).then_some(self.code)
     }
@@ -117,7 +115,6 @@ impl Refusal {
     }
 
     /// The body as sent.
-    #[must_use]
     pub fn body(&self) -> String {
         let (status, code, message) = (self.status, self.code, &self.message);
         json!({"error": {"status": status, "code": code, "message": message, "guess": true}})

@@ -32,7 +32,6 @@ impl Route {
     ];
 
     /// The name in the counters.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Users => "users",
@@ -89,7 +88,6 @@ impl Target {
     };
 
     /// Parses a path. Ids are plain integers: digits only, without leading zeros.
-    #[must_use]
     pub fn read(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').collect();
         let (route, ids) = match parts.as_slice() {
@@ -116,7 +114,6 @@ impl Target {
 
     /// 64 random bits that depend only on what is requested: not on the order of arrival, nor on
     /// what other requests drew.
-    #[must_use]
     pub fn chance(&self, seed: u64, purpose: Purpose, attempt: u64) -> u64 {
         blend(&[seed, purpose as u64, self.hash(), attempt])
     }

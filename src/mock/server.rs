@@ -155,31 +155,26 @@ impl MockServer {
     }
 
     /// The base URL, such as `http://127.0.0.1:40123`; on loopback if it listens on all addresses.
-    #[must_use]
     pub fn url(&self) -> String {
         url(self.address)
     }
 
     /// The port that it listens on.
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.address.port()
     }
 
     /// The vendor word of the media type.
-    #[must_use]
     pub fn vendor(&self) -> &str {
         self.service().vendor()
     }
 
     /// The service behind the server.
-    #[must_use]
     pub fn service(&self) -> &Arc<Service> {
         &self.admin.service
     }
 
     /// The token for the admin interface below `/__mock/`.
-    #[must_use]
     pub fn admin_token(&self) -> &str {
         self.admin.token()
     }

@@ -47,7 +47,6 @@ struct Lanes {
 
 impl Service {
     /// A service whose requests go to `main` unless they carry another lane's secret.
-    #[must_use]
     pub fn new(vendor: String, main: Arc<Lane>) -> Self {
         let openapi = OPENAPI.replace(&media_type(DEFAULT_VENDOR), &media_type(&vendor));
         let lanes = Lanes {
@@ -63,19 +62,16 @@ impl Service {
     }
 
     /// The vendor word of the media type.
-    #[must_use]
     pub fn vendor(&self) -> &str {
         &self.vendor
     }
 
     /// The lane of the server's own secret; requests that match no lane also go to it.
-    #[must_use]
     pub const fn main(&self) -> &Arc<Lane> {
         &self.main
     }
 
     /// All lanes: the main one first, the others by name.
-    #[must_use]
     pub fn lanes(&self) -> Vec<Arc<Lane>> {
         let mut lanes: Vec<_> = lock(&self.lanes).open.values().map(Arc::clone).collect();
         lanes.sort_by_key(|lane| (!Arc::ptr_eq(lane, &self.main), lane.name.clone()));

@@ -9,7 +9,6 @@ pub struct UpTo<const MOST: u64>(u64);
 
 impl<const MOST: u64> UpTo<MOST> {
     /// The number, or the nearest that is valid.
-    #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(if number == 0 {
             1
@@ -20,7 +19,6 @@ impl<const MOST: u64> UpTo<MOST> {
         })
     }
 
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }

@@ -66,7 +66,6 @@ pub struct Admin {
 }
 
 /// Whether a path belongs to the admin interface.
-#[must_use]
 pub fn is_admin(path: &str) -> bool {
     path.strip_prefix(PREFIX)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -74,7 +73,6 @@ pub fn is_admin(path: &str) -> bool {
 
 impl Admin {
     /// The interface to a service whose URL is `url`.
-    #[must_use]
     pub fn new(service: Arc<Service>, url: String, token: String) -> Self {
         Self {
             service,
@@ -84,7 +82,6 @@ impl Admin {
     }
 
     /// The token for `Authorization: Bearer TOKEN`.
-    #[must_use]
     pub fn token(&self) -> &str {
         self.token.expose_secret()
     }

@@ -169,7 +169,6 @@ macro_rules! dialect {
             }
 
             /// Every switch with its value, as text.
-            #[must_use]
             pub fn switches(&self) -> Vec<(&'static str, String)> {
                 vec![$((stringify!($name), self.$name.to_string())),+]
             }
@@ -228,7 +227,6 @@ impl Dialect {
     };
 
     /// Whether every response conforms to the interface document (its OpenAPI form).
-    #[must_use]
     pub fn conforms(&self) -> bool {
         self.total != Total::Null
             && self.past_end != PastEnd::NotFound
@@ -237,7 +235,6 @@ impl Dialect {
     }
 
     /// Whether rows are sent as the world has them.
-    #[must_use]
     pub fn keeps_rows(&self) -> bool {
         self.nulls == Nulls::Documented
             && self.sender_type == SenderType::Documented

@@ -18,13 +18,11 @@ pub struct Sequence {
 
 impl Sequence {
     /// The position in the world of the row at `place`, which must be below `total`.
-    #[must_use]
     pub fn position(&self, place: u64) -> u64 {
         self.permuted(place, shuffled)
     }
 
     /// The place of the row at a position in the world; the inverse of `position`.
-    #[must_use]
     pub fn place(&self, position: u64) -> u64 {
         self.permuted(position, unshuffled)
     }

@@ -20,7 +20,6 @@ pub enum Kind {
 
 impl Kind {
     /// The kind of the rows in the list of users, or of a user's messages.
-    #[must_use]
     pub const fn of(user: Option<u64>) -> Self {
         match user {
             None => Self::User,
@@ -49,7 +48,6 @@ type Row = Map<String, Value>;
 
 impl RowMutation {
     /// The id as this dialect sends it.
-    #[must_use]
     pub const fn sent_id(&self, id: u64) -> u64 {
         match self.dialect.ids {
             Ids::Large => id.saturating_add(LARGE),
@@ -58,7 +56,6 @@ impl RowMutation {
     }
 
     /// The world's id for an id in a path; `None` for one that was never sent.
-    #[must_use]
     pub const fn own_id(&self, id: u64) -> Option<u64> {
         match self.dialect.ids {
             Ids::Large => id.checked_sub(LARGE),
@@ -67,7 +64,6 @@ impl RowMutation {
     }
 
     /// The row as it is sent; one that is not a JSON object is unchanged.
-    #[must_use]
     pub fn row(&self, kind: Kind, row: Bytes) -> Bytes {
         if self.dialect.keeps_rows() {
             return row;
@@ -90,7 +86,6 @@ impl RowMutation {
     }
 
     /// Undocumented fields of an envelope, before its list.
-    #[must_use]
     pub const fn envelope(&self, more: bool) -> &'static str {
         match (self.dialect.extra_fields, more) {
             (ExtraFields::None, _) => "",

@@ -102,20 +102,17 @@ pub enum Effect {
 
 impl Delivery {
     /// Whether the response is sent as if there were no faults.
-    #[must_use]
     pub fn is_plain(&self) -> bool {
         !self.is_late() && self.change.is_none() && self.ending.is_none()
     }
 
     /// Whether all of a body of `length` bytes arrives, sooner or later.
-    #[must_use]
     pub fn is_whole(&self, length: u64) -> bool {
         let arrives = |ending: Ending| ending.after_bytes.is_some_and(|bytes| bytes >= length);
         self.ending.is_none_or(arrives)
     }
 
     /// Whether it takes so long that the client may give up.
-    #[must_use]
     pub const fn is_late(&self) -> bool {
         !self.delay.is_zero() || self.drip.is_some()
     }

@@ -115,7 +115,6 @@ pub struct Turn {
 
 impl Bucket {
     /// A full bucket.
-    #[must_use]
     pub const fn new(rate: Rate, now: Instant) -> Self {
         Self {
             rate,

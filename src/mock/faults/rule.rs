@@ -57,7 +57,6 @@ static TIMES: Field = named("the number after x", Whole(1, u64::MAX), Nothing);
 
 impl Rule {
     /// Whether it applies to a request, apart from attempts and chance.
-    #[must_use]
     pub fn matches(&self, request: &Target) -> bool {
         let matches = |wanted: Option<u64>, given| wanted.is_none() || wanted == given;
         ROUTES.iter().any(|(route, _)| *route == request.route)

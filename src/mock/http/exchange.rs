@@ -33,7 +33,6 @@ pub type OnSent = Box<dyn FnOnce() + Send>;
 
 impl Answer {
     /// JSON that is sent at once and whole.
-    #[must_use]
     pub fn json(status: u16, body: impl Into<Chunks>) -> Self {
         Self {
             status,
@@ -45,7 +44,6 @@ impl Answer {
     }
 
     /// Applies the delivery's changes to the response, and has it sent in this delivery.
-    #[must_use]
     pub fn delivered(mut self, delivery: Delivery, clock: &Clock) -> Self {
         match &delivery.change {
             Some(Change::Answer {

@@ -115,7 +115,6 @@ impl Default for Calendar {
 impl Calendar {
     /// A calendar in which the last of `users` users arrives about a day before `end`; `None` if
     /// the first one would arrive before 1970.
-    #[must_use]
     pub fn ending(seed: u64, users: u64, end: u64) -> Option<Self> {
         let last_arrival = even(end - LAST_ARRIVAL);
         Some(Self {
@@ -128,13 +127,11 @@ impl Calendar {
 
     /// When the user in row `index` arrived, for [`in_rhythm`]; never earlier than the users before
     /// it.
-    #[must_use]
     pub fn arrival(&self, seed: u64, index: u64) -> u64 {
         (self.opening + since_opening(seed, index)).min(self.last_added)
     }
 
     /// How much time visits have after an arrival.
-    #[must_use]
     pub const fn left(&self, arrival: u64) -> u64 {
         self.last_visit - arrival
     }

@@ -53,7 +53,6 @@ pub enum Beat {
 /// How many messages the user in row `index` has: `lo..=hi`, most lists short and few long (the
 /// fourth power of a uniform draw, so the mean is at a fifth of the range and the median at a
 /// sixteenth).
-#[must_use]
 pub const fn length(seed: u64, index: u64, lo: u64, hi: u64) -> u64 {
     let even = Draw::new(seed, Stream::Length, index, 0).bits() as u128;
     let square = (even * even) >> 64;
@@ -64,7 +63,6 @@ pub const fn length(seed: u64, index: u64, lo: u64, hi: u64) -> u64 {
 impl Conversation {
     /// The conversation of the user in row `index`, of `length` messages: visits at even intervals,
     /// over a day to three years, each interval as likely as one twice as long.
-    #[must_use]
     pub fn new(seed: u64, index: u64, length: u64, calendar: &Calendar) -> Self {
         let begin = calendar.arrival(seed, index);
         let visits = length.div_ceil(VISIT).max(1);
@@ -93,7 +91,6 @@ impl Conversation {
     }
 
     /// What follows given messages instead; the last of them was written at `last`, if that is known.
-    #[must_use]
     pub fn after(self, last: Option<u64>) -> Self {
         Self {
             invited: false,
@@ -105,7 +102,6 @@ impl Conversation {
 
     /// When message `position` was written; strictly later than the previous one and than the
     /// user's arrival. Positions past `length` are messages added manually.
-    #[must_use]
     pub fn moment(&self, position: u64) -> u64 {
         self.moments(position).next().unwrap_or(self.arrival)
     }
@@ -150,7 +146,6 @@ impl Conversation {
     }
 
     /// When the messages last changed: the time of the last one, and a second for each edit.
-    #[must_use]
     pub fn last_change(&self, activity: Activity) -> u64 {
         let added = activity.added.checked_sub(1);
         let last = added.map_or_else(|| self.end(), |added| self.moment(self.length + added));
@@ -158,7 +153,6 @@ impl Conversation {
     }
 
     /// Who speaks in message `position`, and who has read it.
-    #[must_use]
     pub fn turn(&self, position: u64) -> Turn {
         let mut draw = Draw::new(self.seed, Stream::Turn, self.index, position);
         let auto_invitation = position == 0 && self.invited && self.length > 0;

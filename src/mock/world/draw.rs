@@ -60,7 +60,6 @@ pub struct Draw {
 
 impl Draw {
     /// The sequence of `stream` for the row `(row, part)`; `part` is 0 for users.
-    #[must_use]
     pub const fn new(seed: u64, stream: Stream, row: u64, part: u64) -> Self {
         let key = mix(seed ^ mix((1 << 32) | stream as u64));
         let key = mix(key.wrapping_add(row.wrapping_mul(STEP)));
@@ -100,7 +99,6 @@ pub struct Digest {
 
 impl Digest {
     /// An empty hash.
-    #[must_use]
     pub const fn new() -> Self {
         Self { state: mix(1) }
     }
@@ -124,13 +122,11 @@ impl Digest {
     }
 
     /// Sixty-four bits.
-    #[must_use]
     pub const fn value(&self) -> u64 {
         self.state
     }
 
     /// Sixteen hexadecimal digits.
-    #[must_use]
     pub fn hex(&self) -> String {
         format!("{:016x}", self.state)
     }

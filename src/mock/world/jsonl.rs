@@ -108,7 +108,6 @@ impl JsonlReader {
     }
 
     /// The world with all lines, in their order.
-    #[must_use]
     pub fn finish(mut self) -> World {
         self.given.users.block = self.users.finish();
         World::over(Rows::given(self.given))

@@ -125,38 +125,32 @@ impl World {
     }
 
     /// The seed given at creation; 0 in a world from JSON lines.
-    #[must_use]
     pub fn seed(&self) -> u64 {
         self.rows.generator.seed
     }
 
     /// The number of users at creation.
-    #[must_use]
     pub fn users(&self) -> u64 {
         self.rows.users
     }
 
     /// The least and the most messages generated for a user; in a world from JSON lines, those that
     /// its users have.
-    #[must_use]
     pub fn messages_per_user(&self) -> (u64, u64) {
         (self.rows.generator.lo, self.rows.generator.hi)
     }
 
     /// The time that no generated row is later than, in milliseconds since 1970, if one was given.
-    #[must_use]
     pub fn end(&self) -> Option<u64> {
         self.rows.generator.calendar.end
     }
 
     /// Whether its first rows came from JSON lines.
-    #[must_use]
     pub fn is_from_jsonl(&self) -> bool {
         self.rows.given.users.len() > 0
     }
 
     /// Whether rows were added, removed or edited.
-    #[must_use]
     pub fn is_changed(&self) -> bool {
         *self.view().changes != Changes::default()
     }
@@ -174,7 +168,6 @@ impl World {
 
     /// A read-only view of this instant of the world, which can also be restored later; it holds no
     /// lock.
-    #[must_use]
     pub fn view(&self) -> View {
         let changes = self.changes.read().unwrap_or_else(PoisonError::into_inner);
         View {
@@ -202,7 +195,6 @@ impl World {
 
     /// An independent world with the same rows and changes. Costs nothing, whatever the size;
     /// rendered rows are shared.
-    #[must_use]
     pub fn fork(&self) -> Self {
         let View { rows, changes, .. } = self.view();
         Self {
@@ -213,13 +205,11 @@ impl World {
     }
 
     /// How many users there are now.
-    #[must_use]
     pub fn total_users(&self) -> u64 {
         self.view().users().total()
     }
 
     /// How many messages there are now. Counts those of every user, about 10 million users per second.
-    #[must_use]
     pub fn total_messages(&self) -> u64 {
         let view = self.view();
         let users = view.users().rows();
@@ -228,7 +218,6 @@ impl World {
 
     /// Sixteen hexadecimal digits that hash the generator's version, the arguments and all changes:
     /// equal fingerprints serve equal rows.
-    #[must_use]
     pub fn fingerprint(&self) -> String {
         let mut digest = draw::Digest::new();
         let Generator { seed, lo, hi, .. } = self.rows.generator;

@@ -25,7 +25,6 @@ pub struct View {
 impl View {
     /// Whether the other view is of the same instant, with no change in between. Views of copies of
     /// a world are the same until one of them is changed.
-    #[must_use]
     pub fn same_as(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.rows, &other.rows) && Arc::ptr_eq(&self.changes, &other.changes)
     }
@@ -46,7 +45,6 @@ impl View {
     }
 
     /// All users.
-    #[must_use]
     pub fn users(&self) -> List<'_> {
         self.list_of(None, Some(&self.changes.users))
     }
@@ -107,34 +105,29 @@ pub struct List<'view> {
 
 impl<'view> List<'view> {
     /// How many rows there are.
-    #[must_use]
     pub fn total(self) -> u64 {
         self.end - self.changes.map_or(0, |changes| changes.removed.len())
     }
 
     /// All ids, in order.
-    #[must_use]
     pub fn ids(self) -> Vec<u64> {
         let rows = self.rows();
         rows.map(|row| self.view.rows.id(self.owner, row)).collect()
     }
 
     /// The id at a position.
-    #[must_use]
     pub fn id_at(self, position: u64) -> Option<u64> {
         let row = self.row_at(position)?;
         Some(self.view.rows.id(self.owner, row))
     }
 
     /// The position of a row.
-    #[must_use]
     pub fn position(self, id: u64) -> Option<u64> {
         let row = self.row(id)?;
         Some(row - self.removed_before(row))
     }
 
     /// The row at a position, as the service sends it.
-    #[must_use]
     pub fn at(self, position: u64) -> Option<Bytes> {
         Some(self.text(self.row_at(position)?))
     }
