@@ -76,15 +76,6 @@ def test_what_is_no_id_is_a_type_error(backread_mock, backread_client):
         backread_mock.audit([1, "2"])  # type: ignore[list-item]
 
 
-def test_an_audit_begins_anew(backread_mock):
-    m = backread_mock
-    with m.client() as client:
-        client.users.page()
-        m.world.remove_user(m.world.user_ids()[0])
-        m.forget()
-        assert m.audit(read_plainly(client, 99)).ok
-
-
 # --- each change ---------------------------------------------------------------------------------
 
 
@@ -173,17 +164,6 @@ def test_a_change_that_cannot_be_is_refused(backread_mock):
 def test_audit_of_messages_of_an_unknown_user_raises(backread_mock):
     with pytest.raises(KeyError, match="user 999 never existed"):
         backread_mock.audit([], messages_of=999)
-
-
-def test_waiting_tells_whether_the_changes_happened(backread_mock, by_hand):
-    m = backread_mock
-    m.between_pages("users", after=1).delete(first=3).add(1)
-    m.between_pages("users", after=9).delete(last=1)
-    m.allow_unfired()
-    assert m.waiting == 3
-    by_hand(m)("/external/users?limit=99")
-    assert m.waiting == 1
-    assert m.world.total_users == 198
 
 
 @pytest.mark.parametrize("change", ["delete", "edit"])

@@ -96,9 +96,7 @@ def test_virtual_clock_advances_by_hand(clock):
     ("seconds", "error"),
     [
         (-1, ValueError),
-        (timedelta(seconds=-1), ValueError),
         (float("nan"), ValueError),
-        (1e19, OverflowError),
         (float("inf"), OverflowError),
         ("60", TypeError),
     ],
@@ -107,11 +105,6 @@ def test_virtual_clock_refuses_to_advance_by_nonsense(clock, seconds, error):
     with pytest.raises(error):
         clock.advance(seconds)
     assert clock.now == START
-
-
-def test_a_real_clock_is_not_moved():
-    with pytest.raises(RuntimeError, match="make it virtual first"):
-        Clock().advance(1)
 
 
 @pytest.mark.parametrize("start", [datetime(2026, 1, 1), "2026-01-01"])  # noqa: DTZ001

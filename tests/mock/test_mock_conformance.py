@@ -5,14 +5,13 @@ import importlib.resources
 import itertools
 import json
 import random
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from backread.testing import Dialect, MockServer, World
-from helpers.raw_requests import MESSAGE_FIELDS, USER_FIELDS, Answer, Caller
+from helpers.raw_requests import Answer, Caller
 
 JSON = "application/json"
 
@@ -110,7 +109,7 @@ SWITCHES = {
 }
 BUNDLES = ["documented", "lenient", "hostile"]
 ONE_BY_ONE = [f"{name}={value}" for name, values in SWITCHES.items() for value in values]
-DRAWS = 24
+DRAWS = 8
 
 USERS = "/external/users"
 USER = "/external/users/{USER_ID}"
@@ -252,20 +251,6 @@ def test_the_served_document_has_the_media_type_of_the_servers_vendor():
     assert media_types(served) == {ACCEPTED.format("acme"), "application/json"}
 
 
-def test_a_sender_must_go_with_its_sender_type():
-    document = Document()
-    message = document.told["components"]["schemas"]["Message"]
-    messages = document.told["components"]["schemas"]["MessagePage"]["examples"][0]["messages"]
-    senders = {one["sender_type"]: one["sender"] for one in messages}
-    assert senders.keys() == {"user", "operator", "system"}
-    for sender_type in senders:
-        for of, sender in senders.items():
-            problem = document.misfit(
-                message, {**messages[0], "sender_type": sender_type, "sender": sender}
-            )
-            assert (problem is None) is (sender_type in (of, "system")), (sender_type, of)
-
-
 def test_each_example_of_the_document_fits_its_schema():
     document = Document(closed=True)
     seen = []
@@ -274,21 +259,6 @@ def test_each_example_of_the_document_fits_its_schema():
             assert document.misfit(schema, example) is None
             seen.append(name)
     assert {"User", "Message", "UserPage", "MessagePage"} <= set(seen)
-
-
-def test_the_document_is_openapi_and_has_the_four_operations():
-    told = load()
-    assert re.fullmatch(r"3\.1\.\d+", told["openapi"])
-    assert {
-        (path, *methods.keys() - {"parameters"}) for path, methods in told["paths"].items()
-    } == {
-        ("/external/users", "get"),
-        ("/external/users/{USER_ID}", "get"),
-        ("/external/users/{USER_ID}/messages", "get"),
-        ("/external/users/{USER_ID}/messages/{MESSAGE_ID}", "get"),
-    }
-    assert list(told["components"]["schemas"]["User"]["properties"]) == USER_FIELDS
-    assert list(told["components"]["schemas"]["Message"]["properties"]) == MESSAGE_FIELDS
 
 
 def test_the_document_is_valid():

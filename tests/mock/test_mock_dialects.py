@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import backread
-from backread.testing import Dialect, Lane
-from helpers.raw_requests import Answer
+from backread.testing import Dialect
 
 FIRST = {
     "strict": False,
@@ -53,18 +52,6 @@ def test_each_switch_is_an_attribute(name):
     assert Dialect(str(changed)) == changed
 
 
-def test_a_dialect_is_frozen():
-    with pytest.raises(AttributeError):
-        Dialect().order = "ties"  # type: ignore[misc]
-
-
-def test_whether_answers_stay_within_the_interface():
-    assert Dialect.documented().conforms
-    assert Dialect.lenient().conforms
-    assert not Dialect.hostile().conforms
-    assert not Dialect(ids="text").conforms
-
-
 @pytest.mark.parametrize(
     ("switches", "error", "problem"),
     [
@@ -88,18 +75,6 @@ def test_dialect_names_known_switches_for_an_unknown_one(switches, error, proble
 # --- what each switch does -----------------------------------------------------------------------
 
 
-@pytest.fixture
-def ask(backread_mock: Lane, by_hand: Any) -> Any:
-    """Asks for a target in a dialect."""
-    caller = by_hand(backread_mock)
-
-    def send(dialect: str, target: str, **changed: str | None) -> Answer:
-        backread_mock.dialect = dialect
-        return caller(target, **changed)
-
-    return send
-
-
 # --- what the client makes of them ---------------------------------------------------------------
 
 
@@ -109,8 +84,9 @@ def test_ids_that_are_text_are_a_decode_error(face, backread_mock):
         face.call(face.client(backread_mock, max_retries=0).users.page)
 
 
-def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(ask, backread_mock):
-    assert ask("documented max_limit=50", "/external/users?limit=99").status == 422
+def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(backread_mock, by_hand):
+    backread_mock.dialect = "documented max_limit=50"
+    assert by_hand(backread_mock)("/external/users?limit=99").status == 422
     assert backread_mock.unexpected == ()
 
 

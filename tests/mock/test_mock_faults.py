@@ -35,22 +35,14 @@ def test_retry_after(backread_mock):
     m.on("users", offset=0).fail(Fault.status(429, retry_after=30), times=2)
     assert len(list(m.client().users.list())) == m.world.total_users
     assert m.clock.slept == [30, 30]
-""",
-        passed=2,
-    )
 
-
-def test_a_suite_sees_that_no_row_is_lost(pytester):
-    outcome(
-        pytester,
-        """
 def test_drift(backread_mock):
     m = backread_mock
     m.between_pages("users", after=1).delete(first=3)
     audit = m.audit(u.id for u in m.client().users.list())
     assert not audit.missing and not audit.repeated  # names each lost row, and the request that lost it
 """,
-        passed=1,
+        passed=3,
     )
 
 
@@ -126,7 +118,9 @@ def test_a_text_that_is_no_fault_is_a_value_error(backread_mock, text, problem):
     assert backread_mock.faults == ()
 
 
-def test_arguments_are_checked_where_they_are_given():
+def test_arguments_are_checked_where_they_are_given(backread_mock):
+    with pytest.raises(ValueError, match="each=True needs times="):
+        backread_mock.on("users").fail(Fault.status(503), each=True)
     with pytest.raises(ValueError, match="retry_after must be a whole number"):
         Fault.status(429, retry_after="soon")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="length must be declared or honest"):
@@ -137,32 +131,11 @@ def test_arguments_are_checked_where_they_are_given():
         Fault.wrong_content_type("text/ä")
     with pytest.raises(TypeError, match="body must be a str, as it is sent, not dict"):
         Fault.status(500, body={"error": 1})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="body must be a str, as it is sent, not bytes"):
-        Fault.status(500, body=b"sorry")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="text must be a str, as it is sent, not int"):
         Fault.garbage(5)  # type: ignore[arg-type]
 
 
 # --- which requests -------------------------------------------------------------------------------
-
-
-def test_times_count_in_all_or_for_each_page(backread_mock, by_hand):
-    m = backread_mock
-    call = by_hand(m)
-    pages = ["/external/users?offset=0", "/external/users?offset=9"] * 2
-
-    def statuses():
-        return [call(page).status for page in pages]
-
-    m.on("users").fail(Fault.status(503), times=1)
-    assert statuses() == [503, 200, 200, 200]
-    m.faults = None
-    m.on("users").fail(Fault.status(503), times=1, each=True)
-    assert statuses() == [503, 503, 200, 200]
-    m.faults = "users: status(503) x3"
-    assert statuses() == [503, 503, 503, 200]
-    with pytest.raises(ValueError, match="each=True needs times="):
-        m.on("users").fail(Fault.status(503), each=True)
 
 
 # --- what the client makes of each ----------------------------------------------------------------
@@ -178,22 +151,15 @@ def read_page(face: Any, lane: Lane, **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
-        ("status(408)", backread.StatusError),
-        ("status(429)", backread.RateLimitError),
-        ("status(500)", backread.ServerError),
         ("status(503, retry_after=7)", backread.ServerError),
         ("reset()", backread.TransportError),
-        ("reset(after_bytes=0)", backread.TransportError),
         ("reset(after_bytes=5000)", backread.TransportError),
-        ("truncate(at=0)", backread.TruncatedBodyError),
         ("truncate(at=5000)", backread.TruncatedBodyError),
         ("truncate(at=5000, length=honest)", backread.DecodeError),
         ("stall()", backread.RequestTimeoutError),
-        ("stall(after_bytes=5000)", backread.RequestTimeoutError),
         ("latency(31000)", backread.RequestTimeoutError),
         ("drip(bytes=100, ms=1000)", backread.RequestTimeoutError),
         ("garbage()", backread.DecodeError),
-        ('garbage("<html>")', backread.DecodeError),
     ],
 )
 def test_what_may_pass_is_tried_again(face, backread_mock, fault, error):
@@ -215,26 +181,6 @@ def test_what_may_pass_is_tried_again(face, backread_mock, fault, error):
     assert m.calls("users").count == 1 + RETRIES
 
 
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        (400, backread.BadRequestError),
-        (401, backread.AuthenticationError),
-        (403, backread.PermissionDeniedError),
-        (404, backread.NotFoundError),
-        (418, backread.StatusError),
-        (422, backread.BadRequestError),
-    ],
-)
-def test_what_will_not_pass_is_not_tried_again(face, backread_mock, code, error):
-    m = backread_mock
-    m.on("users").fail(Fault.status(code, body="so it is"))
-    with pytest.raises(error) as caught:
-        read_page(face, m)
-    assert (caught.value.status_code, caught.value.body) == (code, b"so it is")
-    assert m.calls("users").count == 1
-
-
 def test_a_late_answer_is_an_answer(face, backread_mock):
     m = backread_mock
     m.clock.virtual()
@@ -243,13 +189,6 @@ def test_a_late_answer_is_an_answer(face, backread_mock):
     read_page(face, m)
     assert 20 <= (m.clock.now - start).total_seconds() < 30
     assert m.clock.slept == []
-
-
-def test_another_content_type_is_no_matter(face, backread_mock):
-    m = backread_mock
-    m.on("users").fail(Fault.wrong_content_type())
-    assert len(read_page(face, m).items) == 99
-    assert m.calls("users").count == 1
 
 
 def test_a_connection_that_went_stale_is_replaced(face, backread_mock):

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from typing import Any
 
 import pytest
 
@@ -48,13 +47,6 @@ def test_client_waits_for_retry_after_of_a_rate_limit(face, mock, says):
     assert sum(mock.clock.slept) >= 2 * (mock.calls("users", status=200).count - 2) - 0.001
 
 
-def test_client_backs_off_at_a_rate_limit_without_headers(face, mock):
-    mock.rate = Rate(1, says="nothing")
-    client = face.client(mock, max_concurrency=1, max_retries=20)
-    assert len(face.collect(client.users.list(page_size=99))) == 200
-    assert mock.statuses()[429] >= 1
-
-
 def test_headers_come_with_every_answer(mock, by_hand):
     mock.rate = "2/s burst=2 says=headers"
     caller = by_hand(mock)
@@ -75,9 +67,3 @@ def test_a_worker_is_told_when_to_come_back(face, backread_mock):
     assert caught.value.retry_after == 10
     m.rate = None
     face.call(client.users.page)
-
-
-def test_a_text_where_a_number_is_wanted_is_told_so():
-    text: Any = "10/s"
-    with pytest.raises(TypeError, match=r"Rate\.read\('10/s'\)"):
-        Rate(text)

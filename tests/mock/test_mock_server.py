@@ -27,7 +27,7 @@ def ask(server: MockServer) -> Iterator[Caller]:
     caller.connection.close()
 
 
-@pytest.mark.parametrize(("offset", "limit"), [(10, 20), (0, 1), (59, 99), (1, 7), (0, 99)])
+@pytest.mark.parametrize(("offset", "limit"), [(10, 20), (59, 99), (0, 99)])
 def test_a_page_of_users_is_the_interfaces(server, ask, offset, limit):
     answer = ask(f"/external/users?offset={offset}&limit={limit}")
     assert answer.status == 200
@@ -39,16 +39,6 @@ def test_a_page_of_users_is_the_interfaces(server, ask, offset, limit):
         "total": 60,
         "users": [server.world.user(one) for one in server.world.user_ids()[offset:][:limit]],
     }
-
-
-def test_single_rows_are_bare(server, ask):
-    world = server.world
-    user_id = next(one for one in world.user_ids() if world.message_ids(one))
-    message_id = world.message_ids(user_id)[0]
-    assert ask(f"/external/users/{user_id}").json == world.user(user_id)
-    assert ask(f"/external/users/{user_id}/messages/{message_id}").json == world.message(
-        user_id, message_id
-    )
 
 
 def expect_refusal(answer: Answer, status: int, *words: str, code: str | None = None) -> None:
@@ -80,26 +70,6 @@ def test_401_without_the_right_bearer(server, ask, authorization):
     assert server.secret.encode() not in answer.body
 
 
-@pytest.mark.parametrize(
-    "accept",
-    [
-        [f"text/html, {MEDIA_TYPE};q=0.5"],
-        ["text/html", MEDIA_TYPE.upper()],
-    ],
-)
-@pytest.mark.parametrize(
-    "target", ["/external/users", "/external/users?", "/external/users?%6Cimit=%35&"]
-)
-def test_harmless_spellings_of_a_request_are_accepted(server, accept, target):
-    right = ("authorization", f"Bearer {server.secret}")
-    assert send(server, right, *(("accept", each) for each in accept), target=target) == 200
-
-
-def test_401_for_the_secret_twice(server):
-    secret = ("Authorization", f"Bearer {server.secret}")
-    assert send(server, secret, secret, ("Accept", MEDIA_TYPE)) == 401
-
-
 def send(server: MockServer, *headers: tuple[str, str], target: str = "/external/users") -> int:
     """The status for these headers, which may repeat."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
@@ -109,6 +79,13 @@ def send(server: MockServer, *headers: tuple[str, str], target: str = "/external
             connection.putheader(name, value)
         connection.endheaders()
         return connection.getresponse().status
+
+
+def test_headers_may_repeat_but_the_secret_must_not(server):
+    secret = ("authorization", f"Bearer {server.secret}")
+    accepted = [("accept", "text/html"), ("accept", f"{MEDIA_TYPE.upper()};q=0.5")]
+    assert send(server, secret, *accepted, target="/external/users?%6Cimit=%35&") == 200
+    assert send(server, secret, secret, *accepted) == 401
 
 
 def test_the_checks_have_an_order(ask):
@@ -161,8 +138,6 @@ def test_requests_are_counted_by_route_and_by_status():
     [
         None,
         "*/*",
-        "application/*",
-        "application/json",
         "application/vnd.other.v1+json",
         "application/vnd.example.v2+json",
     ],

@@ -28,11 +28,6 @@ from backread.testing import JournalEntry, MockServer, UnexpectedRequestError
             ],
         ),
         (
-            "/external/users?limit=x&offset=99",
-            {},
-            ["nearest: /external/users?offset=99\n", "from 1 to 99, not 'x'"],
-        ),
-        (
             "/external/users?offset=" + "9" * 5000,
             {},
             ["nearest: /external/users\n", "wanted: offset from 0 to 9223372036854775807, not '99"],
@@ -50,13 +45,7 @@ from backread.testing import JournalEntry, MockServer, UnexpectedRequestError
             {},
             ["nearest: /external/users/USER_ID/messages\n", f"below 2^63, not '{2**64}'"],
         ),
-        (
-            "/external/users?offset=-1",
-            {},
-            ["wanted: offset from 0 to 9223372036854775807, not '-1'"],
-        ),
         ("/external/users/7/message/3", {}, ["nearest: /external/users/7/messages/3"]),
-        ("/external/users/7/messages/", {}, ["nearest: /external/users/7/messages"]),
         ("/external/users", {"method": "DELETE"}, ["wanted: GET, not DELETE"]),
         ("/external/users", {"Accept": "*/*"}, ["wanted: the header Accept: application/vnd."]),
     ],

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 from helpers.pytest_outcome import outcome
 
@@ -96,19 +95,6 @@ import backread.pytest_plugin
 
 def test_an_older_pytest_can_load_the_plugin():
     subprocess.run([sys.executable, "-c", OLDER_PYTEST], check=True)
-
-
-def test_pytest_fixtures_option_lists_them(pytester):
-    done = pytester.runpytest_subprocess("--fixtures")
-    for name in ("backread_server", "backread_client", "backread_async_client"):
-        done.stdout.fnmatch_lines([f"{name}*"])
-    done.stdout.fnmatch_lines(["*mock server with 200 users*"])
-
-
-def test_the_suite_runs_with_the_installed_plugin(request):
-    plugin = request.config.pluginmanager.get_plugin("backread")
-    assert plugin is sys.modules["backread.pytest_plugin"]
-    assert Path(plugin.__file__).name == "pytest_plugin.py"
 
 
 def test_code_that_makes_its_own_client_reaches_the_lane(pytester):

@@ -14,13 +14,6 @@ from helpers.pytest_outcome import outcome
 pytest_plugins = ["pytester"]
 
 
-def test_a_lane_is_the_servers_world_and_its_own(backread_mock, backread_server):
-    assert backread_mock.world.fingerprint() == backread_server.world.fingerprint()
-    assert backread_mock.world is not backread_server.world
-    assert backread_mock.secret != backread_server.secret
-    assert "test_a_lane_is_the_servers_world" in backread_mock.name
-
-
 @pytest.mark.parametrize("time", ["first", "second"])
 def test_what_one_test_does_the_next_does_not_see(backread_mock, time):
     assert backread_mock.world.total_users == 200
@@ -82,11 +75,6 @@ def test_clients_are_of_the_lane_where_there_is_one(
     backread_client.users.get(backread_mock.world.user_ids()[0])
     assert backread_mock.counts()["user"] == 1
     assert backread_server.counts()["user"] == before
-
-
-@pytest.mark.backread(world={"users": 3})
-def test_clients_are_of_a_lane_where_the_marker_is(backread_client):
-    assert len(backread_client.users.list().to_list()) == 3
 
 
 def test_a_wrong_argument_is_named_with_the_right_ones(pytester):

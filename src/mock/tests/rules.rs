@@ -174,20 +174,6 @@ fn delays_add_up_and_of_the_rest_the_first_wins() {
 }
 
 #[test]
-fn rules_come_and_go() {
-    let rules = rules("users: reset() x1; users: stall()");
-    let ids: Vec<u64> = rules.list().iter().map(|(id, ..)| *id).collect();
-    assert!(fires(&rules, &page(0)));
-    assert!(rules.remove(ids[1]) && !rules.remove(ids[1]));
-    assert!(!fires(&rules, &page(0)));
-    // A rule that is set again restarts its count.
-    rules.add(["users: reset() x1".parse().unwrap()]);
-    assert!(fires(&rules, &page(0)));
-    rules.clear();
-    assert!(rules.list().is_empty() && !fires(&rules, &page(99)));
-}
-
-#[test]
 fn attempts_are_remembered_for_the_latest_half_million_requests() {
     let attempts = Attempts::default();
     assert_eq!((attempts.next(&page(1)), attempts.next(&page(1))), (1, 2));

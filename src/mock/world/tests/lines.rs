@@ -107,39 +107,18 @@ fn a_line_that_is_no_user_is_named_with_the_reason() {
     let none = r#"{"id":1,"messages":[]}"#;
     for (line, reason) in [
         (
-            "[]",
-            "line 2: invalid type: sequence, expected a JSON object",
-        ),
-        (
             "{\"id\":2",
             "line 2: EOF while parsing an object (column 7)",
         ),
-        ("{\"id\":2} {}", "line 2: trailing characters (column 10)"),
         ("{}", "line 2: has no id"),
         (
             r#"{"id":-1}"#,
             "line 2: id must be an integer from 0 to 2^63 - 1, not -1",
         ),
-        (
-            r#"{"id":9223372036854775808}"#,
-            "line 2: id must be an integer",
-        ),
-        (
-            r#"{"id":"2"}"#,
-            "line 2: id must be an integer from 0 to 2^63 - 1, not \"2\"",
-        ),
         (none, "line 2: there is a user 1 already"),
-        (
-            r#"{"id":2,"messages":{}}"#,
-            "line 2: user 2: messages must be an array of objects",
-        ),
         (
             r#"{"id":2,"messages":[3]}"#,
             "line 2: user 2: messages[0]: invalid type: integer",
-        ),
-        (
-            r#"{"id":2,"messages":[{"id":1},{}]}"#,
-            "line 2: user 2: messages[1]: has no id",
         ),
         (
             r#"{"id":2,"messages":[{"id":1},{"id":1}]}"#,
@@ -176,14 +155,4 @@ fn rows_added_to_given_ones_follow_them() {
     let sender = json!({"id": 50_000, "name": "Zoë", "email": null});
     assert!(!senders.is_empty() && senders.iter().all(|other| **other == sender));
     assert!(rows.is_sorted_by_key(|row| row["created_at"].to_string()));
-}
-
-#[test]
-fn ids_that_leave_no_room_for_more_are_said_to() {
-    let line = format!("{{\"id\":{}}}", i64::MAX);
-    let world = World::from_jsonl(line.as_bytes()).unwrap();
-    assert!(world.view().read(None, i64::MAX as u64).is_ok());
-    let refused = world.add(None, 1).unwrap_err().to_string();
-    assert!(refused.contains("2^62"), "{refused}");
-    assert_eq!(world.add(None, 0), Ok(Vec::new()));
 }
