@@ -449,7 +449,7 @@ class World:
 
     @property
     def total_messages(self) -> int:
-        """The current number of messages; the first call visits every user."""
+        """The current number of messages; visits every user."""
 
     def user_ids(self) -> list[int]:
         """The ids of all users, in the order of the list."""

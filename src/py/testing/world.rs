@@ -209,7 +209,7 @@ impl World {
         self.inner.total_users()
     }
 
-    /// The current number of messages; the first call visits every user.
+    /// The current number of messages; visits every user.
     #[getter]
     fn total_messages(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.inner.total_messages())
