@@ -5,7 +5,6 @@
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
-use serde_json::Value;
 
 /// The fields that are timestamps,
 pub const TIMES: [&str; 3] = ["created_at", "updated_at", "online_at"];
@@ -37,22 +36,21 @@ pub(super) use write_object;
 /// A text in pieces.
 impl<const PIECES: usize> Json for [&str; PIECES] {
     fn write(&self, out: &mut Vec<u8>) {
-        let special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+        let special = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
         out.push(b'"');
+        let start = out.len();
         for piece in self {
-            // Without an early end, several bytes are compared at once.
-            if piece
-                .bytes()
-                .fold(false, |found, byte| found | special(byte))
-            {
-                let quoted = Value::from(*piece).to_string();
-                let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
-                out.extend_from_slice(inner.as_bytes());
-            } else {
-                out.extend_from_slice(piece.as_bytes());
-            }
+            out.extend_from_slice(piece.as_bytes());
         }
-        out.push(b'"');
+        let written = out.iter().skip(start);
+        // Without an early end, several bytes are compared at once.
+        if written.fold(false, |found, byte| found | special(byte)) {
+            out.truncate(start - 1);
+            // A vector accepts everything.
+            let _ = serde_json::to_writer(out, &self.concat());
+        } else {
+            out.push(b'"');
+        }
     }
 }
 
