@@ -152,6 +152,9 @@ class NativeClient:
         max_seconds: float | None,
         privacy: NativePrivacy | None,
     ) -> SyncRun: ...
+    def downloads(
+        self, links: list[tuple[str, str]], max_file_bytes: int, max_bytes: int | None
+    ) -> Downloads: ...
     def probe(self, max_requests: int, sample: int, blocking: bool) -> Any: ...
     def derived_key(self, label: bytes) -> bytes: ...
     @property
@@ -264,6 +267,27 @@ class SyncRun:
     def progress(self) -> SyncPace: ...
     def next_batch(self) -> Any: ...
     def stop(self) -> None: ...
+
+@final
+class Downloads:
+    """Attachments that are being downloaded, each into a new file; only while `next` waits."""
+
+    def next(
+        self, seconds: float
+    ) -> list[
+        tuple[
+            int,
+            Literal["stored", "failed", "left", "unwritten"],
+            str | None,
+            str | None,
+            int | None,
+            str | None,
+        ]
+    ]:
+        """Those that have ended after so many seconds, or the first that does; empty at the end.
+
+        Each is its number, what became of it, why, and its hash, bytes and media type.
+        """
 
 @final
 class SyncBatch:

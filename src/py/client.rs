@@ -1,5 +1,7 @@
 //! The native client: each operation once, for the sync and the async API.
 
+use std::path::PathBuf;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyDict};
 use ring::hmac;
@@ -8,6 +10,7 @@ use secrecy::ExposeSecret;
 use super::arguments::{Whole, from_dict, walk_settings};
 use super::convert::errors::to_python;
 use super::convert::{page, single};
+use super::downloads::NativeDownloads;
 use super::prepare;
 use super::privacy::NativePrivacy;
 use super::probe;
@@ -18,6 +21,7 @@ use super::walk::NativeWalk;
 use crate::py::testing::clock::Clock;
 use backread_core::api::{List, Natural, Resource};
 use backread_core::client::Client;
+use backread_core::client::attachments::{Attachment, Limits};
 use backread_core::config::Settings;
 use backread_core::walk::all_messages::all_messages;
 use backread_core::walk::crawl::Users;
@@ -263,6 +267,29 @@ impl NativeClient {
         let client = observer.client(&self.client);
         let limits = (max_requests, max_seconds);
         NativeSyncRun::fetch_rows(client, observer, candidates, limits, privacy)
+    }
+
+    /// Starts downloads of links into new files.
+    fn downloads(
+        &self,
+        py: Python<'_>,
+        links: Vec<(String, PathBuf)>,
+        max_file_bytes: u64,
+        max_bytes: Option<u64>,
+    ) -> PyResult<NativeDownloads> {
+        let observer = self.observer(py, "mirror.fetch_files")?;
+        let links = links.into_iter();
+        let attachments = links
+            .map(|(link, path)| Attachment { link, path })
+            .collect();
+        let limits = Limits {
+            max_file_bytes,
+            max_bytes: max_bytes.unwrap_or(u64::MAX),
+        };
+        let client = observer.client(&self.client);
+        let downloads = client.attachments(attachments, limits);
+        let downloads = downloads.map_err(|error| to_python(py, &error))?;
+        Ok(NativeDownloads::new(downloads, observer))
     }
 
     fn probe(

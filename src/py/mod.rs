@@ -6,6 +6,7 @@ mod c_api;
 mod capsule;
 mod client;
 mod convert;
+mod downloads;
 mod fork_safe_once;
 mod of_process;
 mod privacy;
@@ -48,6 +49,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<client::NativeClient>()?;
     module.add_class::<walk::NativeWalk>()?;
     module.add_class::<sync::NativeSyncRun>()?;
+    module.add_class::<downloads::NativeDownloads>()?;
     module.add_class::<sync::SyncBatch>()?;
     module.add_class::<sync::SyncPace>()?;
     module.add_class::<sync::HintsEvidence>()?;

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from backread._backread import (
         ArrowStream,
         Clock,
+        Downloads,
         NativePrivacy,
         SyncKnown,
         SyncOptions,
@@ -408,6 +409,11 @@ class Client(_BaseClient):
         privacy: NativePrivacy | None = None,
     ) -> SyncRun:
         return self._native.ask_rows(candidates, max_requests, max_seconds, privacy)
+
+    def _downloads(
+        self, links: list[tuple[str, str]], max_file_bytes: int, max_bytes: int | None
+    ) -> Downloads:
+        return self._native.downloads(links, max_file_bytes, max_bytes)
 
 
 class AsyncClient(_BaseClient):

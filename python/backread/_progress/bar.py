@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 from backread._client.listing import AsyncListing, Listing, stopped_by_caller
 from backread._display.words import duration
 from backread._progress.output import ProgressOutput, State, find_output
-from backread._progress.text import export_parts, sync_parts, walk_parts
+from backread._progress.text import export_parts, files_parts, sync_parts, walk_parts
 
 if TYPE_CHECKING:
     from backread._backread import NativePrivacy
     from backread._client.operations import Walk
 
-__all__ = ["progress", "shown_export", "shown_sync"]
+__all__ = ["progress", "shown_export", "shown_files", "shown_sync"]
 
 T = TypeVar("T")
 
@@ -81,6 +81,11 @@ def shown_export(callback: Callback) -> AbstractContextManager[Callback]:
     return _shown(callback, _export_state, "export", "exported")
 
 
+def shown_files(callback: Callback) -> AbstractContextManager[Callback]:
+    """Like `shown_sync`, for attachments."""
+    return _shown(callback, _files_state, "download", "fetched")
+
+
 @contextmanager
 def _shown(
     callback: Callback, state_of: Callable[[Any], State], what: str, done: str
@@ -119,6 +124,10 @@ def _sync_state(now: Any) -> State:
 
 def _export_state(now: Any) -> State:
     return State(now.table, tuple(export_parts(now)), _fraction(now.rows, now.rows_total))
+
+
+def _files_state(now: Any) -> State:
+    return State("files", tuple(files_parts(now)), _fraction(now.files, now.files_total))
 
 
 def _fraction(done: int, total: int | None) -> float | None:

@@ -10,7 +10,7 @@ from backread._display.words import amount, duration, size
 if TYPE_CHECKING:
     from backread.models import WalkReport
 
-__all__ = ["describe", "export_parts", "fitting", "sync_parts", "walk_parts"]
+__all__ = ["describe", "export_parts", "files_parts", "fitting", "sync_parts", "walk_parts"]
 
 
 def describe(now: Any) -> str:
@@ -59,6 +59,17 @@ def export_parts(now: Any) -> list[str]:
     return [
         f"{now.rows:,}/{amount(now.rows_total, 'row')}",
         size(now.bytes),
+        duration(now.seconds),
+    ]
+
+
+def files_parts(now: Any) -> list[str]:
+    """A `FilesProgress` in short parts."""
+    failed = [f"{now.failed:,} failed"] if now.failed else []
+    return [
+        f"{now.files:,}/{amount(now.files_total, 'file')}",
+        size(now.bytes),
+        *failed,
         duration(now.seconds),
     ]
 

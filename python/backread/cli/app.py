@@ -22,6 +22,7 @@ from backread.cli.demo import demo
 from backread.cli.doctor import doctor
 from backread.cli.exits import SIGNALLED, USAGE, exit_code, say_failure
 from backread.cli.export import export
+from backread.cli.files import files
 from backread.cli.forget import forget
 from backread.cli.mcp import mcp
 from backread.cli.mock import mock
@@ -48,7 +49,7 @@ Command = Callable[..., None]
 COMMANDS: dict[str, tuple[Command, ...]] = {
     "Read the service": (users, user, messages, message),
     "Keep a mirror of it, and read that": (
-        *(sync, status, runs, report, browse, search, show, sql, tables, export, changes),
+        *(sync, files, status, runs, report, browse, search, show, sql, tables, export, changes),
         *(forget, mcp),
     ),
     "Try, test and check": (demo, mock, probe, doctor),

@@ -30,6 +30,7 @@ __all__ = [
     "UserId",
     "WorldUntil",
     "argument",
+    "byte_size",
     "extended",
     "file_to_read",
     "file_to_write",
@@ -52,6 +53,16 @@ def _moment(text: str) -> datetime:
 
 def _until(text: str) -> datetime:
     return datetime.now(UTC) if text == "now" else _moment(text)
+
+
+def byte_size(text: str) -> int:
+    """Bytes from text such as ``2GB``."""
+    from backread.mirror.store.database import read_size
+
+    try:
+        return read_size("it", text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def value(metavar: str, help: str, *names: str, **settings: Any) -> Any:  # noqa: A002

@@ -14,6 +14,7 @@ from backread._client.listing import users_refused
 from backread._display.words import amount, counts, odd_values
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
+from backread.cli import files
 from backread.cli.arguments import (
     Folder,
     TextOrJson,
@@ -83,6 +84,9 @@ def sync(
         str | None,
         value("SIZE", "Memory for the database, such as 2GB; else a quarter, at most 4GB."),
     ] = None,
+    with_files: Annotated[
+        bool, flag("Then fetch the files that messages link to, see `backread files`.", "--files")
+    ] = False,
     pseudonymise: Annotated[
         Path | None,
         file_to_read("Store names, addresses and references as pseudonyms, by the key in it."),
@@ -151,10 +155,16 @@ def sync(
                 else ", and the next sync resumes from there"
             )
             raise KeyboardInterrupt(f"stopped; committed rows are kept{advice}") from None
+        attachments = files.fetch(mirror, client) if with_files else None
     if as_json:
-        write_document(done.to_dict(), Target(Format.JSON))
+        document = done.to_dict()
+        if attachments is not None:
+            document["files"] = attachments.to_dict()
+        write_document(document, Target(Format.JSON))
     else:
         tell(summary(done, quick=quick))
+        if attachments is not None:
+            tell(files.summary(attachments))
     refused = users_refused(f"the list of users: {done.certificate_reason}")
     if done.unread_users or done.users_without_id or refused:
         table = "lists" if done.unread_users else "rejects" if done.users_without_id else "runs"

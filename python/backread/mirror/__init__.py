@@ -6,10 +6,11 @@ their readers), ``store`` (the writer's database).
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
 writer), ``published`` (the Parquet files for readers), ``chats.duckdb`` (views over them, for other
-programs) and ``sync.lock``. DuckDB is installed with
+programs), ``files`` (attachments) and ``sync.lock``. DuckDB is installed with
 ``pip install "backread[mirror]"`` and imported when a mirror is first used.
 """
 
+from backread.mirror.attachments import FailedFile, FilesProgress, FilesReport
 from backread.mirror.export import ExportProgress, ExportReport
 from backread.mirror.figures import Figures, FiguresProgress
 from backread.mirror.mirror import Mirror
@@ -27,8 +28,11 @@ __all__ = [
     "Conversation",
     "ExportProgress",
     "ExportReport",
+    "FailedFile",
     "Figures",
     "FiguresProgress",
+    "FilesProgress",
+    "FilesReport",
     "ForgetReport",
     "Mirror",
     "MirrorStatus",

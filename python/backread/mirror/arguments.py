@@ -38,18 +38,25 @@ def seconds(name: str, given: Duration | None, *, positive: bool = False) -> flo
     return found
 
 
+def check_client(method: str, client: Client) -> None:
+    """Raises TypeError for anything but a `Client`."""
+    from backread._client.client import Client
+
+    if not isinstance(client, Client):
+        name = method.rpartition(".")[2]
+        raise TypeError(
+            f"{method} takes a Client, not {_kind(client)}: make a "
+            f"Client with the same arguments, and in async code call {name} in a thread"
+        )
+
+
 def check_sync(client: Client, mode: Mode, profile: ServiceProfile | None) -> None:
     """Checks the type of what `Mirror.sync` reads, and how."""
-    from backread._client.client import Client
     from backread.profile import ServiceProfile
 
     if mode not in get_args(Mode):
         raise ValueError(f"mode must be 'incremental', 'full' or 'quick', not {mode!r}")
-    if not isinstance(client, Client):
-        raise TypeError(
-            f"Mirror.sync takes a Client, not {_kind(client)}: make a "
-            "Client with the same arguments, and in async code call sync in a thread"
-        )
+    check_client("Mirror.sync", client)
     if profile is not None and not isinstance(profile, ServiceProfile):
         raise TypeError(
             f"profile must be a ServiceProfile, not {_kind(profile)}: pass "
@@ -63,6 +70,16 @@ def check_callback(on_progress: Callable[..., object] | None, given: str) -> Non
         raise TypeError(
             f"on_progress must be a function that takes {given}, or None, not {_kind(on_progress)}"
         )
+
+
+def name_patterns(only: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The patterns that `Mirror.fetch_files` was given, in lower case; empty for all files."""
+    if only is None:
+        return ()
+    given = (only,) if isinstance(only, str) else tuple(only)
+    if not given or "" in given:
+        raise ValueError("only must be a pattern such as '*.pdf' or 'image/*', or several")
+    return tuple(each.lower() for each in given)
 
 
 def users_to_forget(user_ids: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -16,12 +17,21 @@ from backread._client.option_kinds import SWITCH
 from backread._client.privacy import Privacy, loaded
 from backread.mirror.arguments import (
     check_callback,
+    check_client,
     check_sync,
     landing_folders,
     mirror_folder,
+    name_patterns,
     seconds,
     users_to_forget,
     users_to_read,
+)
+from backread.mirror.attachments import (
+    MAX_FILE_BYTES,
+    FilesOptions,
+    FilesProgress,
+    FilesReport,
+    fetch_files,
 )
 from backread.mirror.published.changes import Changes
 from backread.mirror.published.conversation import Conversation, Printer, read_conversation
@@ -225,6 +235,74 @@ class Mirror:
             return synchronize(self._folder, client, replace(options, on_progress=tell))
 
     @known_options
+    def fetch_files(
+        self,
+        client: Client | None = None,
+        *,
+        max_bytes: int | None = None,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        only: str | Iterable[str] | None = None,
+        on_progress: Callable[[FilesProgress], object] | None = None,
+        progress: bool = False,
+    ) -> FilesReport:
+        """Downloads the files that messages link to into ``files/``, before their links die.
+
+        Files are stored by their content, equal ones once; the table ``files`` of `sql` has a row
+        for each message whose link was tried, with the file's hash or the reason why there is none.
+        A file that is stored is not fetched again if only the query of its link changed. New
+        messages come first. A link that failed is tried again by later calls, five times in all,
+        and again once it changes. A call that is killed leaves what it had committed, and the next
+        one goes on. Not for mirrors with ``pseudonymise``, ``drop_bodies`` or ``redact``.
+
+        Links come from strangers: the secret is never sent, at most five redirects are followed,
+        and each connection goes to an address that was checked to be public, unless scheme, host
+        and port are the service's own. A relative link is one of the service.
+
+        Args:
+            client: The service's client, whose proxy, TLS certificates and timeout are used; by
+                default one from the environment.
+            max_bytes: No file is requested once so many bytes have arrived.
+            max_file_bytes: The largest file, in bytes.
+            only: Patterns of the files' names, such as ``"*.pdf"``, or of the media types that the
+                names' suffixes stand for, such as ``"image/*"``.
+            on_progress: Called after each commit, in this thread; an exception ends the call.
+            progress: Shows the progress: a bar in a notebook, a line on stderr in a terminal.
+
+        Returns:
+            What was fetched, what failed and why, and how many files the mirror holds now.
+
+        Raises:
+            ConfigurationError: Without a client, if the environment names no service.
+            MirrorError: The folder has no mirror, one of another service or one that keeps
+                personal data out; or a sync is running.
+            TypeError: For anything but a `Client`.
+            ValueError: For a limit below 1, or an empty ``only``.
+
+        Example:
+            >>> mirror.fetch_files(only="image/*").held
+        """
+        from backread._client.client import Client
+
+        check_callback(on_progress, "a FilesProgress")
+        options = FilesOptions(
+            max_bytes=None if max_bytes is None else whole("max_bytes", max_bytes, 1, LARGEST),
+            max_file_bytes=whole("max_file_bytes", max_file_bytes, 1, LARGEST),
+            only=name_patterns(only),
+            on_progress=on_progress,
+            memory_limit=self._memory_limit,
+        )
+        with ExitStack() as held:
+            if client is None:
+                client = held.enter_context(Client())
+            check_client("Mirror.fetch_files", client)
+            if progress:
+                from backread._progress.bar import shown_files
+
+                tell = held.enter_context(shown_files(on_progress))
+                options = replace(options, on_progress=tell)
+            return fetch_files(self._folder, client, options)
+
+    @known_options
     def forget(
         self,
         *user_ids: int,
@@ -357,6 +435,9 @@ class Mirror:
         - ``rejects``: records that did not fit the schema, with their id if any, their JSON and the
           reason.
         - ``runs``: the finished runs and a partial one, with the counts of `SyncReport`.
+        - ``files``: one row per message whose link `fetch_files` tried: ``user_id, message_id,
+          file_url, name, sha256`` (null unless the file is stored), ``bytes, media_type, reason``
+          (why it is not), ``attempts, tried_at``.
         - ``forgotten``: ids of users that `forget` removed, and when.
         - ``profile``: the service's profile as JSON, if a sync was given one.
 
@@ -446,7 +527,8 @@ class Mirror:
             deleted: Includes users and messages that are marked as deleted.
             everything: Writes all that the snapshot holds about one person, deleted rows and
                 rejected records too: ``users`` names the person. The target is a JSON file if it
-                ends in ``.json``, else a folder with that and the conversation as text.
+                ends in ``.json``, else a folder with that, the conversation as text, and the
+                attachments that `fetch_files` stored.
             raw_csv: Writes texts to CSV unchanged, even if a spreadsheet takes them for formulas.
             excel: Writes CSV with a byte order mark, without which Excel does not expect UTF-8.
             codec: How Parquet is compressed: ``"zstd"`` (the default), ``"snappy"`` for readers

@@ -1,5 +1,6 @@
 //! The client: the four reads, each through the shared gate, with retries, and within its budget.
 
+pub mod attachments;
 mod call;
 mod failure;
 mod gate;

@@ -6,11 +6,11 @@ use url::Url;
 use crate::config::{PROXY_ADDRESS, has_whole_host};
 use crate::error::Error;
 
-/// The proxy for this service, if the environment names one.
+/// The proxy for requests of this scheme, if the environment names one, and its address.
 ///
 /// Rejects an address that cannot be read: reqwest ignores it, and requests would bypass the proxy.
-pub fn proxy(service: &Url) -> Result<Option<Proxy>, Error> {
-    let names = match service.scheme() {
+pub fn proxy(scheme: &str) -> Result<Option<(Proxy, Url)>, Error> {
+    let names = match scheme {
         "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
         _ => ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
     };
@@ -24,7 +24,13 @@ pub fn proxy(service: &Url) -> Result<Option<Proxy>, Error> {
     // In a CGI script, the header `Proxy` of a stranger's request sets HTTP_PROXY.
     let is_a_header = name == "HTTP_PROXY" && std::env::var_os("REQUEST_METHOD").is_some();
     let address = value.to_str().filter(|_| !is_a_header).and_then(address);
-    let proxy = address.and_then(|address| Proxy::all(address).ok());
+    let proxy = address.and_then(|address| {
+        let proxy = match scheme {
+            "https" => Proxy::https(address.clone()),
+            _ => Proxy::http(address.clone()),
+        };
+        Some((proxy.ok()?, address))
+    });
     // It may hold a password, so the message does not show it.
     let unreadable = || {
         Error::configuration(format!(
@@ -32,8 +38,8 @@ pub fn proxy(service: &Url) -> Result<Option<Proxy>, Error> {
              variable, or name the proxy in proxy: an address is {PROXY_ADDRESS}"
         ))
     };
-    let proxy = proxy.ok_or_else(unreadable)?;
-    Ok(Some(proxy.no_proxy(NoProxy::from_env())))
+    let (proxy, address) = proxy.ok_or_else(unreadable)?;
+    Ok(Some((proxy.no_proxy(NoProxy::from_env()), address)))
 }
 
 /// As is customary, an address without a scheme is an http one.

@@ -1,5 +1,6 @@
 //! The wire: the only folder that names reqwest. It only sends GETs.
 
+pub mod download;
 mod environment;
 mod failures;
 pub mod keep_alive;

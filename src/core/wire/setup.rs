@@ -1,5 +1,6 @@
 //! How the HTTP client is set up: its headers, proxy and certificates.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use reqwest::{Certificate, ClientBuilder, Proxy};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
+use super::download::PublicOnly;
 use super::failures::root_cause;
 use super::{environment, keep_alive, roots};
 use crate::api::accept;
@@ -18,11 +20,64 @@ use crate::error::Error;
 // Without deflate, which services also send without the header of zlib that RFC 9110 (8.4.1.2) asks for.
 const ACCEPTED: &str = "zstd,gzip,br";
 const POOL_IDLE: Duration = Duration::from_secs(60);
+const SCHEMES: [&str; 2] = ["http", "https"];
 
 /// A client of one origin. `silence` is how long a connection may be silent while requests wait for
 /// answers.
 pub fn http_client(origin: &Origin, silence: Duration) -> Result<reqwest::Client, Error> {
-    let builder = keep_alive::watched(builder(origin)?, silence);
+    let mut builder = plain(origin)
+        .default_headers(headers(origin)?)
+        // Names are the same in any case (RFC 9110, 5.1), but some services look for `Authorization`.
+        .http1_title_case_headers();
+    let proxies = match needs_no_proxy(origin) {
+        true => Vec::new(),
+        false => proxies(origin, &[origin.url.scheme()])?,
+    };
+    for (proxy, _) in proxies {
+        builder = builder.proxy(proxy);
+    }
+    // Without TLS, the system's roots are not read, so there need not be any.
+    let builder = match needs_tls(origin) {
+        true => builder.tls_certs_merge(added_roots(origin)?),
+        false => {
+            roots::bundle(origin)?;
+            builder.tls_certs_only([])
+        }
+    };
+    built(keep_alive::watched(builder, silence))
+}
+
+/// A client for attachments: it has no secret, and its files arrive as they are. It connects to the
+/// service itself, or with a resolver, to others.
+pub fn download_client(
+    origin: &Origin,
+    others: Option<PublicOnly>,
+) -> Result<reqwest::Client, Error> {
+    let mut builder = plain(origin)
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .tls_certs_merge(added_roots(origin)?);
+    if others.is_some() || !needs_no_proxy(origin) {
+        for (proxy, _) in proxies(origin, &SCHEMES)? {
+            builder = builder.proxy(proxy);
+        }
+    }
+    if let Some(resolver) = others {
+        builder = builder.dns_resolver(resolver);
+    }
+    built(builder)
+}
+
+/// The names of the proxies for attachments.
+pub fn proxy_names(origin: &Origin) -> Result<Arc<[String]>, Error> {
+    let proxies = proxies(origin, &SCHEMES)?;
+    let names = proxies.iter().filter_map(|(_, address)| address.domain());
+    Ok(names.map(str::to_owned).collect())
+}
+
+fn built(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
     builder.build().map_err(|error| {
         Error::configuration(format!(
             "the HTTP client cannot be set up: {}; if this system has no certificates, install its \
@@ -32,43 +87,44 @@ pub fn http_client(origin: &Origin, silence: Duration) -> Result<reqwest::Client
     })
 }
 
-fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
+/// What all clients have in common: neither redirects, retries nor proxies of reqwest's own.
+fn plain(origin: &Origin) -> ClientBuilder {
     // An error means that a provider is already installed, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .default_headers(headers(origin)?)
+    reqwest::Client::builder()
         .user_agent(&origin.user_agent)
-        // Names are the same in any case (RFC 9110, 5.1), but some services look for `Authorization`.
-        .http1_title_case_headers()
         .redirect(Policy::none())
         // Without the limit, each request is cloned in case of a retry.
         .retry(reqwest::retry::never().max_retries_per_request(0))
         .referer(false)
-        .pool_idle_timeout(POOL_IDLE);
-    let proxy = match &origin.proxy {
-        Some(proxy) => Some(
-            Proxy::all(proxy.clone())
-                .map_err(|error| configuration("proxy cannot be used", &error))?,
-        ),
-        // A proxy from the environment cannot reach this machine's loopback.
-        None if origin.is_loopback() => None,
-        None => environment::proxy(&origin.url)?,
-    };
-    builder = match proxy {
-        Some(proxy) => builder.proxy(proxy),
-        None => builder.no_proxy(),
-    };
-    if !needs_tls(origin) {
-        // Does not read the system's roots, so there need not be any.
-        roots::bundle(origin)?;
-        return Ok(builder.tls_certs_only([]));
+        .pool_idle_timeout(POOL_IDLE)
+        .no_proxy()
+}
+
+/// Whether no proxy is used for the service: one from the environment cannot reach this machine's
+/// loopback.
+fn needs_no_proxy(origin: &Origin) -> bool {
+    origin.proxy.is_none() && origin.is_loopback()
+}
+
+/// The proxies for requests of these schemes, with their addresses: that of the options, or those that
+/// the environment names.
+fn proxies(origin: &Origin, schemes: &[&str]) -> Result<Vec<(Proxy, Url)>, Error> {
+    if let Some(address) = &origin.proxy {
+        let proxy = Proxy::all(address.clone())
+            .map_err(|error| configuration("proxy cannot be used", &error))?;
+        return Ok(vec![(proxy, address.clone())]);
     }
-    let added: Vec<Certificate> = roots::added(origin)?
+    let found = schemes.iter().map(|scheme| environment::proxy(scheme));
+    found.filter_map(Result::transpose).collect()
+}
+
+fn added_roots(origin: &Origin) -> Result<Vec<Certificate>, Error> {
+    roots::added(origin)?
         .iter()
         .map(|root| Certificate::from_der(root))
         .collect::<Result<_, _>>()
-        .map_err(|error| configuration("a root certificate cannot be used", &error))?;
-    Ok(builder.tls_certs_merge(added))
+        .map_err(|error| configuration("a root certificate cannot be used", &error))
 }
 
 /// Whether any connection of this client uses TLS.

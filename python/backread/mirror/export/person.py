@@ -6,15 +6,18 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import copyfile
 
 from backread._display.words import full_name, line, plain
 from backread.errors import MirrorError
 from backread.mirror.export.cells import as_json_value, as_text, selected
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.plan import Selection
+from backread.mirror.export.target import ATTACHMENT
 from backread.mirror.published.conversation import MESSAGE_ORDER
 from backread.mirror.published.search import SENDER
 from backread.mirror.store.engine import Rows
+from backread.mirror.store.folder import file_path
 from backread.mirror.store.schema import REJECTED_ID
 
 SOURCES = {
@@ -22,6 +25,7 @@ SOURCES = {
     "conversations": "FROM conversations WHERE user_id = {id}",
     "messages": "FROM messages WHERE user_id = {id}",
     "lists": "FROM lists WHERE user_id = {id}",
+    "files": "FROM files WHERE user_id = {id}",
     "rejects": "FROM rejects WHERE user_id = {id} OR (resource = 'users' "
     f"AND (id = {{id}} OR {REJECTED_ID} = '{{id}}'))",
     "forgotten": "FROM forgotten WHERE user_id = {id}",
@@ -44,6 +48,21 @@ def person_queries(rows: Rows, selection: Selection) -> list[TableQuery]:
             f"the published snapshot holds nothing about a user {selection.person}; check the id"
         )
     return found
+
+
+def write_attachments(job: Job, folder: Path, mirror: Path) -> None:
+    """A copy of each stored attachment, named by its message's id and its link."""
+    [table] = [each for each in job.tables if each.name == "files"]
+    stored = f"SELECT message_id, name, sha256 FROM ({table.query}) WHERE sha256 IS NOT NULL"
+    for rows in job.batches(stored):
+        for message_id, name, sha256 in rows:
+            try:
+                copyfile(file_path(mirror, sha256), folder / f"{ATTACHMENT}{message_id}-{name}")
+            except FileNotFoundError:
+                raise MirrorError(
+                    f"the mirror in {mirror} has lost the file of message {message_id}; fetch it "
+                    "again (backread files), or export to a name that ends in .json"
+                ) from None
 
 
 def write_person(job: Job, path: Path, user_id: int) -> None:

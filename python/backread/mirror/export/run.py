@@ -11,7 +11,12 @@ from typing import Literal, cast, get_args
 from backread.mirror.export.copying import UNORDERED, table_writer
 from backread.mirror.export.databases import write_duckdb, write_sqlite
 from backread.mirror.export.job import Codec, ExportFormat, ExportReport, Job, Tell
-from backread.mirror.export.person import person_queries, write_conversation, write_person
+from backread.mirror.export.person import (
+    person_queries,
+    write_attachments,
+    write_conversation,
+    write_person,
+)
 from backread.mirror.export.plan import Selection, queries
 from backread.mirror.export.target import (
     CONVERSATION_FILE,
@@ -100,6 +105,8 @@ def export_mirror(
         job = Job(snapshot.cursor, tables, folder, tell)
         with target_errors(place):
             _write(job, kind, place, selection, options)
+            if everything and is_folder:
+                write_attachments(job, folder, reader.folder)
             job.report(at_end=True)
     files = tuple(sorted(place.path.iterdir())) if is_folder else (place.path,)
     return ExportReport(

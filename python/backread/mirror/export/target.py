@@ -41,6 +41,9 @@ ONE_TABLE = ("parquet", "csv", "jsonl")
 PERSON_FILE = "everything.json"
 CONVERSATION_FILE = "conversation.txt"
 
+ATTACHMENT = "attachment-"
+"""How the names of a person's attachments begin."""
+
 FOLDER_FILES = {
     *(f"{table}.{shape}" for table in get_args(TableName) for shape in ONE_TABLE),
     PERSON_FILE,
@@ -153,7 +156,8 @@ class Target:
             )
         else:
             for file in self.path.iterdir():
-                if file.name not in FOLDER_FILES or file.is_symlink() or not file.is_file():
+                known = file.name in FOLDER_FILES or file.name.startswith(ATTACHMENT)
+                if not known or file.is_symlink() or not file.is_file():
                     raise TargetError(
                         f"{name} is not replaced, because it contains {shown(file.name)}, which "
                         "no export wrote; move that file, or choose another name"

@@ -13,7 +13,7 @@ from backread._files.dataclass_json import to_json_value
 from backread.errors import MirrorError
 from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
 from backread.mirror.published.snapshot_reader import SnapshotReader
-from backread.mirror.published.views import LAST_READ, count_odd_values
+from backread.mirror.published.views import FILES_COUNTED, LAST_READ, count_odd_values
 from backread.mirror.store.engine import from_microseconds, timestamp
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
 
@@ -86,6 +86,8 @@ class MirrorStatus:
       ``max_staleness`` seconds ago; the next one will be at ``next_due_at``.
     - ``unread``: lists that could not be read; ``partial``: lists not read to their end; ``failed``
       has the first 20 of both. ``left``: lists that the newest run did not reach.
+    - ``files``: links to attachments, of messages that are not deleted; ``files_missing`` of them
+      are not stored (all, unless `Mirror.fetch_files` is used).
     - ``rejects`` by table, ``odd_values`` and ``repaired_text`` (of the newest run) as in a
       `SyncReport`; so are ``audit`` and ``evidence``. ``audit_ok``: the newest run found no miss,
       and if it was quick, its audit ended.
@@ -115,6 +117,8 @@ class MirrorStatus:
     partial: int
     left: int
     failed: tuple[FailedList, ...]
+    files: int
+    files_missing: int
     rejects: dict[str, int] = field(hash=False)
     odd_values: dict[str, int] = field(hash=False)
     repaired_text: int
@@ -186,6 +190,7 @@ def read_status(
     facts |= counted
     for name in ("as_of", "skipped_since", "next_due_at"):
         facts[name] = from_microseconds(facts[name])
+    [(files, files_stored)] = rows(FILES_COUNTED)
     lists = rows(
         "SELECT certificate, count(*) FROM status_lists WHERE NOT unlisted GROUP BY ALL "
         "ORDER BY count(*) DESC, certificate"
@@ -203,6 +208,8 @@ def read_status(
             FailedList(user_id, kind, reason, from_microseconds(at))
             for user_id, kind, reason, at in failed
         ),
+        files=files,
+        files_missing=files - files_stored,
         rejects=dict(rows("SELECT resource, count(*) FROM rejects GROUP BY ALL ORDER BY ALL")),
         odd_values=count_odd_values(rows),
         audit=audit_sentence(rows, run_id),
@@ -292,6 +299,12 @@ def _lines(status: MirrorStatus) -> Iterator[StatusLine]:
             "note",
             f"{amount(status.unlisted, 'user')} not listed any more",
             "a full sync marks those who are gone as deleted",
+        )
+    if 0 < status.files_missing < status.files:
+        yield StatusLine(
+            "note",
+            f"{status.files_missing:,} of {amount(status.files, 'attachment')} not stored",
+            "backread files fetches them; the table files says why some cannot be",
         )
     if status.rejects:
         yield StatusLine(

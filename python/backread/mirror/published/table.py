@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from backread.mirror.published.snapshot_reader import SnapshotReader
 
-TableName = Literal["users", "messages", "conversations", "lists", "rejects", "runs"]
+TableName = Literal["users", "messages", "conversations", "lists", "files", "rejects", "runs"]
 
 
 class MirrorTable(RowStream):

@@ -56,6 +56,14 @@ WHERE users.deleted_at IS NULL GROUP BY earned ORDER BY count(*) DESC, earned
 """
 """The number of message lists by their certificate, of users that are not deleted."""
 
+FILES_COUNTED = """
+SELECT count(*), count(*) FILTER (sha256 IS NOT NULL AND
+    split_part(files.file_url, '?', 1) = split_part(messages.file_url, '?', 1))
+FROM messages LEFT JOIN files ON files.user_id = messages.user_id AND message_id = messages.id
+WHERE messages.file_url <> '' AND deleted_at IS NULL
+"""
+"""The links of messages that are not deleted, and how many of their files are stored."""
+
 CONVERSATIONS = """
 WITH spoken AS (
     SELECT user_id, id, created_at, read_by_user, read_by_operator, file_url, sender_type,

@@ -56,6 +56,7 @@ class ForgetReport:
       ``forgotten_at`` is when (UTC), null if there was nothing to remove from the mirror.
     - ``users``, ``messages``, ``rejects``: rows removed from the mirror's tables. A reject of
       someone else that named the user counts, too; only its text was removed.
+    - ``files``: rows about attachments; the files are removed unless someone else sent the same.
     - ``landing_rows``: rows removed from the landing folders, ``landing_files``: the files that
       were written again without them.
     - ``bytes_freed``: by how much the mirror's folder shrank.
@@ -68,6 +69,7 @@ class ForgetReport:
     users: int = 0
     messages: int = 0
     rejects: int = 0
+    files: int = 0
     landing_rows: int = 0
     landing_files: int = 0
     bytes_freed: int = 0

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from backread._files.access import flush_directory
 from backread._files.unfinished import Unfinished, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.published.manifest import current_name, read_manifest, remove_unneeded
@@ -22,7 +23,7 @@ from backread.mirror.published.publish import PUBLISHED_SEQUENCE, publish
 from backread.mirror.published.views import clear_views_database
 from backread.mirror.store.database import database_bytes, open_database, rewrite_database
 from backread.mirror.store.engine import DAMAGED_FILE, named_errors, scan, timestamp
-from backread.mirror.store.folder import PROGRESS_NAME, PUBLISHED, REMOVAL_NAME
+from backread.mirror.store.folder import FILES, PROGRESS_NAME, PUBLISHED, REMOVAL_NAME
 from backread.mirror.store.schema import (
     ALL_USERS,
     CONTENT_TABLES,
@@ -106,6 +107,7 @@ def open_store(
             yield store
             return
         check_removal(store)
+        _remove_unused_files(store)
         _publish_what_remains(store)
     rewrite_database(folder, memory_limit)
     (folder / REMOVAL_NAME).unlink(missing_ok=True)
@@ -138,6 +140,10 @@ def removal(store: Store) -> Iterator[None]:
     # It stays if the transaction fails, until the next `open_store`.
     with store.transaction():
         yield
+        store.rows(
+            "DELETE FROM files WHERE (user_id, message_id) NOT IN "
+            "(SELECT (user_id, id) FROM messages)"
+        )
         store.set_meta(PURGE_PENDING, "1")
         store.count_change()
 
@@ -155,6 +161,7 @@ def delete_users(store: Store, source: str) -> dict[str, int]:
     store.rows(f"DELETE FROM seen_users WHERE id IN ({leaving})")
     for name in ("seen_messages", "lists"):
         store.rows(f"DELETE FROM {name} WHERE user_id IN ({leaving})")
+    [(deleted["files"],)] = store.rows(f"DELETE FROM files WHERE user_id IN ({leaving})")
     # It has hashes of their rows. Without it, the list of users is read again.
     store.rows("UPDATE runs SET users_state = NULL WHERE users_state IS NOT NULL")
     [(deleted["rejects"],)] = store.rows(f"DELETE FROM rejects WHERE user_id IN ({leaving})")
@@ -169,6 +176,18 @@ def delete_rows(store: Store, table: Table, condition: str) -> int:
     )
     [(count,)] = store.rows(f"DELETE FROM {table.name} WHERE {condition}")
     return int(count)
+
+
+def _remove_unused_files(store: Store) -> None:
+    """Removes the attachments that no row names."""
+    folder = store.folder / FILES
+    used = {sha256 for (sha256,) in store.rows("SELECT DISTINCT sha256 FROM files")}
+    remove_leftovers(folder)
+    for directory in folder.glob("??"):
+        for path in directory.iterdir():
+            if path.name not in used:
+                path.unlink()
+        flush_directory(directory)
 
 
 def _publish_what_remains(store: Store) -> None:

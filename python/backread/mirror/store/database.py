@@ -237,17 +237,22 @@ SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)(?:B|BYTES)?", re.ASCII)
 POWERS = ("", "K", "M", "G", "T")
 
 
+def read_size(name: str, text: str) -> int:
+    """Bytes from text such as ``"2GB"`` or ``"512MiB"``; ValueError for other text."""
+    if (found := SIZE.fullmatch(text.strip().upper())) is None:
+        raise ValueError(
+            f"{name} must be bytes, or text such as '2GB' or '512MiB', not {text!r:.60}"
+        )
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** POWERS.index(found[2]))
+
+
 def read_memory_limit(value: object) -> int:
     """Bytes from a number or from text such as ``"2GB"`` or ``"512MiB"``.
 
     Raises ValueError for other text or less than 100 MB, TypeError for another type.
     """
     if isinstance(value, str):
-        if (found := SIZE.fullmatch(value.strip().upper())) is None:
-            raise ValueError(
-                f"memory_limit must be bytes, or text such as '2GB' or '512MiB', not {value!r:.60}"
-            )
-        limit = float(found[1]) * (1024 if found[3] else 1000) ** POWERS.index(found[2])
+        limit = read_size("memory_limit", value)
     elif isinstance(value, int) and not isinstance(value, bool):
         limit = value
     else:
@@ -257,7 +262,7 @@ def read_memory_limit(value: object) -> int:
         )
     if not LEAST <= limit < 2**63:
         raise ValueError(f"memory_limit must be 100MB or more, not {value!r:.60}")
-    return int(limit)
+    return limit
 
 
 def default_memory_limit(connection: DuckDBPyConnection) -> int:

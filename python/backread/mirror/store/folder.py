@@ -19,6 +19,9 @@ LOCK_NAME = "sync.lock"
 PROGRESS_NAME = "progress.json"
 REMOVAL_NAME = "removal.pending"
 
+FILES = "files"
+"""The attachments, see `backread.mirror.attachments`."""
+
 PUBLISHED = "published"
 CURRENT = "current"
 """The link to the published snapshot, below `PUBLISHED`."""
@@ -36,6 +39,7 @@ OWN_NAMES = {
     SPILL_NAME,
     LOCK_NAME,
     PROGRESS_NAME,
+    FILES,
     PUBLISHED,
     REMOVAL_NAME,
     *VIEWS_NAMES,
@@ -44,6 +48,11 @@ OWN_NAMES = {
 
 DEMO_MARKER = ".backread-demo"
 """Marks a folder made by ``backread demo``, which nothing else may fill or remove."""
+
+
+def file_path(folder: Path, sha256: str) -> Path:
+    """Where the attachment with this hash is in a mirror's folder."""
+    return folder / FILES / sha256[:2] / sha256
 
 
 def require_database(folder: Path) -> None:

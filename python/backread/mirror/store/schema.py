@@ -9,7 +9,7 @@ from typing import Literal
 from backread._client.columns import ATTRIBUTE, COLUMNS, KEYS
 from backread.errors import MirrorError
 
-FORMAT = 7
+FORMAT = 8
 """Incremented whenever the tables or the manifest change; mirrors of another format are refused."""
 
 Column = tuple[str, str]
@@ -236,11 +236,31 @@ LAST_FINISHED = f"(SELECT coalesce(max(run_id), 0) FROM runs WHERE {READ_ALL})"
 FORGOTTEN: tuple[Column, ...] = (("user_id", "BIGINT"), ("forgotten_at", "TIMESTAMPTZ"))
 """The users that `Mirror.forget` removed, who must not come back."""
 
+FILES: tuple[Column, ...] = (
+    ("user_id", "BIGINT"),
+    ("message_id", "BIGINT"),
+    # As of the last attempt.
+    ("file_url", "VARCHAR"),
+    # Of the link, made safe for file systems.
+    ("name", "VARCHAR"),
+    # In hexadecimal; null unless the file is stored.
+    ("sha256", "VARCHAR"),
+    ("bytes", "BIGINT"),
+    # As the file's server stated it.
+    ("media_type", "VARCHAR"),
+    # Why it is not stored.
+    ("reason", "VARCHAR"),
+    ("attempts", "BIGINT"),
+    ("tried_at", "TIMESTAMPTZ"),
+)
+"""The attachments that `Mirror.fetch_files` tried to fetch."""
+
 SIDE_TABLES: dict[str, tuple[Column, ...]] = {
     "lists": LISTS,
     "rejects": REJECTS,
     "runs": RUNS,
     "forgotten": FORGOTTEN,
+    "files": FILES,
 }
 """Small tables that are always published in full."""
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from backread.errors import MirrorError
+
+if TYPE_CHECKING:
+    from backread._client.client import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,12 @@ class Service:
             and self.vendor == held.vendor
             and not self.has_other_secret(held)
         )
+
+
+def service_of(client: Client, mirror_id: str | None) -> Service:
+    """The service that a client reads, as the mirror with this id stores it."""
+    key = hashlib.blake2s((mirror_id or "").encode(), digest_size=16).digest()
+    return Service(client.base_url, client.vendor, client._secret_mark(key))
 
 
 def refuse_other_service(folder: Path, held: Service | None, given: Service, moved: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -28,7 +27,7 @@ from backread.mirror.rights.purge import (
 from backread.mirror.store.engine import check_path, load_duckdb, named_errors
 from backread.mirror.store.folder import refuse_demo, refuse_foreign, writer_lock
 from backread.mirror.store.schema import PRIVACY, PROFILE
-from backread.mirror.store.service import Service, refuse_other_service
+from backread.mirror.store.service import Service, refuse_other_service, service_of
 from backread.mirror.store.store import Store
 from backread.mirror.sync.commit import commit
 from backread.mirror.sync.deletions import rows_to_ask
@@ -119,7 +118,7 @@ def _sync(folder: Path, client: Client, options: Options) -> SyncReport:
             choice = None if options.privacy is None else options.privacy.choice
 
             def prepare(store: Store) -> None:
-                service = _service_of(client, store)
+                service = service_of(client, store.meta("mirror_id"))
                 refuse_other_service(folder, store.service(), service, options.moved)
                 # Before the first rows, nothing is stored that another choice would have changed.
                 if store.service() is not None:
@@ -151,13 +150,6 @@ def _sync(folder: Path, client: Client, options: Options) -> SyncReport:
         with named_errors(folder):
             problem = remove_expired(store, options.retention, sync.service_date)
         return replace(report, retention_problem=problem)
-
-
-def _service_of(client: Client, store: Store) -> Service:
-    """The service that a client reads, as this mirror stores it."""
-    mirror_id = store.meta("mirror_id") or ""
-    key = hashlib.blake2s(mirror_id.encode(), digest_size=16).digest()
-    return Service(client.base_url, client.vendor, client._secret_mark(key))
 
 
 def _publish_earlier(store: Store) -> bool:
@@ -233,7 +225,7 @@ class _Sync:
         self._told = self._began - SECONDS_BETWEEN_FILES
 
     def run(self, client: Client) -> SyncReport:
-        service = _service_of(client, self._store)
+        service = service_of(client, self._store.meta("mirror_id"))
         has_other_secret = service.has_other_secret(self._store.service())
         try:
             self._client = client

@@ -1,0 +1,222 @@
+"""`Mirror.fetch_files`: each attachment once, or the reason why not; and none after `forget`."""
+
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread.errors import MirrorError
+from backread.mirror import Mirror
+from helpers.api_rows import message, paged, user
+from helpers.file_traces import files_below
+from helpers.mirrors import rows
+from helpers.python_process import run
+from helpers.scripted_server import Request, ScriptedServer, answer
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"picture" * 100
+
+
+class Service(ScriptedServer):
+    """Two users whose messages link to files of the same server, and the files."""
+
+    def __init__(self, *links: str) -> None:
+        self.links = dict(enumerate(links, 1))
+        self.files: dict[str, Any] = {}
+        super().__init__(self.reply)
+
+    def reply(self, request: Request) -> Any:
+        if request.path in self.files:
+            assert "authorization" not in request.headers
+            return self.files[request.path]
+        if not request.path.startswith("/external/users"):
+            return answer(404, "gone", content_type="text/plain")
+        if "/messages" not in request.path:
+            return paged([user(1), user(2)])(request)
+        mine = request.path.split("/")[3] == "1"
+        links = self.links.items()
+        found = [message(each, file_url=link) for each, link in links if (each < 100) == mine]
+        return paged(found, key="messages")(request)
+
+    @property
+    def fetched(self) -> Counter[str]:
+        return Counter(each.path for each in self.requests if not each.path.startswith("/external"))
+
+
+def synced(folder: Path, service: Service) -> Mirror:
+    mirror = Mirror(folder)
+    with service.client() as client:
+        mirror.sync(client)
+    return mirror
+
+
+def fetch(mirror: Mirror, service: Service, **options: Any) -> Any:
+    with service.client(max_retries=0) as client:
+        return mirror.fetch_files(client, **options)
+
+
+TABLE = "SELECT message_id, name, sha256, bytes, media_type, reason FROM files ORDER BY 1"
+
+
+def test_mirror_fetch_files_stores_equal_files_once_and_only_what_is_new(tmp_path: Path) -> None:
+    with Service("/files/a%20cat.png?token=1", "/files/copy.png", "files/b.pdf") as service:
+        service.files = {
+            "/files/a%20cat.png": answer(200, PNG, content_type="image/png"),
+            "/files/copy.png": answer(200, PNG, content_type="image/png"),
+            "/files/b.pdf": answer(200, b"%PDF-1.7", content_type="Application/PDF; v=1"),
+        }
+        mirror = synced(tmp_path / "chats", service)
+        assert (mirror.status().files, mirror.status().files_missing) == (3, 3)
+        done = fetch(mirror, service)
+        assert (done.fetched, done.stored, done.failures, done.missing) == (3, 2, 0, 0)
+        table = rows(mirror, TABLE)
+        assert [(row[1], *row[3:]) for row in table] == [
+            ("a cat.png", len(PNG), "image/png", None),
+            ("copy.png", len(PNG), "image/png", None),
+            ("b.pdf", 8, "application/pdf", None),
+        ]
+        for row in table:
+            stored = mirror.folder / "files" / row[2][:2] / row[2]
+            assert stored.stat().st_size == row[3]
+            assert stored.stat().st_mode & 0o777 == 0o600
+        service.links[1] = "/files/a%20cat.png?token=2"
+        service.links[3] = "/files/c.pdf"
+        service.files["/files/c.pdf"] = answer(200, b"%PDF-2.0")
+        mirror = synced(mirror.folder, service)
+        assert mirror.status().files_missing == 1
+        assert (fetch(mirror, service).fetched, mirror.status().files_missing) == (1, 0)
+        assert service.fetched["/files/a%20cat.png"] == 1
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("/gone.png", "the server answered 404"),
+        ("http://127.0.0.1:1/a", "not a public address"),
+        ("http://metadata.internal/a", "not a public name"),
+        ("/redirected", "not a public address"),
+        ("ftp://example.com/a", "scheme is ftp"),
+        ("/page.png", "a web page came"),
+        ("/huge.bin", "too large"),
+        ("/drip.bin", "too slowly"),
+        ("http://[", "not a URL"),
+    ],
+)
+def test_mirror_fetch_files_gives_each_bad_link_a_reason(
+    tmp_path: Path, link: str, reason: str
+) -> None:
+    with Service(link) as service:
+        service.files = {
+            "/redirected": answer(302, headers={"location": "http://[::1]:1/a"}),
+            "/page.png": answer(200, "<!doctype html>Log in", content_type="image/png"),
+            "/huge.bin": b"HTTP/1.1 200 OK\r\ncontent-length: 10000000000\r\n\r\nx",
+            "/drip.bin": service.stall(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"),
+        }
+        mirror = synced(tmp_path / "chats", service)
+        with service.client(timeout=0.5 if "slowly" in reason else 30) as client:
+            done = mirror.fetch_files(client)
+        assert (done.failures, done.missing) == (1, 1)
+        assert reason in done.failed[0].reason
+        [(_, _, sha256, size, _, stored)] = rows(mirror, TABLE)
+        assert (sha256, size, stored) == (None, None, done.failed[0].reason)
+        assert not [each for each in files_below(mirror.folder / "files") if each.is_file()]
+
+
+def test_mirror_fetch_files_gives_a_name_that_is_safe(tmp_path: Path) -> None:
+    with Service("/f/..%2F..%2Fetc%2Fpasswd\u202egnp.sh", "/f/%00") as service:
+        mirror = synced(tmp_path / "chats", service)
+        fetch(mirror, service)
+        assert rows(mirror, "SELECT name FROM files ORDER BY message_id") == [
+            ("_.._etc_passwd_gnp.sh",),
+            ("_",),
+        ]
+
+
+def test_mirror_fetch_files_tries_a_dead_link_five_times_and_again_when_it_changes(
+    tmp_path: Path,
+) -> None:
+    with Service("/gone.png") as service:
+        mirror = synced(tmp_path / "chats", service)
+        assert [fetch(mirror, service).failures for _ in range(7)] == [1, 1, 1, 1, 1, 0, 0]
+        service.links[1] = "/gone.png?token=2"
+        synced(mirror.folder, service)
+        assert fetch(mirror, service).failures == 1
+
+
+def test_mirror_fetch_files_limits_and_patterns(tmp_path: Path) -> None:
+    with Service(*(f"/{each}.png" for each in range(20)), "/a.PDF") as service:
+        service.files = {f"/{each}.png": answer(200, PNG + bytes([each])) for each in range(20)}
+        service.files["/a.PDF"] = answer(200, b"%PDF-1.7")
+        mirror = synced(tmp_path / "chats", service)
+        assert fetch(mirror, service, only="*.pdf").fetched == 1
+        done = fetch(mirror, service, only=["image/*"], max_bytes=1)
+        assert 1 <= done.fetched <= 8
+        assert done.left == 20 - done.fetched
+        with pytest.raises(ValueError, match="only must be a pattern"):
+            fetch(mirror, service, only=[])
+
+
+def test_mirror_forget_removes_attachments_that_nobody_else_sent(tmp_path: Path) -> None:
+    with Service("/own.bin?secret-link", "/shared.bin") as service:
+        service.links[100] = "/other/shared.bin"
+        service.files = {
+            "/own.bin": answer(200, b"only of the first user"),
+            "/shared.bin": answer(200, b"of both users"),
+            "/other/shared.bin": answer(200, b"of both users"),
+        }
+        mirror = synced(tmp_path / "chats", service)
+        assert fetch(mirror, service).stored == 2
+        assert mirror.forget(1).files == 2
+        kept = [each.read_bytes() for each in files_below(mirror.folder)]
+        assert any(b"of both users" in each for each in kept)
+        assert not any(b"only of the first user" in each or b"own.bin" in each for each in kept)
+
+
+def test_mirror_export_everything_has_the_attachments(tmp_path: Path) -> None:
+    with Service("/a cat.png", "/gone.png") as service:
+        service.files = {"/a%20cat.png": answer(200, PNG)}
+        mirror = synced(tmp_path / "chats", service)
+        fetch(mirror, service)
+        mirror.export(tmp_path / "person", users=1, everything=True)
+        mirror.export(tmp_path / "person", users=1, everything=True, replace=True)
+        assert (tmp_path / "person" / "attachment-1-a cat.png").read_bytes() == PNG
+        document = json.loads((tmp_path / "person" / "everything.json").read_bytes())
+        assert [each["message_id"] for each in document["files"]] == [1, 2]
+
+
+def test_mirror_fetch_files_refuses_mirrors_that_keep_personal_data_out(tmp_path: Path) -> None:
+    with Service("/a.png") as service, service.client() as client:
+        mirror = Mirror(tmp_path / "chats", redact=True)
+        mirror.sync(client)
+        with pytest.raises(MirrorError, match="keeps personal data out"):
+            mirror.fetch_files(client)
+
+
+KILLED = """
+import os, signal
+from backread import Client
+from backread.mirror import Mirror
+
+def kill(now):
+    if now.files >= 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with Client() as client:
+    Mirror(os.environ["CHATS"]).fetch_files(client, on_progress=kill)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
+def test_mirror_fetch_files_goes_on_after_a_kill(tmp_path: Path) -> None:
+    with Service(*(f"/{each}.png" for each in range(50))) as service:
+        service.files = {f"/{each}.png": answer(200, PNG + bytes([each])) for each in range(50)}
+        mirror = synced(tmp_path / "chats", service)
+        ended = run(KILLED, service, CHATS=str(mirror.folder))
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        done = fetch(mirror, service)
+        assert (done.fetched < 50, done.missing) == (True, 0)
+        assert sum(service.fetched.values()) == 50 + (done.fetched - done.stored)
+        assert not list((mirror.folder / "files").glob(".*"))
