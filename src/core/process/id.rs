@@ -34,19 +34,3 @@ pub extern "C" fn forget_id() {
 pub fn remember_id() {
     FORGETS_IT_IN_CHILDREN.store(true, Ordering::SeqCst);
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_id_is_remembered_until_it_is_forgotten() {
-        remember_id();
-        for _ in 0..3 {
-            assert_eq!(id(), process::id());
-        }
-        forget_id();
-        assert_eq!(ID.load(Ordering::Relaxed), 0);
-        assert_eq!(id(), process::id());
-    }
-}

@@ -1,6 +1,8 @@
 //! Per-process state: a forked child makes new values and never touches the inherited ones.
 
 mod id;
+#[cfg(test)]
+mod tests;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -97,41 +99,5 @@ impl<T> PerProcess<T> {
 impl<T> Drop for PerProcess<T> {
     fn drop(&mut self) {
         self.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Barrier;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use super::*;
-
-    #[test]
-    fn all_threads_of_a_process_have_the_same_value() {
-        for _ in 0..500 {
-            let held = PerProcess::default();
-            let made = AtomicU32::new(0);
-            let start = Barrier::new(4);
-            let seen: Vec<u32> = std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..4)
-                    .map(|_| {
-                        scope.spawn(|| {
-                            start.wait();
-                            let make = || Ok::<_, ()>(made.fetch_add(1, Ordering::Relaxed));
-                            held.with(make, |value| *value).unwrap()
-                        })
-                    })
-                    .collect();
-                threads
-                    .into_iter()
-                    .map(|thread| thread.join().unwrap())
-                    .collect()
-            });
-            assert!(
-                seen.iter().all(|value| Some(value) == seen.first()),
-                "{seen:?}"
-            );
-        }
     }
 }
