@@ -9,7 +9,6 @@ mod tests;
 #[cfg(unix)]
 use std::ffi::OsString;
 use std::fmt;
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 #[cfg(unix)]
 use std::os::unix::ffi::OsStringExt;
@@ -107,7 +106,8 @@ impl Origin {
             .as_ref()
             .map(|proxy| proxy_url(proxy.expose_secret()))
             .transpose()?;
-        if url.scheme() == "http" && !loopback && !settings.allow_http {
+        let shows_secret = url.scheme() == "http" && !settings.allow_http;
+        if shows_secret && !loopback {
             return Err(Error::configuration(format!(
                 "base_url (BACKREAD_BASE_URL) {url} is plain http, which would show the secret on \
                  the way; use https, or set allow_http if the network is yours"
@@ -119,10 +119,7 @@ impl Origin {
                  loopback; pass the service's own secret"
             )));
         }
-        if url.scheme() == "http"
-            && !settings.allow_http
-            && proxy.as_ref().is_some_and(|proxy| !is_loopback(proxy))
-        {
+        if shows_secret && proxy.as_ref().is_some_and(|proxy| !is_loopback(proxy)) {
             return Err(Error::configuration(
                 "base_url (BACKREAD_BASE_URL) is plain http, which would show the secret to a \
                  proxy on another machine; leave proxy out, use https, or set allow_http if \
@@ -299,13 +296,10 @@ fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
 fn vendor(given: Option<String>) -> Result<String, Error> {
     let vendor = given.unwrap_or_default();
     // The characters allowed in a media type's name (RFC 6838, 4.2).
-    let fits = vendor
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.".contains(&byte))
-        && vendor
-            .bytes()
-            .next()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let word = |byte: u8| byte.is_ascii_alphanumeric();
+    let mut bytes = vendor.bytes();
+    let fits = bytes.next().is_some_and(word)
+        && bytes.all(|byte| word(byte) || b"!#$&-^_.".contains(&byte));
     if fits {
         return Ok(vendor);
     }
@@ -322,21 +316,15 @@ pub const PROXY_ADDRESS: &str = "such as http://proxy.example.com:3128; in a use
 
 fn proxy_url(text: &str) -> Result<Url, Error> {
     // A proxy URL may hold a password, so no message shows it.
+    let malformed =
+        |why: &str| Error::configuration(format!("proxy {why}; pass its address, {PROXY_ADDRESS}"));
     if !is_printable(text) {
-        return Err(Error::configuration(format!(
-            "proxy {UNPRINTABLE}; pass its address, {PROXY_ADDRESS}"
-        )));
+        return Err(malformed(UNPRINTABLE));
     }
     if !text.contains("://") {
-        return Err(Error::configuration(format!(
-            "proxy has no http:// or https:// in front; pass its address, {PROXY_ADDRESS}"
-        )));
+        return Err(malformed("has no http:// or https:// in front"));
     }
-    let url = Url::parse(text).map_err(|error| {
-        Error::configuration(format!(
-            "proxy is not a URL: {error}; pass its address, {PROXY_ADDRESS}"
-        ))
-    })?;
+    let url = Url::parse(text).map_err(|error| malformed(&format!("is not a URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Error::configuration(format!(
             "proxy begins with {:?}; only http and https proxies are supported",
@@ -344,10 +332,7 @@ fn proxy_url(text: &str) -> Result<Url, Error> {
         )));
     }
     if !has_whole_host(&url) {
-        return Err(Error::configuration(format!(
-            "proxy has no host, or its host is not where it seems; pass its address, \
-             {PROXY_ADDRESS}"
-        )));
+        return Err(malformed("has no host, or its host is not where it seems"));
     }
     Ok(url)
 }
@@ -365,11 +350,8 @@ pub fn has_whole_host(url: &Url) -> bool {
 fn user_agent(given: Option<String>) -> Result<String, Error> {
     let user_agent =
         given.unwrap_or_else(|| concat!("backread/", env!("CARGO_PKG_VERSION")).to_owned());
-    if !user_agent.is_empty()
-        && user_agent
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() || byte == b' ')
-    {
+    let printable = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    if !user_agent.is_empty() && user_agent.bytes().all(printable) {
         return Ok(user_agent);
     }
     Err(Error::configuration(format!(
@@ -380,8 +362,8 @@ fn user_agent(given: Option<String>) -> Result<String, Error> {
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
 }

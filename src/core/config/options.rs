@@ -41,23 +41,6 @@ pub struct Options {
     pub outage_patience: Duration,
 }
 
-/// The defaults that users see are in `_client/options.py`.
-#[cfg(test)]
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            timeout: Some(Duration::from_secs(30)),
-            deadline: None,
-            max_retries: 5,
-            max_concurrency: 16,
-            rate_limit: None,
-            on_rate_limit: OnRateLimit::Wait,
-            max_response_bytes: 64 * 1024 * 1024,
-            outage_patience: OUTAGE_PATIENCE,
-        }
-    }
-}
-
 /// Seconds, more than 0; `None` for no limit.
 fn time_limit<'de, D: Deserializer<'de>>(given: D) -> Result<Option<Duration>, D::Error> {
     let seconds = Option::<f64>::deserialize(given)?;
@@ -122,5 +105,22 @@ fn on_rate_limit<'de, D: Deserializer<'de>>(given: D) -> Result<OnRateLimit, D::
         other => Err(D::Error::custom(format!(
             "must be \"wait\" or \"raise\", not {other:?}"
         ))),
+    }
+}
+
+/// The defaults that users see are in `_client/options.py`.
+#[cfg(test)]
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            timeout: Some(Duration::from_secs(30)),
+            deadline: None,
+            max_retries: 5,
+            max_concurrency: 16,
+            rate_limit: None,
+            on_rate_limit: OnRateLimit::Wait,
+            max_response_bytes: 64 * 1024 * 1024,
+            outage_patience: OUTAGE_PATIENCE,
+        }
     }
 }

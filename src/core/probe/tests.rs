@@ -130,18 +130,8 @@ fn the_field_is_found_whatever_its_type() {
 
 #[test]
 fn equal_values_and_nulls_break_no_order() {
-    let rows: Vec<Value> = [
-        json!(1),
-        json!(1),
-        json!(null),
-        json!(2),
-        json!(3),
-        json!(5),
-        json!(9),
-    ]
-    .into_iter()
-    .map(|id| json!({"id": id}))
-    .collect();
+    let ids = [Some(1), Some(1), None, Some(2), Some(3), Some(5), Some(9)];
+    let rows: Vec<Value> = ids.map(|id| json!({"id": id})).to_vec();
     assert_eq!(order(&rows), Some(("id", Direction::Ascending, true)));
 }
 
