@@ -70,24 +70,18 @@ impl Privacy {
         if self.drop_bodies {
             message.body = None;
             // A field that is not documented may repeat the text.
-            message.extra.clear();
-            if let Some(sender) = &mut message.sender {
-                sender.extra.clear();
-            }
+            extras(&mut message).for_each(Extra::clear);
         }
         if self.redact {
             change(&mut text, &mut message.body, |body| redact(body).into());
-            redact_extra(&mut text, &mut message.extra);
-            if let Some(sender) = &mut message.sender {
-                redact_extra(&mut text, &mut sender.extra);
-            }
+            extras(&mut message).for_each(|extra| redact_extra(&mut text, extra));
         }
         if let Some(pseudonyms) = &self.pseudonyms {
             replace(pseudonyms, &mut text, "file", &mut message.file_url);
-            replace_extra(pseudonyms, &mut text, &mut message.extra);
             if let Some(sender) = &mut message.sender {
                 replace_sender(pseudonyms, &mut text, sender);
             }
+            extras(&mut message).for_each(|extra| replace_extra(pseudonyms, &mut text, extra));
         }
         Ok((text, message))
     }
@@ -148,7 +142,12 @@ fn replace_sender(pseudonyms: &Pseudonyms, text: &mut String, sender: &mut Sende
     ] {
         replace(pseudonyms, text, kind, place);
     }
-    replace_extra(pseudonyms, text, &mut sender.extra);
+}
+
+/// The fields that are not documented, of the message and of its sender.
+fn extras(message: &mut Message) -> impl Iterator<Item = &mut Extra> {
+    let of_sender = message.sender.as_mut().map(|sender| &mut sender.extra);
+    iter::once(&mut message.extra).chain(of_sender)
 }
 
 fn redact_extra(text: &mut String, extra: &mut Extra) {

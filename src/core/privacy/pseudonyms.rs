@@ -1,5 +1,7 @@
 //! Pseudonyms: `email-` and 32 hexadecimal digits, by HMAC-SHA256 under a key.
 
+use std::fmt::Write;
+
 use ring::hmac;
 use url::Url;
 
@@ -30,9 +32,7 @@ impl Pseudonyms {
         pseudonym.push_str(kind);
         pseudonym.push('-');
         for byte in hash.sign().as_ref().iter().take(LENGTH) {
-            for digit in [byte >> 4, byte & 15] {
-                pseudonym.extend(char::from_digit(digit.into(), 16));
-            }
+            let _ = write!(pseudonym, "{byte:02x}");
         }
         pseudonym
     }
