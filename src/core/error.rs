@@ -167,10 +167,7 @@ impl Error {
     /// Whether it is an error status whose body says that it is HTML or plain text, as gateways send
     /// them, and not JSON.
     pub fn is_page_or_text(&self) -> bool {
-        match &self.kind {
-            ErrorKind::Status(failure) => failure.is_of_type("text/"),
-            _ => false,
-        }
+        matches!(&self.kind, ErrorKind::Status(failure) if failure.is_of_type("text/"))
     }
 
     /// Whether the response exceeds `max_response_bytes`.
@@ -215,13 +212,7 @@ impl std::error::Error for Error {}
 impl Error {
     /// The message without any part of a response.
     pub fn without_content(&self) -> String {
-        let cause = self.cause.as_ref();
-        let cause = cause.map(|cause| cause.kind.without_content());
-        let what = match self.without_any_users() {
-            Some(failure) => failure.in_words(NO_LIST_OF_USERS, None),
-            None => self.kind.without_content(),
-        };
-        self.message(what, cause)
+        self.message(ErrorKind::without_content, |_| None)
     }
 
     /// The first page of all users was requested and is not there: at the right address, that is an
@@ -237,12 +228,19 @@ impl Error {
         }
     }
 
-    fn message(&self, what: String, cause: Option<String>) -> String {
+    fn message(
+        &self,
+        describe: impl Fn(&ErrorKind) -> String,
+        words: impl Fn(&StatusFailure) -> Option<String>,
+    ) -> String {
         let url = self.url.as_ref();
         let mut message = url.map_or(String::new(), |url| format!("GET {url}: "));
-        message.push_str(&what);
-        if let Some(cause) = cause {
-            message.push_str(&format!("; before that: {cause}"));
+        message.push_str(&match self.without_any_users() {
+            Some(failure) => failure.in_words(NO_LIST_OF_USERS, words(failure)),
+            None => describe(&self.kind),
+        });
+        if let Some(cause) = &self.cause {
+            message.push_str(&format!("; before that: {}", describe(&cause.kind)));
         }
         if let Some(patience) = self.patience {
             let seconds = patience.as_secs_f64();
@@ -259,12 +257,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cause = self.cause.as_ref().map(|cause| cause.kind.to_string());
-        let what = match self.without_any_users() {
-            Some(failure) => failure.in_words(NO_LIST_OF_USERS, failure.words()),
-            None => self.kind.to_string(),
-        };
-        formatter.write_str(&self.message(what, cause))
+        formatter.write_str(&self.message(ErrorKind::to_string, StatusFailure::words))
     }
 }
 

@@ -43,7 +43,7 @@ impl fmt::Display for Certificate {
 
 /// The report of one walk; live while the walk runs, final once `ended_at` is set. Serialized
 /// without its instants, for which each format has its own type.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WalkReport {
     pub requests: u64,
     pub pages: u64,
@@ -131,26 +131,8 @@ pub struct Counts {
 impl WalkReport {
     pub fn not_read_yet() -> Self {
         Self {
-            requests: 0,
-            pages: 0,
-            rows: 0,
-            distinct: 0,
-            repeats: 0,
-            total_first: None,
-            total_last: None,
-            sweeps: 0,
-            repaired_text: 0,
-            certificate: Certificate::Uncertified,
-            started_at: None,
-            ended_at: None,
             reason: Some("not read yet".to_owned()),
-            lists_by_certificate: BTreeMap::new(),
-            uncertified_users: Vec::new(),
-            unread_users: Vec::new(),
-            evidence: Evidence::default(),
-            outage_seconds: 0.0,
-            odd_values: 0,
-            unreadable_rows: 0,
+            ..Self::default()
         }
     }
 
