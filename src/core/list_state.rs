@@ -91,9 +91,17 @@ pub struct ListedUser {
 }
 
 impl ListedUser {
+    /// Users by their ids alone, without those whose messages cannot be requested.
+    pub fn all_known(ids: impl Iterator<Item = i64>) -> Vec<Self> {
+        let hints = None;
+        ids.filter_map(|id| Natural::new("id", id).ok())
+            .map(|user_id| Self { user_id, hints })
+            .collect()
+    }
+
     /// The id as tables store it.
     pub fn id(self) -> i64 {
-        i64::try_from(self.user_id.get()).unwrap_or(i64::MAX)
+        self.user_id.signed()
     }
 }
 

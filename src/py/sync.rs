@@ -7,7 +7,6 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pythonize::depythonize;
 
 use super::arrow::ArrowTable;
 use super::capsule::stream_of;
@@ -15,14 +14,14 @@ use super::convert;
 use super::privacy::NativePrivacy;
 use super::runtime::run_beside_database;
 use super::telemetry::CallObserver;
-use backread_core::api::Natural;
+use backread_core::api::{Limit, Natural};
 use backread_core::arrow::columns::Rows;
 use backread_core::client::Client;
 use backread_core::privacy::Privacy;
 use backread_core::report::WalkReport;
 use backread_core::sync::{
-    Audit, Batch, Evidence, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, RunEvidence,
-    RunLimits, RunOptions, SyncRun,
+    Audit, Batch, Evidence, HalfRead, Known, Mode, Progress, RowKey, RunEvidence, RunLimits,
+    RunOptions, SyncRun,
 };
 
 /// How a run reads, as a dict.
@@ -72,7 +71,7 @@ impl NativeSyncRun {
             known.given = Some(ids.collect());
         }
         Ok(Self {
-            run: Arc::new(SyncRun::new(client, known, run, shared(options.privacy))),
+            run: Arc::new(SyncRun::new(&client, known, run, shared(options.privacy))),
             observer,
         })
     }
@@ -96,7 +95,7 @@ impl NativeSyncRun {
         }
         Ok(Self {
             run: Arc::new(SyncRun::fetch(
-                client,
+                &client,
                 keys,
                 limits(max_requests, max_seconds)?,
                 shared(privacy),
@@ -185,9 +184,10 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
         known.users = Some(listed);
     }
     // A profile that another version wrote may not fit, and is then not used.
-    known.largest_page = depythonize::<MeasuredPages>(&given.getattr("profile")?)
-        .ok()
-        .and_then(|pages| pages.largest());
+    let largest_page = given.getattr("profile")?.get_item("largest_page").ok();
+    known.largest_page = largest_page
+        .and_then(|rows| rows.extract().ok())
+        .and_then(Limit::of);
     Ok(known)
 }
 
@@ -233,34 +233,35 @@ pub struct HintsEvidence {
 impl NativeSyncRun {
     #[getter]
     fn requests(&self) -> u64 {
-        self.run.requests()
+        self.run.client.sent()
     }
 
     #[getter]
     fn repaired_text(&self) -> u64 {
-        self.run.repaired_text()
+        self.run.client.repaired_text()
     }
 
     #[getter]
     fn users_total(&self) -> Option<i64> {
-        self.run.users_total()
+        self.run.progress().users_total
     }
 
     #[getter]
     fn ended_early(&self) -> bool {
-        self.run.ended_early()
+        self.run.budget.was_spent()
     }
 
     #[getter]
     fn stopped_by(&self, py: Python<'_>) -> Option<PyErr> {
         self.run
+            .budget
             .stopped_by()
             .map(|error| convert::errors::to_python(py, &error))
     }
 
     #[getter]
     fn service_date(&self) -> Option<SystemTime> {
-        self.run.service_date()
+        self.run.client.service_date()
     }
 
     fn progress(&self) -> SyncPace {

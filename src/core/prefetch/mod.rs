@@ -85,8 +85,12 @@ pub fn gathered<T: Send + 'static, G: Gather<T>>(
         // Gather only once there is room: a killed reader loses what was gathered ahead.
         while outlet.0.reserve().await.is_ok() {
             let ended = fill(source.as_ref(), &mut gather, most_age).await;
-            if !gather.is_empty() {
+            while !gather.is_empty() {
                 outlet.put(gather.finish()?).await;
+                // What is left over comes with more, unless there is no more.
+                if ended.is_none() {
+                    break;
+                }
             }
             if let Some(ended) = ended {
                 return ended;

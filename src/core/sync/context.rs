@@ -1,67 +1,112 @@
 //! What all parts of a run's reading share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::mem::take;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::events::Event;
-use super::plan::Plan;
-use super::progress::ProgressCounters;
+use super::events::{Event, ListProgress, ReadRows};
+use super::known::HalfRead;
+use super::plan::SharedPlan;
+use crate::api::List;
 use crate::budget::{Budget, RunBudget};
 use crate::client::{Client, Sent};
-use crate::list_state::ListedUser;
-use crate::prefetch::Outlet;
+use crate::error::Error;
+use crate::list_state::{Kind, ListRow, ListState};
+use crate::prefetch::{Mapped, Outlet};
 use crate::timestamp::Timestamp;
-use crate::walk::WalkSettings;
 use crate::walk::unread::UnreadLists;
+use crate::walk::{Resume, SharedReport, WalkSettings, WalkedPage, walk_into};
 
 /// Every page has a checkpoint.
-pub const RESUMABLE: WalkSettings = WalkSettings {
+const RESUMABLE: WalkSettings = WalkSettings {
     checkpoints: true,
     ends_unread: true,
     ..WalkSettings::WHOLE
 };
+
 /// What all parts of the reading share.
 pub struct Context {
     pub client: Client,
     pub budget: Budget,
     pub run: Arc<RunBudget>,
-    pub planned: Mutex<Plan>,
-    pub counters: Arc<ProgressCounters>,
+    pub plan: SharedPlan,
     pub outlet: Outlet<Event>,
     pub unread: UnreadLists,
 }
 
-/// A user whose list is next.
-#[derive(Debug, Clone, Copy)]
-pub struct Next {
-    pub user: ListedUser,
-    /// No sweep showed the user: their row is fetched first.
-    pub fetched_first: bool,
-}
-
 impl Context {
-    pub fn plan<R>(&self, ask: impl FnOnce(&mut Plan) -> R) -> R {
-        let mut plan = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = ask(&mut plan);
-        self.counters.set_lists(plan.lists());
-        answer
-    }
-
     pub fn now(&self) -> Timestamp {
         Timestamp::by(self.client.clock())
     }
+
+    /// A full page that has fewer rows than requested shows how many the service returns at most.
+    pub fn note_page_rows(&self, sent: &Sent, limit: Option<i64>, received: usize) {
+        if let Some(limit) = limit.and_then(|limit| u64::try_from(limit).ok())
+            && limit == received as u64
+            && sent.requested_rows().is_some_and(|rows| limit < rows)
+        {
+            self.plan.with(|plan| plan.note_page_rows(limit));
+        }
+    }
+
+    /// Reads a list from where it was left to its end, and shows each page to `see`; notes in `so_far`
+    /// where to resume it. The report has no end if there is no reader any more.
+    pub async fn sweep(
+        &self,
+        list: List,
+        so_far: &Mutex<HalfRead>,
+        report: &SharedReport,
+        see: impl Fn(&mut WalkedPage) + Send + Sync,
+    ) -> Result<(), Error> {
+        let user_id = match list {
+            List::Users => None,
+            List::Messages { user_id } => Some(user_id.signed()),
+        };
+        let resume = {
+            let mut so_far = lock(so_far);
+            let held = take(&mut so_far.held);
+            let walk = so_far.walk.clone();
+            walk.map(|checkpoint| Resume { checkpoint, held })
+        };
+        let convert = |mut page: WalkedPage| {
+            self.note_page_rows(&page.sent, page.limit, page.rows.len());
+            see(&mut page);
+            let mut so_far = lock(so_far);
+            if let Some(offset) = page.offset.and_then(|offset| u64::try_from(offset).ok())
+                && user_id.is_some()
+            {
+                so_far.shape.take(offset, &page.rows);
+            }
+            let progress = page.checkpoint.map(|walk| {
+                so_far.walk = Some(*walk);
+                let mut report = report.get();
+                report.doubt("it is not read to its end yet".to_owned());
+                let state = ListState::of(&report, Kind::Partial, so_far.hints);
+                Box::new(ListProgress {
+                    list: ListRow::of(user_id.unwrap_or_default(), &report, state),
+                    half_read: Some(so_far.clone()),
+                })
+            });
+            Event::Rows(ReadRows {
+                user_id,
+                rows: page.rows,
+                progress,
+            })
+        };
+        let (client, budget, sink) = (&self.client, &self.budget, &self.outlet);
+        let sink = Mapped { sink, convert };
+        walk_into(
+            client,
+            list,
+            RESUMABLE,
+            resume.into(),
+            budget,
+            report,
+            &sink,
+        )
+        .await
+    }
 }
 
-/// A full page that has fewer rows than requested shows how many the service returns at most.
-pub fn note_page_rows(
-    counters: &ProgressCounters,
-    sent: &Sent,
-    limit: Option<i64>,
-    received: usize,
-) {
-    if let Some(limit) = limit.and_then(|limit| u64::try_from(limit).ok())
-        && limit == received as u64
-        && sent.requested_rows().is_some_and(|rows| limit < rows)
-    {
-        counters.note_page_rows(limit);
-    }
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

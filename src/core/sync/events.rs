@@ -1,56 +1,46 @@
 //! What a run of the mirror's reading finds.
 
-use super::known::{Audit, Cursor};
+use super::known::{Audit, HalfRead};
 use crate::api::Resource;
 use crate::decode::page::Row;
 use crate::list_state::ListRow;
 use crate::report::WalkReport;
-use crate::timestamp::Timestamp;
 
 /// What a run finds, in an order that can be committed: a list's end follows its rows.
 #[derive(Debug)]
 pub enum Event {
-    Users(Rows),
+    Rows(ReadRows),
+    /// No row has that id any more.
+    RowGone(RowKey),
+    ListEnded(Box<ListProgress>),
     UsersEnded(Box<WalkReport>),
     /// A quick run has drawn its sample.
     AuditDrawn(Audit),
-    Messages(Rows),
-    ListEnded(Box<ListRow>),
-    /// A row that was fetched by its id.
-    RowFound {
-        user_id: Option<i64>,
-        row: Row,
-    },
-    /// No row has that id any more.
-    RowGone(RowKey),
 }
 
 /// The rows of one response.
 #[derive(Debug)]
-pub struct Rows {
-    /// The user whose messages these are; `None` for users.
+pub struct ReadRows {
+    /// The user whose messages these are; `None` for a page of users.
     pub user_id: Option<i64>,
     pub rows: Vec<Row>,
-    /// Where to resume the list after these rows.
-    pub cursor: Option<Box<Cursor>>,
-    /// The list as it is held with these rows.
-    pub held: Held,
+    /// The list as it is held with these rows, if it can be resumed after them.
+    pub progress: Option<Box<ListProgress>>,
 }
 
-/// How much of a list that is being read is held.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Held {
-    pub rows: u64,
-    pub total: Option<i64>,
-    pub checked_at: Option<Timestamp>,
+/// A list as far as it is read, and where to resume it, if it can be.
+#[derive(Debug)]
+pub struct ListProgress {
+    pub list: ListRow,
+    pub half_read: Option<HalfRead>,
 }
 
-impl Held {
-    pub fn by(report: &WalkReport) -> Self {
-        Self {
-            rows: report.distinct,
-            total: report.total_last,
-            checked_at: report.started_at,
+impl Event {
+    /// How many messages it brings.
+    pub fn messages(&self) -> usize {
+        match self {
+            Self::Rows(page) if page.user_id.is_some() => page.rows.len(),
+            _ => 0,
         }
     }
 }

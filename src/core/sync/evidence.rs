@@ -52,19 +52,13 @@ impl Evidence {
     }
 
     pub fn take(&mut self, run: RunEvidence) {
-        let misses = self.misses;
-        if run.begins_anew {
+        if run.begins_anew || run.missed > 0 {
             *self = Self {
-                misses,
+                misses: (self.misses + run.missed).min(Self::MOST_MISSES),
                 ..Self::default()
             };
         }
         if run.missed > 0 {
-            let misses = (misses + run.missed).min(Self::MOST_MISSES);
-            *self = Self {
-                misses,
-                ..Self::default()
-            };
             return;
         }
         self.runs += 1;

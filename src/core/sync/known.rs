@@ -10,7 +10,7 @@ use super::list_shape::ListShape;
 use crate::api::{Limit, Natural};
 use crate::arrow::columns::StoredList;
 use crate::list_state::{Hints, Kind, ListState, ListedUser};
-use crate::walk::{Checkpoint, Resume};
+use crate::walk::Checkpoint;
 
 /// How a run treats lists that it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,38 +43,34 @@ impl Audit {
     /// or this many, so that a miss is likely to be found in a small mirror, too.
     const LEAST: usize = 50;
 
-    /// Draws a sample; returns it with its lists. `earlier` is what the run drew before, in the order
-    /// of its seed.
+    /// Draws a sample; returns it with its lists and their places. `earlier` is what the run drew
+    /// before, in the order of its seed.
     pub fn draw(
         earlier: Option<Self>,
         seed: u64,
         skipped: Vec<ListedUser>,
-    ) -> (Self, Vec<ListedUser>) {
+    ) -> (Self, Vec<(u64, ListedUser)>) {
         let seed = earlier.map_or(seed, |audit| audit.seed);
         let order = BuildHasherDefault::<DefaultHasher>::default();
-        let mut placed: Vec<(u64, ListedUser)> = skipped
-            .into_iter()
-            .map(|user| (order.hash_one((seed, user.id())), user))
-            .collect();
+        let placed = skipped.into_iter();
+        let placed = placed.map(|user| (order.hash_one((seed, user.id())), user));
+        let mut placed: Vec<_> = placed.collect();
         placed.sort_unstable_by_key(|(place, user)| (*place, user.user_id));
-        let size = match earlier {
-            Some(audit) => placed.partition_point(|(place, _)| *place <= audit.last),
-            None => placed.len().div_ceil(Self::SHARE).max(Self::LEAST),
-        };
-        let skipped = placed.len().saturating_sub(size) as u64;
-        placed.truncate(size);
+        let size = placed.len().div_ceil(Self::SHARE).max(Self::LEAST);
         // Where all are drawn, lists that may be skipped after the run is resumed are, too.
-        let last = match placed.last() {
-            Some((place, _)) if skipped > 0 => *place,
+        let last = match placed.get(size - 1) {
+            Some((place, _)) if placed.len() > size => *place,
             _ => u64::MAX,
         };
+        let last = earlier.map_or(last, |audit| audit.last);
+        let skipped = placed.split_off(placed.partition_point(|(place, _)| *place <= last));
         let audit = Self {
             seed,
-            last: earlier.map_or(last, |audit| audit.last),
+            last,
             drawn: placed.len() as u64,
-            skipped,
+            skipped: skipped.len() as u64,
         };
-        (audit, placed.into_iter().map(|(_, user)| user).collect())
+        (audit, placed)
     }
 
     /// `None` if another version wrote it; then a new sample is drawn.
@@ -113,32 +109,27 @@ pub struct Known {
 impl Known {
     /// Takes what the mirror stored of a list.
     pub fn take(&mut self, list: StoredList) {
-        let StoredList {
-            user_id,
-            kind,
-            checked_at,
-            swept_at,
-            state,
-            of_this_run,
-        } = list;
+        let user_id = list.user_id;
         let mut known = ListState::default();
-        match kind {
-            Kind::Whole | Kind::End | Kind::Gone if of_this_run => {
+        match list.kind {
+            Kind::Whole | Kind::End | Kind::Gone if list.of_this_run => {
                 self.done.insert(user_id);
                 return;
             }
-            Kind::Unread | Kind::Partial if of_this_run => {
-                let half_read = state.as_deref().and_then(HalfRead::stored);
+            Kind::Unread | Kind::Partial if list.of_this_run => {
+                let half_read = list.state.as_deref().and_then(HalfRead::stored);
                 self.half_read
                     .extend(half_read.map(|half_read| (user_id, half_read)));
             }
             Kind::Whole | Kind::End => {
-                let state = state.and_then(|state| serde_json::from_str(&state).ok());
+                let state = list.state.as_deref();
+                let state = state.and_then(|state| serde_json::from_str(state).ok());
                 known = state.unwrap_or_default();
             }
             Kind::Gone | Kind::Unread | Kind::Partial => {}
         }
-        (known.kind, known.checked_at, known.swept_at) = (kind, checked_at, swept_at);
+        (known.kind, known.checked_at, known.swept_at) =
+            (list.kind, list.checked_at, list.swept_at);
         self.lists.insert(user_id, known);
     }
 
@@ -154,46 +145,23 @@ impl Known {
     }
 }
 
-/// A list that this run has partly read, and the ids that it has committed.
-#[derive(Debug, Default)]
-pub struct HalfRead {
-    pub cursor: Cursor,
-    pub held: RoaringTreemap,
-}
-
-/// Where to resume reading a list, and what its rows have shown so far; stored as JSON.
+/// A list that this run has partly read: where to resume it, and what its rows have shown so far.
+/// Stored as JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Cursor {
-    pub walk: Checkpoint,
+pub struct HalfRead {
+    /// `None` before its first page.
+    pub walk: Option<Checkpoint>,
     pub shape: ListShape,
-    pub hints: Option<Hints>,
+    /// The user's hints before the reading began.
+    pub hints: Hints,
+    /// The ids that the run has committed, which the mirror stores as rows.
+    #[serde(skip)]
+    pub held: RoaringTreemap,
 }
 
 impl HalfRead {
     /// `None` if another version wrote the state; then the list is read from its start.
     pub fn stored(state: &str) -> Option<Self> {
-        let cursor = serde_json::from_str(state).ok()?;
-        let held = RoaringTreemap::new();
-        Some(Self { cursor, held })
-    }
-
-    /// The walk to resume, with the shape of what it has read.
-    pub fn resume(self) -> (Resume, ListShape) {
-        let Self { cursor, held } = self;
-        let checkpoint = cursor.walk;
-        (Resume { checkpoint, held }, cursor.shape)
-    }
-}
-
-/// The part of a service profile that a run uses.
-#[derive(Debug, Default, Deserialize)]
-pub struct MeasuredPages {
-    largest_page: Option<i64>,
-}
-
-impl MeasuredPages {
-    /// The service's largest page, if it was measured.
-    pub fn largest(&self) -> Option<Limit> {
-        Limit::new("largest_page", self.largest_page?).ok()
+        serde_json::from_str(state).ok()
     }
 }

@@ -1,83 +1,71 @@
 //! Reads one message list, whole or at its growing end, as events.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use super::context::{Context, Next, RESUMABLE, note_page_rows};
-use super::events::{Event, Held, RowKey, Rows};
-use super::growing_end::{GrowingEnd, Grown, Step};
-use super::known::Cursor;
-use super::list_shape::ListShape;
-use super::plan::{Approach, LastReading, Plan};
+use super::context::{Context, lock};
+use super::events::{Event, ListProgress, ReadRows, RowKey};
+use super::growing_end::{GrowingEnd, Step};
+use super::known::HalfRead;
+use super::plan::{Approach, Next, Plan, Turn};
 use super::row_fetches::fetch_row;
 use crate::api::{List, Resource};
-use crate::decode::page::Row;
 use crate::error::Error;
 use crate::list_state::{Compared, Hints, Kind, ListRow, ListState, ListedUser};
-use crate::prefetch::{Mapped, Sink};
-use crate::report::{Certificate, WalkReport};
+use crate::prefetch::Sink;
+use crate::report::WalkReport;
 use crate::timestamp::Timestamp;
 use crate::walk::crawl::is_gone;
 use crate::walk::failing_pages::fails_for_its_rows;
-use crate::walk::{SharedReport, Start, WalkedPage, says_past_end, walk_into};
+use crate::walk::{SharedReport, says_past_end};
 
 /// Reads a list as far as the run's budget goes; what is left of it is read by a later run.
 pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error> {
-    let mut reading = ListReading {
+    let reading = ListReading {
         context,
         user: next.user,
-        hints: next.user.hints.unwrap_or_default(),
+        turn: next.turn,
         report: SharedReport::default(),
+        so_far: Mutex::default(),
         began: None,
         before: None,
     };
-    match reading.read_to_its_end(next.fetched_first).await {
-        Err(error) if error.is_budget_spent() => {
-            context.run.note_end(error);
-            Ok(())
-        }
-        read => read,
-    }
+    let read = reading.read_to_its_end().await;
+    context.run.unless_spent(read).map(|_| ())
 }
 
 /// A list being read.
 struct ListReading<'a> {
     context: &'a Context,
     user: ListedUser,
-    hints: Hints,
+    turn: Turn,
     report: SharedReport,
+    so_far: Mutex<HalfRead>,
     /// When the first request at the growing end was sent.
     began: Option<Timestamp>,
-    /// The hints and the rows of the last reading, if it can be compared.
-    before: Option<LastReading>,
+    /// The list as its last reading left it.
+    before: Option<ListState>,
 }
 
 impl ListReading<'_> {
-    async fn read_to_its_end(&mut self, fetched_first: bool) -> Result<(), Error> {
+    async fn read_to_its_end(mut self) -> Result<(), Error> {
         let context = self.context;
-        let exists = match fetched_first {
-            true => self.fetch_user().await,
-            false => Ok(true),
-        };
-        let read = match exists {
-            Ok(true) => self.read().await,
-            Ok(false) => return Ok(()),
-            Err(error) => Err(error),
-        };
-        let mut row = match read {
+        let mut row = match self.read().await {
             Ok(Some(row)) => row,
-            // There is no reader any more.
+            // There is no such user, or no reader, any more.
             Ok(None) => return Ok(()),
-            Err(error) if error.is_not_found() => match self.not_found().await {
-                Ok(row) => row,
-                Err(error) => self.give_up(error).await?,
-            },
             Err(error) => self.give_up(error).await?,
         };
         if row.state.kind != Kind::Unread {
             context.unread.note_read();
         }
         row.compared = self.compared(&row.state);
-        context.outlet.put(Event::ListEnded(Box::new(row))).await;
+        let so_far = lock(&self.so_far).clone();
+        let half_read = so_far.walk.is_some() && row.state.kind == Kind::Unread;
+        let ended = Box::new(ListProgress {
+            list: row,
+            half_read: half_read.then_some(so_far),
+        });
+        context.outlet.put(Event::ListEnded(ended)).await;
         Ok(())
     }
 
@@ -85,15 +73,18 @@ impl ListReading<'_> {
         let hints = self.user.hints.filter(|hints| hints.any());
         // What changed before a reading of the end alone may show only now, if the number of rows is
         // the same.
-        let comparable = |before: &LastReading| {
+        let comparable = |before: &&ListState| {
             let whole_after_end = (before.kind, now.kind) == (Kind::End, Kind::Whole);
-            now.is_certified() && (!whole_after_end || before.rows != now.rows)
+            before.is_certified()
+                && before.hints.any()
+                && now.is_certified()
+                && (!whole_after_end || before.rows != now.rows)
         };
-        let both = self.before.filter(comparable).zip(hints);
+        let both = self.before.as_ref().filter(comparable).zip(hints);
         Compared {
             moved: both.map(|(before, hints)| hints != before.hints),
             rows_differ: both.is_some_and(|(before, _)| before.rows != now.rows),
-            audited: self.context.plan(|plan| plan.is_audited(self.user.id())),
+            audited: matches!(self.turn, Turn::Audited(_)),
         }
     }
 
@@ -106,36 +97,39 @@ impl ListReading<'_> {
             user_id: Some(id),
             id,
         };
-        let found = fetch_row(&context.client, key, &context.budget).await?;
-        let exists = !matches!(found, Some(Event::RowGone(_)));
-        if let Some(Event::RowFound { row, .. }) = &found {
-            self.hints = Hints::of(row);
-            self.user.hints = Some(self.hints);
-        }
-        if let Some(event) = found {
-            context.outlet.put(event).await;
-        }
-        if !exists {
+        let Some(found) = fetch_row(&context.client, key, &context.budget).await? else {
+            return Ok(true);
+        };
+        let row = match &found {
+            Event::Rows(found) => found.rows.first(),
+            _ => None,
+        };
+        self.user.hints = row.map(Hints::of);
+        context.outlet.put(found).await;
+        if self.user.hints.is_none() {
             context.unread.note_read();
-            context.plan(Plan::leave_out);
+            context.plan.with(Plan::leave_out);
         }
-        Ok(exists)
+        Ok(self.user.hints.is_some())
     }
 
     async fn read(&mut self) -> Result<Option<ListRow>, Error> {
-        let (context, user_id) = (self.context, self.user.id());
-        let page_rows = context.counters.page_rows();
-        self.before = context.plan(|plan| plan.last_reading(user_id));
-        match context.plan(|plan| plan.approach(user_id, page_rows)) {
-            Approach::Whole => self.whole().await,
-            Approach::GoOn(half_read) => {
+        if self.turn == Turn::Given && !self.fetch_user().await? {
+            return Ok(None);
+        }
+        let approach;
+        (approach, self.before) = self.context.plan.with(|plan| plan.approach(self.user.id()));
+        match approach {
+            Approach::Sweep(half_read) => {
                 // Those of before the reading began; later ones may have moved during it.
-                self.hints = half_read.cursor.hints.unwrap_or_default();
-                let (resume, shape) = half_read.resume();
-                self.sweep(Start::from(Some(resume)), shape).await
+                if let Some(half_read) = half_read {
+                    self.user.hints = Some(half_read.hints);
+                    self.so_far = Mutex::new(*half_read);
+                }
+                self.sweep().await
             }
             Approach::GrowingEnd(end) => match self.grow(*end).await {
-                Ok(None) => self.whole().await,
+                Ok(None) => self.sweep().await,
                 other => other,
             },
         }
@@ -144,71 +138,58 @@ impl ListReading<'_> {
     /// Reads the growing end; `None` if that does not show the whole list.
     async fn grow(&mut self, mut end: GrowingEnd) -> Result<Option<ListRow>, Error> {
         let context = self.context;
-        let user_id = self.user.user_id;
+        let user_id = self.user.id();
         let began = *self.began.insert(context.now());
         loop {
             let (offset, limit) = end.request();
-            let list = List::Messages { user_id };
-            let read = context.client.page(list, offset, limit, &context.budget);
+            let read = context
+                .client
+                .page(self.list(), offset, limit, &context.budget);
             let read = match read.await {
                 Ok(read) => read,
-                Err(error) => {
-                    // A sweep will tell: the list may have ended before the offset, and a sweep
-                    // reads around rows that cannot be read.
-                    let swept = (offset > 0 && says_past_end(&error))
+                // A sweep will tell: the list may have ended before the offset, and a sweep reads
+                // around rows that cannot be read.
+                Err(error)
+                    if (offset > 0 && says_past_end(&error))
                         || error.is_too_large()
-                        || fails_for_its_rows(&error);
-                    if swept {
-                        return Ok(None);
-                    }
-                    return Err(error);
+                        || fails_for_its_rows(&error) =>
+                {
+                    return Ok(None);
                 }
+                Err(error) => return Err(error),
             };
             if read.sent.is_older_than(began) {
                 return Ok(None);
             }
-            let received = read.value.rows.len();
-            note_page_rows(&context.counters, &read.sent, read.value.limit, received);
-            let repeated = end.repeated();
-            let step = end.take(&read.value);
-            let rows: Vec<Row> = read.value.rows.into_iter().skip(repeated).collect();
+            let mut page = read.value;
+            context.note_page_rows(&read.sent, page.limit, page.rows.len());
+            let repeated = end.repeated().min(page.rows.len());
+            let step = end.take(&page);
+            let rows = page.rows.split_off(repeated);
             if !rows.is_empty() {
-                let rows = Rows {
-                    user_id: Some(self.user.id()),
+                let rows = ReadRows {
+                    user_id: Some(user_id),
                     rows,
-                    cursor: None,
-                    held: Held::default(),
+                    progress: None,
                 };
-                context.outlet.put(Event::Messages(rows)).await;
+                context.outlet.put(Event::Rows(rows)).await;
             }
             match step {
                 Step::Request => {}
-                Step::Misfit(_) => return Ok(None),
-                Step::Fits(grown) => return Ok(Some(self.grown(end.held(), *grown, began))),
+                Step::Misfit => return Ok(None),
+                Step::Fits(mut state) => {
+                    state.checked_at = Some(began);
+                    state.hints = self.user.hints.unwrap_or(state.hints);
+                    return Ok(Some(ListRow {
+                        user_id,
+                        total: i64::try_from(state.rows).ok(),
+                        reason: None,
+                        state: *state,
+                        compared: Compared::default(),
+                    }));
+                }
             }
         }
-    }
-
-    fn grown(&self, held: &ListState, grown: Grown, began: Timestamp) -> ListRow {
-        ListRow {
-            user_id: self.user.id(),
-            total: i64::try_from(grown.rows).ok(),
-            reason: None,
-            compared: Compared::default(),
-            state: ListState {
-                kind: Kind::End,
-                rows: grown.rows,
-                certificate: Certificate::Counted,
-                checked_at: Some(began),
-                swept_at: held.swept_at,
-                hints: self.user.hints.unwrap_or(held.hints),
-                ends: Some(grown.ends),
-            },
-        }
-    }
-
-    async fn whole(&self) -> Result<Option<ListRow>, Error> {
-        self.sweep(Start::Beginning, ListShape::default()).await
     }
 
     fn list(&self) -> List {
@@ -218,85 +199,57 @@ impl ListReading<'_> {
     }
 
     /// Reads the list to its end; `None` if there is no reader any more.
-    async fn sweep(&self, from: Start, shape: ListShape) -> Result<Option<ListRow>, Error> {
+    async fn sweep(&self) -> Result<Option<ListRow>, Error> {
         let context = self.context;
-        let shape = Mutex::new(shape);
-        let (user_id, report, hints) = (self.user.id(), &self.report, self.hints);
-        let convert = |page: WalkedPage| {
-            note_page_rows(&context.counters, &page.sent, page.limit, page.rows.len());
-            let mut shape = shape.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(offset) = page.offset.and_then(|offset| u64::try_from(offset).ok()) {
-                shape.take(offset, &page.rows);
-            }
-            let cursor = page.checkpoint.map(|walk| {
-                Box::new(Cursor {
-                    walk: *walk,
-                    shape: shape.clone(),
-                    hints: Some(hints),
-                })
-            });
-            Event::Messages(Rows {
-                user_id: Some(user_id),
-                rows: page.rows,
-                cursor,
-                held: Held::by(&report.get()),
-            })
-        };
-        let (client, budget) = (&context.client, &context.budget);
-        let sink = Mapped {
-            sink: &context.outlet,
-            convert,
-        };
-        walk_into(client, self.list(), RESUMABLE, from, budget, report, &sink).await?;
+        lock(&self.so_far).hints = self.user.hints.unwrap_or_default();
+        context
+            .sweep(self.list(), &self.so_far, &self.report, |_| {})
+            .await?;
         let report = self.report.get();
         if report.ended_at.is_none() {
             return Ok(None);
         }
         let mut row = self.row(&report, Kind::Whole);
-        let is_long = row.state.rows >= context.counters.page_rows();
-        if is_long {
-            let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
-            row.state.ends = shape.ends(row.state.rows);
+        if row.state.rows >= context.plan.with(|plan| plan.page_rows) {
+            row.state.ends = lock(&self.so_far).shape.ends(row.state.rows);
         }
         Ok(Some(row))
     }
 
-    /// Gives up an unreadable list: it stays as it was, and is read first in the next run.
+    /// The end of a list that cannot be read: it stays as it was until a later run.
+    /// If its messages were not found, the user may be gone.
     async fn give_up(&self, error: Error) -> Result<ListRow, Error> {
         let context = self.context;
-        let again = context.plan(|plan| plan.was_unread(self.user.id()));
-        let given_up = context
-            .unread
-            .give_up(&context.client, &context.budget, error, again);
-        let reason = given_up.await?;
+        let (client, budget) = (&context.client, &context.budget);
+        let gone = match error.is_not_found() {
+            true => is_gone(client, self.user.user_id, budget).await,
+            false => Err(error),
+        };
+        let (kind, reason) = match gone {
+            Ok(true) => (
+                Kind::Gone,
+                "the user was gone when the messages were requested".to_owned(),
+            ),
+            Ok(false) => (
+                Kind::Unread,
+                "its messages were not found, although the user exists".to_owned(),
+            ),
+            Err(error) => {
+                let before = self.before.as_ref();
+                let again = before.is_some_and(|before| before.kind == Kind::Unread);
+                let reason = context.unread.give_up(client, budget, error, again).await?;
+                (Kind::Unread, reason)
+            }
+        };
         let mut report = self.report.get();
         report.doubt(reason);
-        report.end(context.now());
-        Ok(self.row(&report, Kind::Unread))
-    }
-
-    /// The messages were not found: either the user is gone, or the list is in doubt.
-    async fn not_found(&self) -> Result<ListRow, Error> {
-        let context = self.context;
-        let gone = is_gone(&context.client, self.user.user_id, &context.budget).await?;
-        let mut report = self.report.get();
-        let (kind, reason) = match gone {
-            true => (
-                Kind::Gone,
-                "the user was gone when the messages were requested",
-            ),
-            false => (
-                Kind::Unread,
-                "its messages were not found, although the user exists",
-            ),
-        };
-        report.doubt(reason.to_owned());
         report.end(context.now());
         Ok(self.row(&report, kind))
     }
 
     fn row(&self, report: &WalkReport, kind: Kind) -> ListRow {
-        let mut state = ListState::of(report, kind, self.hints);
+        let hints = self.user.hints.unwrap_or_default();
+        let mut state = ListState::of(report, kind, hints);
         state.checked_at = self.began.or(state.checked_at);
         ListRow::of(self.user.id(), report, state)
     }

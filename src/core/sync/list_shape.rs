@@ -6,30 +6,6 @@ use crate::decode::page::Row;
 use crate::list_state::{ENDS, Ends, Grows};
 use crate::timestamp::Timestamp;
 
-/// The message fields that a list shape needs.
-#[derive(Debug, Default)]
-struct Glimpse {
-    created_at: Option<Timestamp>,
-    read_by_user: Option<bool>,
-    read_by_operator: Option<bool>,
-}
-
-impl Glimpse {
-    /// In a row that cannot be read they are missing.
-    fn of(row: &Row) -> Self {
-        let read = row.message().map(|(_, message)| Self {
-            created_at: message.created_at,
-            read_by_user: message.read_by_user,
-            read_by_operator: message.read_by_operator,
-        });
-        read.unwrap_or_default()
-    }
-
-    fn is_unread(&self) -> bool {
-        self.read_by_user == Some(false) || self.read_by_operator == Some(false)
-    }
-}
-
 /// The directions in which a sequence of values has gone.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Trend {
@@ -50,10 +26,6 @@ impl Trend {
             (None, Some(_)) => {}
         }
         self.before = value;
-    }
-
-    fn is_flat(&self) -> bool {
-        !self.rose && !self.fell && !self.unknown
     }
 
     fn grows(&self) -> Option<Grows> {
@@ -89,14 +61,15 @@ impl ListShape {
     }
 
     fn take_row(&mut self, position: u64, id: i64, row: &Row) {
-        let glimpse = Glimpse::of(row);
+        // In a row that cannot be read they are missing.
+        let message = row.message().ok().map(|(_, message)| message);
         // A page from further back starts a separate sequence.
         if self.at.is_some_and(|at| position <= at) {
             (self.created.before, self.ids.before) = (None, None);
         }
         self.at = Some(position);
-        self.created
-            .take(glimpse.created_at.map(Timestamp::microseconds));
+        let created_at = message.and_then(|message| message.created_at);
+        self.created.take(created_at.map(Timestamp::microseconds));
         self.ids.take(Some(id));
         if let Ok(place) = usize::try_from(position)
             && place <= self.first.len()
@@ -110,7 +83,8 @@ impl ListShape {
         if self.last.len() > ENDS {
             self.last.remove(0);
         }
-        if glimpse.is_unread() {
+        let read_by = message.map(|message| [message.read_by_user, message.read_by_operator]);
+        if read_by.is_some_and(|all| all.contains(&Some(false))) {
             let (lowest, highest) = self.unread.unwrap_or((position, position));
             self.unread = Some((lowest.min(position), highest.max(position)));
         }
@@ -118,11 +92,7 @@ impl ListShape {
 
     /// At which end the list grows: by the messages' times or, if those do not tell, by their ids.
     pub fn grows(&self) -> Option<Grows> {
-        if self.created.is_flat() {
-            self.ids.grows()
-        } else {
-            self.created.grows().or_else(|| self.ids.grows())
-        }
+        self.created.grows().or_else(|| self.ids.grows())
     }
 
     /// The ends of a list of `rows` rows; `None` if its rows were not in order of age.

@@ -5,7 +5,7 @@
 //! `plan` decides what to read next, `reading` reads users and
 //! lists, `list_reading` one list, `growing_end` a long list's new rows with one request,
 //! `list_shape` is what its pages showed, `row_fetches` fetches single rows, `context` is what they
-//! share, `events` is what they find, `batch` collects it, `progress` tracks progress.
+//! share, `events` is what they find, `batch` collects it.
 
 mod batch;
 mod context;
@@ -16,25 +16,21 @@ mod known;
 mod list_reading;
 mod list_shape;
 mod plan;
-mod progress;
 mod reading;
 mod row_fetches;
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 pub use self::batch::Batch;
 use self::batch::Batches;
-use self::events::Event;
+use self::context::Context;
 pub use self::events::RowKey;
 pub use self::evidence::{Evidence, RunEvidence};
-pub use self::known::{Audit, HalfRead, Known, MeasuredPages, Mode};
-use self::plan::{Plan, Terms};
-pub use self::progress::Progress;
-use self::progress::ProgressCounters;
+pub use self::known::{Audit, HalfRead, Known, Mode};
+use self::plan::{Plan, SharedPlan, Terms};
 use self::reading::{REQUESTS_A_LIST, read_all};
 use self::row_fetches::fetch_rows;
 use super::budget::RunBudget;
@@ -43,14 +39,10 @@ use super::error::Error;
 use super::prefetch::{Prefetch, gathered};
 use super::privacy::Privacy;
 use super::timestamp::Timestamp;
+use super::walk::unread::UnreadLists;
 
 /// A batch is emitted when its first row is this old.
 pub const BATCH_AGE: Duration = Duration::from_secs(2);
-
-/// With a budget, the most lists that failed last time and come first,
-const MOST_UNREAD_FIRST: u64 = 64;
-/// but, if they fail again, of at most this fraction of its requests.
-const SHARE_OF_UNREAD: u64 = 4;
 
 /// How a run reads, and how much it may spend.
 #[derive(Debug, Clone, Copy)]
@@ -68,136 +60,122 @@ pub struct RunLimits {
     pub max_time: Option<Duration>,
 }
 
-impl RunLimits {
-    fn start(self, client: &Client) -> Arc<RunBudget> {
-        let clock = client.clock();
-        Arc::new(RunBudget::start(self.max_requests, self.max_time, clock))
-    }
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Requests sent so far, including retries.
+    pub requests: u64,
+    /// How many users there are, as the service last said.
+    pub users_total: Option<i64>,
+    /// Lists to read, including finished ones; an estimate until all users are known.
+    pub lists_total: Option<u64>,
+    /// Lists emitted to their end, in this run or before it was resumed.
+    pub lists_done: u64,
+    /// How long the service was down during this run.
+    pub outage_seconds: f64,
 }
 
 /// A run in progress, at most one batch ahead of the caller that commits them.
 pub struct SyncRun {
     batches: Prefetch<Batch>,
-    client: Client,
+    /// The client of this run, which waits longer in an outage and counts what the run sends.
+    pub client: Client,
     /// The outage time before this run.
     down_before: Duration,
-    counters: Arc<ProgressCounters>,
-    budget: Arc<RunBudget>,
+    plan: SharedPlan,
+    pub budget: Arc<RunBudget>,
     /// Nothing was read so far, and a run that reads nothing because the service fails is an error.
     nothing_read: AtomicBool,
-}
-
-/// The client of a run, which waits longer in an outage and counts what the run sends.
-fn of_a_run(client: &Client) -> Client {
-    client.with(|call| {
-        call.count_anew();
-        call.wait_as_a_sync();
-    })
 }
 
 impl SyncRun {
     /// Reads all users, or those given, and their messages unless their lists are done; the rows
     /// leave out what `privacy` says.
     pub fn new(
-        client: Client,
+        client: &Client,
         known: Known,
         options: RunOptions,
         privacy: Option<Arc<Privacy>>,
     ) -> Self {
-        let client = of_a_run(&client);
-        let budget = options.limits.start(&client);
-        let counters = Arc::new(ProgressCounters::default());
-        if let Some(limit) = known.largest_page {
-            counters.note_page_rows(limit.get().into());
-        }
-        let terms = Terms {
-            mode: options.mode,
-            max_staleness: options.max_staleness,
-            now: Timestamp::by(client.clock()),
-            all_users_first: budget.is_limited() || options.mode == Mode::Quick,
-            most_unread_first: most_unread_first(&client, &budget),
-            most_end_pages: most_end_pages(&budget),
-            seed: RandomState::new().hash_one(0),
-        };
-        let batches = Batches::new(privacy, &known.half_read);
-        let plan = Plan::new(known, terms);
-        counters.add_lists_done(plan.lists_done());
-        let (reader, run) = (client.clone(), Arc::clone(&budget));
-        let shared = Arc::clone(&counters);
-        let events = Prefetch::new(move |outlet| read_all(reader, run, plan, shared, outlet));
-        let run = Self::of(client, events, counters, budget, batches);
+        let run = Self::start(client, known, options, privacy, read_all);
         run.nothing_read.store(true, Ordering::Relaxed);
         run
     }
 
     /// Fetches these rows one by one.
     pub fn fetch(
-        client: Client,
+        client: &Client,
         keys: Vec<RowKey>,
         limits: RunLimits,
         privacy: Option<Arc<Privacy>>,
     ) -> Self {
-        let client = of_a_run(&client);
-        let budget = limits.start(&client);
-        let (reader, run) = (client.clone(), Arc::clone(&budget));
-        let events = Prefetch::new(move |outlet| fetch_rows(reader, run, keys, outlet));
-        let batches = Batches::new(privacy, &HashMap::new());
-        Self::of(client, events, Arc::default(), budget, batches)
+        let options = RunOptions {
+            mode: Mode::Incremental,
+            max_staleness: None,
+            limits,
+        };
+        let fetch = |context| fetch_rows(context, keys);
+        Self::start(client, Known::default(), options, privacy, fetch)
     }
 
-    fn of(
-        client: Client,
-        events: Prefetch<Event>,
-        counters: Arc<ProgressCounters>,
-        budget: Arc<RunBudget>,
-        batches: Batches,
-    ) -> Self {
+    fn start<F>(
+        client: &Client,
+        known: Known,
+        options: RunOptions,
+        privacy: Option<Arc<Privacy>>,
+        read: impl FnOnce(Context) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        let client = client.with(|call| {
+            call.count_anew();
+            call.wait_as_a_sync();
+        });
+        let RunLimits {
+            max_requests,
+            max_time,
+        } = options.limits;
+        let budget = Arc::new(RunBudget::start(max_requests, max_time, client.clock()));
+        let terms = Terms {
+            mode: options.mode,
+            max_staleness: options.max_staleness,
+            now: Timestamp::by(client.clock()),
+            all_users_first: budget.is_limited() || options.mode == Mode::Quick,
+            most_end_pages: most_end_pages(&budget),
+            seed: RandomState::new().hash_one(0),
+        };
+        let plan = SharedPlan::new(Plan::new(known, terms));
+        let (reader, run, shared) = (client.clone(), Arc::clone(&budget), plan.clone());
+        let events = Prefetch::new(move |outlet| {
+            read(Context {
+                budget: reader.budget().within(Arc::clone(&run)),
+                client: reader,
+                run,
+                plan: shared,
+                outlet,
+                unread: UnreadLists::default(),
+            })
+        });
         Self {
-            batches: gathered(events, batches, Some(BATCH_AGE)),
+            batches: gathered(events, Batches::new(privacy), Some(BATCH_AGE)),
             down_before: client.outage_time(),
             client,
-            counters,
+            plan,
             budget,
-            nothing_read: AtomicBool::new(false),
+            nothing_read: false.into(),
         }
-    }
-
-    /// Whether something was not read because the budget was spent.
-    pub fn ended_early(&self) -> bool {
-        self.budget.was_spent()
-    }
-
-    /// The last failure whose retry would have come after the end of the run's time.
-    pub fn stopped_by(&self) -> Option<Error> {
-        self.budget.stopped_by()
-    }
-
-    /// The time by the service's clock at its last answer, if it tells.
-    pub fn service_date(&self) -> Option<SystemTime> {
-        self.client.service_date()
-    }
-
-    /// Requests sent so far, including retries.
-    pub fn requests(&self) -> u64 {
-        self.client.sent()
-    }
-
-    /// Places that were not valid Unicode in what was read so far.
-    pub fn repaired_text(&self) -> u64 {
-        self.client.repaired_text()
-    }
-
-    /// How many users there are, as the service last said.
-    pub fn users_total(&self) -> Option<i64> {
-        self.counters.users_total()
     }
 
     /// How far the run has come.
     pub fn progress(&self) -> Progress {
-        self.counters.progress(
-            self.client.sent(),
-            self.client.outage_seconds_since(self.down_before),
-        )
+        Progress {
+            requests: self.client.sent(),
+            users_total: self.plan.with(|plan| plan.users_total),
+            lists_total: self.plan.with(|plan| plan.lists()),
+            lists_done: self.plan.with(|plan| plan.lists_done),
+            outage_seconds: self.client.outage_seconds_since(self.down_before),
+        }
     }
 
     pub fn stop(&self) {
@@ -207,30 +185,16 @@ impl SyncRun {
     /// The next batch; `None` at the end. Rows read before a failure are emitted before its error.
     pub async fn next(&self) -> Result<Option<Batch>, Error> {
         let batch = self.batches.next().await?;
-        match &batch {
-            Some(batch) => {
-                self.nothing_read.store(false, Ordering::Relaxed);
-                self.counters.add_lists_done(batch.lists_ended);
-            }
-            None if self.nothing_read.load(Ordering::Relaxed) => {
-                if let Some(error) = self.stopped_by() {
-                    return Err(error);
-                }
-            }
-            None => {}
+        if let Some(batch) = &batch {
+            self.nothing_read.store(false, Ordering::Relaxed);
+            self.plan.with(|plan| plan.lists_done += batch.lists_ended);
+        } else if self.nothing_read.load(Ordering::Relaxed)
+            && let Some(error) = self.budget.stopped_by()
+        {
+            return Err(error);
         }
         Ok(batch)
     }
-}
-
-/// How many of the lists that failed last time come first.
-fn most_unread_first(client: &Client, budget: &RunBudget) -> u64 {
-    if !budget.is_limited() {
-        return u64::MAX;
-    }
-    let each = u64::from(client.options().max_retries).saturating_add(1);
-    let requests = budget.most_requests().unwrap_or(u64::MAX);
-    (requests / SHARE_OF_UNREAD / each).clamp(1, MOST_UNREAD_FIRST)
 }
 
 /// The most pages read at a list's growing end: few with a budget, for only a sweep can be resumed.

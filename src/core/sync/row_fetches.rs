@@ -1,56 +1,45 @@
 //! Fetches by id the rows that a sweep did not show, to tell whether they still exist.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::events::{Event, RowKey};
+use super::context::Context;
+use super::events::{Event, ReadRows, RowKey};
 use crate::api::{List, Natural, Resource};
-use crate::budget::{Budget, RunBudget};
+use crate::budget::Budget;
 use crate::client::{Client, Read};
 use crate::decode::page::Row;
 use crate::error::Error;
-use crate::prefetch::{Outlet, Sink};
+use crate::prefetch::Sink;
 use crate::walk::crawl::MOST_SIDE_BY_SIDE;
-use crate::walk::unread::{MOST_IN_A_ROW, UnreadLists};
+use crate::walk::unread::MOST_IN_A_ROW;
 
 /// Fetches all rows whose ids can be requested, concurrently, as far as the run's budget goes.
-pub async fn fetch_rows(
-    client: Client,
-    run: Arc<RunBudget>,
-    keys: Vec<RowKey>,
-    outlet: Outlet<Event>,
-) -> Result<(), Error> {
-    let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
-    let budget = client.budget().within(Arc::clone(&run));
-    let unread = UnreadLists::default();
+pub async fn fetch_rows(context: Context, keys: Vec<RowKey>) -> Result<(), Error> {
+    let (client, run, budget) = (&context.client, &context.run, &context.budget);
     // After that many failures in a row, the service does not say which rows are gone.
-    let failed_in_a_row = AtomicU64::new(0);
+    let failed_in_a_row = &AtomicU64::new(0);
     let begun = keys.into_iter().take_while(|_| {
         run.has_room(client.clock()) && failed_in_a_row.load(Ordering::Relaxed) < MOST_IN_A_ROW
     });
     stream::iter(begun)
-        .map(async |key| match fetch_row(&client, key, &budget).await {
-            Ok(event) => {
-                failed_in_a_row.store(0, Ordering::Relaxed);
-                Ok(event)
-            }
-            Err(error) if error.is_budget_spent() => {
-                run.note_end(error);
-                Ok(None)
-            }
-            // Leave its row as it is: a failed read does not show that the row is gone.
-            Err(error) => {
+        .map(async |key| match fetch_row(client, key, budget).await {
+            Err(error) if !error.is_budget_spent() => {
+                // Leave its row as it is: a failed read does not show that the row is gone.
                 failed_in_a_row.fetch_add(1, Ordering::Relaxed);
-                let given_up = unread.give_up(&client, &budget, error, true).await;
+                let given_up = context.unread.give_up(client, budget, error, true).await;
                 given_up.map(|_| None)
             }
+            fetched => {
+                failed_in_a_row.store(0, Ordering::Relaxed);
+                run.unless_spent(fetched).map(Option::flatten)
+            }
         })
-        .buffer_unordered(side_by_side)
+        .buffer_unordered(client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE))
         .try_for_each(async |event| {
             if let Some(event) = event {
-                outlet.put(event).await;
+                context.outlet.put(event).await;
             }
             Ok(())
         })
@@ -78,10 +67,11 @@ pub(super) async fn fetch_row(
         .transpose()
         .map_err(|fault| sent.misfit(fault))?;
     Ok(match row {
-        Some(row) if row.id == Some(key.id) => Some(Event::RowFound {
-            user_id: key.user_id,
-            row,
-        }),
+        Some(row) if row.id == Some(key.id) => Some(Event::Rows(ReadRows {
+            user_id: key.user_id.filter(|_| list != List::Users),
+            rows: vec![row],
+            progress: None,
+        })),
         // A row without an id may be any row, and a row with another id says nothing about this
         // one.
         Some(_) => None,

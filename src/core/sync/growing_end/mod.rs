@@ -12,7 +12,8 @@ use std::collections::HashSet;
 use super::list_shape::ListShape;
 use crate::api::Limit;
 use crate::decode::page::{Page, Row};
-use crate::list_state::{ENDS, Ends, Grows, ListState};
+use crate::list_state::{ENDS, Ends, Grows, Kind, ListState};
+use crate::report::Certificate;
 
 /// The least number of known rows requested again, if the page has room.
 const KNOWN: u64 = 10;
@@ -61,29 +62,22 @@ pub struct GrowingEnd {
 pub enum Step {
     /// Another request is needed.
     Request,
-    /// Known and new rows together are the list.
-    Fits(Box<Grown>),
+    /// Known and new rows together are the list, which is so now.
+    Fits(Box<ListState>),
     /// Known and new rows are not the list, or this cannot be shown.
-    Misfit(&'static str),
-}
-
-/// The list as it is now.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Grown {
-    pub rows: u64,
-    pub ends: Ends,
+    Misfit,
 }
 
 impl GrowingEnd {
     /// `None` if too little is known of the end to read there; `page_rows` is the largest page.
     /// A list that grew by more than `most_pages` is left to a sweep, which can be resumed.
-    pub fn new(held: ListState, page_rows: u64, most_pages: u64) -> Option<Self> {
-        let ends = held.ends.clone()?;
+    pub fn new(mut held: ListState, page_rows: u64, most_pages: u64) -> Option<Self> {
+        let ends = held.ends.take()?;
         let anchors = match ends.grows {
             Grows::End => &ends.last_ids,
             Grows::Start => &ends.first_ids,
         };
-        let limit = Limit::new("limit", page_rows.try_into().ok()?).ok()?;
+        let limit = Limit::of(page_rows)?;
         let known = known_rows(held.rows, &ends, page_rows);
         if anchors.len() < ANCHORS || anchors.len() as u64 > known || known > held.rows {
             return None;
@@ -113,11 +107,6 @@ impl GrowingEnd {
         (self.offset, self.limit)
     }
 
-    /// The previous state of the list.
-    pub fn held(&self) -> &ListState {
-        &self.held
-    }
-
     /// How many rows of the next page were shown before.
     pub fn repeated(&self) -> usize {
         if self.confirming {
@@ -129,88 +118,61 @@ impl GrowingEnd {
 
     /// Takes the response to the last request.
     pub fn take(&mut self, page: &Page) -> Step {
-        self.judge(page).unwrap_or_else(Step::Misfit)
+        self.judge(page).unwrap_or(Step::Misfit)
     }
 
-    fn judge(&mut self, page: &Page) -> Result<Step, &'static str> {
-        let total = page
-            .total
-            .and_then(|total| u64::try_from(total).ok())
-            .ok_or("the service gave no total that is a number")?;
-        if page
+    fn judge(&mut self, page: &Page) -> Option<Step> {
+        let total = u64::try_from(page.total?).ok()?;
+        let from_elsewhere = page
             .offset
-            .is_some_and(|offset| u64::try_from(offset) != Ok(self.offset))
-        {
-            return Err("the page is from elsewhere");
+            .is_some_and(|offset| u64::try_from(offset) != Ok(self.offset));
+        let total_fell = self.total.is_some_and(|before| total < before);
+        if from_elsewhere || total_fell || page.rows.iter().any(|row| row.unreadable.is_some()) {
+            return None;
         }
-        if self.total.is_some_and(|before| total < before) {
-            return Err("the total fell");
-        }
-        let ids: Vec<i64> = page
-            .rows
-            .iter()
-            .map(|row| row.id)
-            .collect::<Option<_>>()
-            .ok_or("a row has no id")?;
-        let applied = page
-            .limit
-            .and_then(|limit| u64::try_from(limit).ok())
+        let ids: Vec<i64> = page.rows.iter().map(|row| row.id).collect::<Option<_>>()?;
+        let applied = page.limit.and_then(|limit| u64::try_from(limit).ok());
+        let applied = applied
             .filter(|limit| *limit > 0)
             .unwrap_or_else(|| self.limit.get().into());
-        if page.rows.iter().any(|row| row.unreadable.is_some()) {
-            return Err("a row cannot be read");
-        }
-        let full = ids.len() as u64 >= applied;
         if total.saturating_sub(self.held.rows) > self.most_pages.saturating_mul(applied) {
-            return Err("the list grew by too much");
+            return None;
         }
         let before = self.total.replace(total);
         self.pages += 1;
         if self.confirming {
-            return if before == Some(total) && self.shown.starts_with(&ids) && !ids.is_empty() {
-                self.fits(total)
-            } else {
-                Err("the list changed while it was read")
-            };
+            let unchanged = before == Some(total) && self.shown.starts_with(&ids);
+            return self.fits(total).filter(|_| unchanged && !ids.is_empty());
         }
         let fresh = self.join(&ids, &page.rows)?;
         match self.ends.grows {
-            Grows::End => self.judge_end(total, fresh, full),
+            Grows::End => self.judge_end(total, fresh, ids.len() as u64 >= applied),
             Grows::Start => self.judge_start(total, fresh),
         }
     }
 
     /// Joins a page to earlier ones; returns how many of its rows are new.
-    fn join(&mut self, ids: &[i64], rows: &[Row]) -> Result<usize, &'static str> {
+    fn join(&mut self, ids: &[i64], rows: &[Row]) -> Option<usize> {
         let overlap = self.repeated();
-        let tail = self.shown.len() - overlap;
-        if ids.get(..overlap) != self.shown.get(tail..) {
-            return Err("two pages do not join");
-        }
-        let (fresh, rows) = (ids.get(overlap..), rows.get(overlap..));
-        let (fresh, rows) = (fresh.unwrap_or_default(), rows.unwrap_or_default());
+        let repeated = self.shown.get(self.shown.len() - overlap..)?;
+        let fresh = ids.strip_prefix(repeated)?;
         if !fresh.iter().all(|id| self.distinct.insert(*id)) {
-            return Err("a row came twice");
+            return None;
         }
-        self.shape.take(self.offset, rows);
+        self.shape.take(self.offset, rows.get(overlap..)?);
         self.shown.extend_from_slice(fresh);
-        Ok(fresh.len())
+        Some(fresh.len())
     }
 
-    fn judge_end(&mut self, total: u64, fresh: usize, full: bool) -> Result<Step, &'static str> {
-        let known = usize::try_from(self.held.rows - self.start).unwrap_or(usize::MAX);
+    fn judge_end(&mut self, total: u64, fresh: usize, full: bool) -> Option<Step> {
+        let known = usize::try_from(self.held.rows - self.start).ok()?;
         // A short page may end before the last known rows.
-        if self.shown.len() < known {
+        let Some(known_rows) = self.shown.get(..known) else {
             return self.go_on(fresh);
-        }
-        let anchors = &self.ends.last_ids;
-        let from = known.saturating_sub(anchors.len());
-        if self.shown.get(from..known) != Some(anchors.as_slice()) {
-            return Err("the last known rows are not where they were");
-        }
+        };
         let held = self.start + self.shown.len() as u64;
-        if held > total {
-            return Err("there are more rows than the total says");
+        if !known_rows.ends_with(&self.ends.last_ids) || held > total {
+            return None;
         }
         // A total that a full page just reaches may be too small: more rows may follow.
         if held == total && (!full || fresh == 0) {
@@ -219,73 +181,67 @@ impl GrowingEnd {
         self.go_on(fresh)
     }
 
-    fn judge_start(&mut self, total: u64, fresh: usize) -> Result<Step, &'static str> {
+    fn judge_start(&mut self, total: u64, fresh: usize) -> Option<Step> {
         let anchors = &self.ends.first_ids;
-        let found = anchors
-            .first()
-            .and_then(|first| self.shown.iter().position(|id| id == first));
-        let Some(new) = found else {
-            return if self.held.rows + self.shown.len() as u64 > total {
-                Err("the first known rows are gone")
-            } else {
-                self.go_on(fresh)
+        let first = anchors.first()?;
+        let Some(new) = self.shown.iter().position(|id| id == first) else {
+            // If there is no room for more rows, the first known ones are gone.
+            return match self.held.rows + self.shown.len() as u64 > total {
+                true => None,
+                false => self.go_on(fresh),
             };
         };
-        let after = self.shown.get(new..).unwrap_or_default();
+        let after = self.shown.get(new..)?;
         if after.len() < anchors.len() && anchors.starts_with(after) {
             return self.go_on(fresh);
         }
-        if !after.starts_with(anchors) {
-            return Err("the first known rows are not in their order");
+        if !after.starts_with(anchors) || self.held.rows + new as u64 != total {
+            return None;
         }
-        if self.held.rows + new as u64 != total {
-            return Err("the known rows and the new rows do not add up to the total");
+        if self.pages == 1 {
+            return self.fits(total);
         }
-        match self.pages {
-            1 => self.fits(total),
-            // Rows added meanwhile are at the start, unseen.
-            _ => {
-                self.confirming = true;
-                self.offset = 0;
-                Ok(Step::Request)
-            }
-        }
+        // Rows added meanwhile are at the start, unseen.
+        self.confirming = true;
+        self.offset = 0;
+        Some(Step::Request)
     }
 
-    fn go_on(&mut self, fresh: usize) -> Result<Step, &'static str> {
-        if fresh == 0 {
-            return Err("there are fewer rows than the total says");
-        }
-        if self.pages >= self.most_pages {
-            return Err("the list grew by too much");
+    /// Requests more, unless the list has fewer rows than its total says or grew by too much.
+    fn go_on(&mut self, fresh: usize) -> Option<Step> {
+        if fresh == 0 || self.pages >= self.most_pages {
+            return None;
         }
         let shown = self.shown.len();
         self.offset = self.start + (shown - shown.min(OVERLAP)) as u64;
-        Ok(Step::Request)
+        Some(Step::Request)
     }
 
-    fn fits(&self, total: u64) -> Result<Step, &'static str> {
+    /// The list as it is, if its new rows are in the known order.
+    fn fits(&self, total: u64) -> Option<Step> {
         let grows = self.ends.grows;
         if self.shape.grows() != Some(grows) {
-            return Err("the rows are not in the order known");
+            return None;
         }
         let known_before = match grows {
             Grows::End => self.start,
-            Grows::Start => total - (self.shown.len() as u64).min(total),
+            Grows::Start => total.saturating_sub(self.shown.len() as u64),
         };
-        let unread_before = self
-            .ends
+        let mut ends = self.ends.clone();
+        ends.unread_from = ends
             .unread_from
-            .filter(|position| *position < known_before);
-        let unread_from = unread_before.or_else(|| self.shape.unread_from(total, grows));
-        let mut ends = Ends {
-            unread_from,
-            ..self.ends.clone()
-        };
+            .filter(|position| *position < known_before)
+            .or_else(|| self.shape.unread_from(total, grows));
         match grows {
             Grows::End => ends.last_ids = self.shape.last_ids(),
             Grows::Start => ends.first_ids = self.shown.iter().take(ENDS).copied().collect(),
         }
-        Ok(Step::Fits(Box::new(Grown { rows: total, ends })))
+        Some(Step::Fits(Box::new(ListState {
+            kind: Kind::End,
+            rows: total,
+            certificate: Certificate::Counted,
+            ends: Some(ends),
+            ..self.held.clone()
+        })))
     }
 }

@@ -1,5 +1,5 @@
-//! What to read next and how: lists that were partly read or failed, then users with new messages,
-//! those with the newest first, then those read longest ago. Only a quick run skips users: those
+//! What to read next and how: lists that were partly read, then users with new messages, those with
+//! the newest first, then those read longest ago. Only a quick run skips users: those
 //! that did not move.
 
 #[cfg(test)]
@@ -9,22 +9,21 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::mem::take;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::growing_end::GrowingEnd;
 use super::known::{Audit, HalfRead, Known, Mode};
-use crate::api::Natural;
-use crate::list_state::{Hints, Kind, ListState, ListedUser};
+use crate::api::LARGEST_LIMIT;
+use crate::list_state::{Kind, ListState, ListedUser};
 use crate::report::Certificate;
 use crate::timestamp::Timestamp;
 
 /// How to read one list.
 #[derive(Debug)]
 pub enum Approach {
-    /// From start to end, which takes one request for most lists.
-    Whole,
-    /// From where this run stopped.
-    GoOn(Box<HalfRead>),
+    /// From its start, which takes one request for most lists, or from where this run stopped.
+    Sweep(Option<Box<HalfRead>>),
     /// At its growing end; the whole list if that does not match.
     GrowingEnd(Box<GrowingEnd>),
 }
@@ -40,91 +39,91 @@ pub struct Terms {
     /// No list is read before all users are known, so that the order is that of all of them;
     /// otherwise users with news are read as the sweep shows them.
     pub all_users_first: bool,
-    /// How many of the lists that failed last time come before users with news; the others come
-    /// last, or a run with a small budget would read nothing else.
-    pub most_unread_first: u64,
     /// The seed of an audit's random order.
     pub seed: u64,
     /// A list that grew by more pages is swept: only a sweep goes on where a spent budget ended it.
     pub most_end_pages: u64,
 }
 
-/// What a list is compared with once it is read.
+/// Why a list is read, in the order in which lists are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Turn {
+    /// The caller named the user, whom no sweep showed: their row is fetched first.
+    Given,
+    /// This run has partly read it.
+    HalfRead,
+    /// There is news of the user, with the newest hint.
+    News(Reverse<Option<Timestamp>>),
+    /// A quick run drew it, in this place.
+    Audited(u64),
+    /// Nothing is new since it was read, or it could not be read then.
+    Later(Option<Timestamp>),
+}
+
+/// A user whose list is next.
 #[derive(Debug, Clone, Copy)]
-pub struct LastReading {
-    pub hints: Hints,
-    pub rows: u64,
-    pub kind: Kind,
+pub struct Next {
+    pub user: ListedUser,
+    pub turn: Turn,
 }
 
 /// The reading order of a run, as far as its users are known.
 #[derive(Debug)]
 pub struct Plan {
     terms: Terms,
-    known: Known,
+    pub known: Known,
+    /// How many users there are, as the service last said.
+    pub users_total: Option<i64>,
+    all_users_known: bool,
+    /// Lists emitted to their end, in this run or before it was resumed.
+    pub lists_done: u64,
+    /// The largest page that the service was seen to return.
+    pub page_rows: u64,
     /// All users are found before the first list is read.
     in_order: bool,
     /// Users that are queued or were already read.
     placed: HashSet<i64>,
-    /// Users with new messages, with their newest hint, if all users come first.
-    news: Vec<(Option<Timestamp>, ListedUser)>,
-    /// Users without new messages, with the time when they were last read.
-    later: Vec<(Option<Timestamp>, ListedUser)>,
+    ready: Vec<Next>,
+    /// Those that come once all users are known.
+    waiting: Vec<Next>,
     /// Users whose lists a quick run may skip.
     skipped: Vec<ListedUser>,
-    /// Those of them that it reads all the same.
-    audited: HashSet<i64>,
-    /// Users whose lists could not be read the last time.
-    unread: HashSet<i64>,
-    /// Those of them that come last.
-    unread_later: Vec<ListedUser>,
     to_read: u64,
 }
 
 impl Plan {
     pub fn new(mut known: Known, terms: Terms) -> Self {
         known.done.retain(|id| !known.forgotten.contains(id));
+        let largest_page = known.largest_page.map(|limit| limit.get());
         Self {
             terms,
+            users_total: None,
+            all_users_known: false,
+            lists_done: known.done.len() as u64,
+            page_rows: largest_page.unwrap_or(LARGEST_LIMIT).into(),
             in_order: terms.all_users_first || known.users.is_some(),
             placed: known.done.union(&known.forgotten).copied().collect(),
             known,
-            news: Vec::new(),
-            later: Vec::new(),
+            ready: Vec::new(),
+            waiting: Vec::new(),
             skipped: Vec::new(),
-            audited: HashSet::new(),
-            unread: HashSet::new(),
-            unread_later: Vec::new(),
             to_read: 0,
         }
     }
 
-    /// Lists that this run will read or has read.
-    pub fn lists(&self) -> u64 {
-        self.known.done.len() as u64 + self.to_read
+    /// Lists that this run will read or has read; an estimate until all users are known.
+    pub fn lists(&self) -> Option<u64> {
+        let lists = self.known.done.len() as u64 + self.to_read;
+        let estimate = self.users_total.and_then(|total| u64::try_from(total).ok());
+        match self.all_users_known {
+            true => Some(lists),
+            false => estimate.map(|estimate| estimate.max(lists)),
+        }
     }
 
-    /// Lists that were finished before this part of the run.
-    pub fn lists_done(&self) -> u64 {
-        self.known.done.len() as u64
-    }
-
-    /// Whether all users are found before the first list is read.
-    pub fn finds_all_users_first(&self) -> bool {
-        self.in_order
-    }
-
-    /// Whether nothing of this user may be read or stored.
-    pub fn is_forgotten(&self, user_id: i64) -> bool {
-        self.known.forgotten.contains(&user_id)
-    }
-
-    /// Takes the users that alone are to be read, each once; `None` if all users are to be read.
-    pub fn take_given(&mut self) -> Option<Vec<ListedUser>> {
-        let given = self.known.given.take()?.into_iter();
-        let hints = None;
-        let listed = given.map(|user_id| ListedUser { user_id, hints });
-        Some(listed.filter(|user| self.place(*user)).collect())
+    /// Records the limit that a full page reports.
+    pub fn note_page_rows(&mut self, applied: u64) {
+        self.page_rows = self.page_rows.min(applied.max(1));
     }
 
     /// Notes that a user has no list to read.
@@ -132,171 +131,112 @@ impl Plan {
         self.to_read = self.to_read.saturating_sub(1);
     }
 
-    /// Takes the users of this run's finished sweep; later calls return `None`.
-    pub fn take_users(&mut self) -> Option<Vec<ListedUser>> {
-        self.known.users.take()
-    }
-
-    /// Takes the partly read list of users; later calls return `None`.
-    pub fn take_users_half_read(&mut self) -> Option<HalfRead> {
-        self.known.users_half_read.take()
-    }
-
-    /// The users whose lists were partly read: they come first.
-    pub fn half_read(&mut self) -> Vec<ListedUser> {
-        let mut half_read: Vec<ListedUser> = self
-            .known
-            .half_read
-            .keys()
-            .filter_map(|id| {
-                Some(ListedUser {
-                    user_id: Natural::new("id", *id).ok()?,
-                    hints: None,
-                })
-            })
-            .collect();
-        half_read.sort_unstable_by_key(|user| user.user_id);
-        half_read.retain(|user| self.place(*user));
-        half_read
-    }
-
-    /// The users whose lists could not be read the last time: they come next, those that were tried
-    /// longest ago first.
-    pub fn unread(&mut self) -> Vec<ListedUser> {
-        let lists = self.known.lists.iter();
-        let mut unread: Vec<(Option<Timestamp>, ListedUser)> = lists
-            .filter(|(_, held)| held.kind == Kind::Unread)
-            .filter_map(|(id, held)| {
-                let user = ListedUser {
-                    user_id: Natural::new("id", *id).ok()?,
-                    hints: Some(held.hints),
-                };
-                Some((held.checked_at, user))
-            })
-            .collect();
-        unread.sort_unstable_by_key(|(tried_at, user)| (*tried_at, user.user_id));
-        unread.retain(|(_, user)| self.place(*user));
-        self.unread = unread.iter().map(|(_, user)| user.id()).collect();
-        let mut unread: Vec<ListedUser> = unread.into_iter().map(|(_, user)| user).collect();
-        let most = usize::try_from(self.terms.most_unread_first).unwrap_or(usize::MAX);
-        self.unread_later = unread.split_off(unread.len().min(most));
-        unread
-    }
-
-    /// Whether a user's list could not be read the last time either.
-    pub fn was_unread(&self, user_id: i64) -> bool {
-        self.unread.contains(&user_id)
-    }
-
-    /// Takes a listed user; true if it is to be read now, otherwise `rest` will return it.
-    pub fn see(&mut self, user: ListedUser) -> bool {
-        if !self.place(user) {
-            return false;
+    /// Queues what is read before all users are known: the given users or, where there are none, the
+    /// lists that were partly read.
+    pub fn begin(&mut self) {
+        if let Some(given) = &self.known.given {
+            for user_id in given.clone() {
+                let hints = None;
+                self.put(Turn::Given, ListedUser { user_id, hints });
+            }
+            return;
         }
+        let half_read = self.known.half_read.keys().copied();
+        for user in ListedUser::all_known(half_read) {
+            self.put(Turn::HalfRead, user);
+        }
+    }
+
+    /// Takes a listed user.
+    pub fn see(&mut self, user: ListedUser) {
         let held = self.known.lists.get(&user.id());
-        let news = held.is_none_or(|held| user.hints.is_some_and(|hints| hints != held.hints));
-        if let Some(held) = held
-            && self.may_skip(user, held)
-        {
-            self.skipped.push(user);
-            return false;
+        if held.is_some_and(|held| self.may_skip(user, held)) {
+            if self.placed.insert(user.id()) {
+                self.skipped.push(user);
+            }
+            return;
         }
-        if !news {
-            self.later
-                .push((held.and_then(|held| held.checked_at), user));
-            return false;
-        }
-        if self.in_order {
-            let newest = user
-                .hints
-                .and_then(|hints| hints.updated_at.max(hints.online_at));
-            self.news.push((newest, user));
-            return false;
-        }
-        true
+        let turn = match held {
+            // Its turn comes like that of others, or a small budget would go to lists that fail.
+            Some(held)
+                if held.kind == Kind::Unread
+                    || user.hints.is_none_or(|hints| hints == held.hints) =>
+            {
+                Turn::Later(held.checked_at)
+            }
+            _ => Turn::News(Reverse(
+                user.hints
+                    .and_then(|hints| hints.updated_at.max(hints.online_at)),
+            )),
+        };
+        self.put(turn, user);
     }
 
     /// Takes the users whose lists are known as if they were listed: a row that could not be read may
     /// be of one of them.
     pub fn see_known(&mut self) {
         let lists = self.known.lists.iter();
-        let mut known: Vec<i64> = lists
-            .filter(|(_, held)| held.kind != Kind::Gone)
-            .map(|(id, _)| *id)
-            .collect();
-        known.sort_unstable();
-        for user_id in known
-            .into_iter()
-            .filter_map(|id| Natural::new("id", id).ok())
-        {
-            self.see(ListedUser {
-                user_id,
-                hints: None,
-            });
+        let known = lists.filter(|(_, held)| held.kind != Kind::Gone);
+        for user in ListedUser::all_known(known.map(|(id, _)| *id)) {
+            self.see(user);
         }
     }
 
-    /// Draws the audit from the lists that a quick run may skip; `None` in another run. The first
-    /// users of `rest` are those with news, and these are the next.
-    /// A resumed run keeps its sample.
-    pub fn draw_audit(&mut self) -> Option<(Audit, Vec<ListedUser>)> {
-        if self.terms.mode != Mode::Quick {
+    /// Ends the search for users, so that all others are ready. In a quick run, draws the audit from
+    /// the lists that may be skipped; a resumed run keeps its sample.
+    pub fn know_all_users(&mut self) -> Option<Audit> {
+        self.all_users_known = true;
+        self.ready.append(&mut self.waiting);
+        if self.terms.mode != Mode::Quick || self.known.given.is_some() {
             return None;
         }
         let skipped = take(&mut self.skipped);
-        let before = skipped.len() as u64;
         let (audit, drawn) = Audit::draw(self.known.audit, self.terms.seed, skipped);
-        self.to_read -= before - drawn.len() as u64;
-        self.audited = drawn.iter().map(|user| user.id()).collect();
-        Some((audit, drawn))
+        self.to_read += audit.drawn;
+        let drawn = drawn.into_iter().map(|(place, user)| Next {
+            user,
+            turn: Turn::Audited(place),
+        });
+        self.ready.extend(drawn);
+        Some(audit)
     }
 
-    /// Whether the list is part of the audit.
-    pub fn is_audited(&self, user_id: i64) -> bool {
-        self.audited.contains(&user_id)
+    /// Takes the users whose turn has come, in order.
+    pub fn take_ready(&mut self) -> Vec<Next> {
+        let mut ready = take(&mut self.ready);
+        ready.sort_unstable_by_key(|next| (next.turn, next.user.user_id));
+        ready
     }
 
-    /// The list as its last reading left it, if that was certified and the user had hints.
-    pub fn last_reading(&self, user_id: i64) -> Option<LastReading> {
-        let held = self.known.lists.get(&user_id)?;
-        let ListState {
-            hints, rows, kind, ..
-        } = *held;
-        (held.is_certified() && hints.any()).then_some(LastReading { hints, rows, kind })
-    }
-
-    /// The deferred users: those with news, the newest first, then `audited`, then those read
-    /// longest ago.
-    pub fn rest(&mut self, audited: Vec<ListedUser>) -> Vec<ListedUser> {
-        let (mut news, mut later) = (take(&mut self.news), take(&mut self.later));
-        news.sort_unstable_by_key(|(newest, user)| (Reverse(*newest), user.user_id));
-        later.sort_unstable_by_key(|(looked_at, user)| (*looked_at, user.user_id));
-        let news = news.into_iter().map(|(_, user)| user);
-        let later = later.into_iter().map(|(_, user)| user);
-        news.chain(audited)
-            .chain(later)
-            .chain(take(&mut self.unread_later))
-            .collect()
-    }
-
-    fn place(&mut self, user: ListedUser) -> bool {
-        let placed = self.placed.insert(user.id());
-        self.to_read += u64::from(placed);
-        placed
-    }
-
-    /// How to read a user's list, decided once; `page_rows` is the service's largest page.
-    pub fn approach(&mut self, user_id: i64, page_rows: u64) -> Approach {
-        if let Some(half_read) = self.known.half_read.remove(&user_id) {
-            return Approach::GoOn(Box::new(half_read));
+    /// Queues a user, once.
+    fn put(&mut self, turn: Turn, user: ListedUser) {
+        if !self.placed.insert(user.id()) {
+            return;
         }
-        let held = self.known.lists.remove(&user_id);
-        held.filter(|held| self.may_read_end(user_id, held, page_rows))
-            .and_then(|held| GrowingEnd::new(held, page_rows, self.terms.most_end_pages))
-            .map_or(Approach::Whole, |end| Approach::GrowingEnd(Box::new(end)))
+        self.to_read += 1;
+        let waits = self.in_order || turn > Turn::Audited(0);
+        match waits {
+            true => self.waiting.push(Next { user, turn }),
+            false => self.ready.push(Next { user, turn }),
+        }
     }
 
-    fn may_read_end(&self, user_id: i64, held: &ListState, page_rows: u64) -> bool {
+    /// How to read a user's list, decided once, and the list as its last reading left it.
+    pub fn approach(&mut self, user_id: i64) -> (Approach, Option<ListState>) {
+        let held = self.known.lists.remove(&user_id);
+        let before = held.clone();
+        let half_read = self.known.half_read.remove(&user_id).map(Box::new);
+        let end = held
+            .filter(|held| half_read.is_none() && self.may_read_end(user_id, held))
+            .and_then(|held| GrowingEnd::new(held, self.page_rows, self.terms.most_end_pages));
+        let approach = match end {
+            Some(end) => Approach::GrowingEnd(Box::new(end)),
+            None => Approach::Sweep(half_read),
+        };
+        (approach, before)
+    }
+
+    fn may_read_end(&self, user_id: i64, held: &ListState) -> bool {
         // A linked list may have fewer or more rows than the service's, so their number proves
         // nothing.
         let exact = matches!(
@@ -307,7 +247,7 @@ impl Plan {
             && exact
             && held.kind != Kind::Gone
             // One request reads a shorter list whole, which shows edits and read flags.
-            && held.rows >= page_rows
+            && held.rows >= self.page_rows
             && !self.is_stale(user_id, held)
     }
 
@@ -332,5 +272,19 @@ impl Plan {
         let age = self.terms.now.microseconds() - swept_at.microseconds();
         // A list read in the future: the clock was set back since.
         age < 0 || age as f64 >= max_staleness.as_micros() as f64 * share
+    }
+}
+
+/// The plan, which all parts of a run change.
+#[derive(Debug, Clone)]
+pub struct SharedPlan(Arc<Mutex<Plan>>);
+
+impl SharedPlan {
+    pub fn new(plan: Plan) -> Self {
+        Self(Arc::new(Mutex::new(plan)))
+    }
+
+    pub fn with<R>(&self, ask: impl FnOnce(&mut Plan) -> R) -> R {
+        ask(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

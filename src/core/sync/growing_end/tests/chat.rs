@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::super::{GrowingEnd, Grown, MOST_PAGES, Step};
+use super::super::{GrowingEnd, MOST_PAGES, Step};
 use crate::api::{Limit, Resource};
 use crate::decode::json::Text;
 use crate::decode::page::Page;
@@ -128,9 +128,10 @@ pub fn known(chat: &Chat) -> GrowingEnd {
     GrowingEnd::new(chat.state(), 99, MOST_PAGES).unwrap()
 }
 
-pub fn grown(step: Step) -> Grown {
+/// The list that the read left, with its ends.
+pub fn grown(step: Step) -> (ListState, Ends) {
     match step {
-        Step::Fits(grown) => *grown,
+        Step::Fits(grown) => (*grown.clone(), grown.ends.unwrap()),
         other => panic!("{other:?}"),
     }
 }

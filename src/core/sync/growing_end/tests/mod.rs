@@ -18,36 +18,11 @@ fn a_list_without_news_takes_one_request() {
             let end = known(&chat);
             let (_, step, requests) = read(&mut chat, end, |_| {});
             assert_eq!(requests, 1);
-            let grown = grown(step);
+            let (grown, ends) = grown(step);
             assert_eq!(grown.rows, chat.state().rows);
-            assert_eq!(grown.ends, chat.ends());
-            assert_eq!(grown.ends.unread_from, None);
+            assert_eq!(ends, chat.ends());
+            assert_eq!(ends.unread_from, None);
         }
-    }
-}
-
-#[test]
-fn new_rows_and_the_total_come_by_one_request() {
-    for grows in BOTH {
-        let mut chat = Chat::new(300, grows);
-        let end = known(&chat);
-        chat.append(9);
-        let (shown, step, requests) = read(&mut chat, end, |_| {});
-        assert_eq!((grown(step).rows, requests), (309, 1));
-        assert!((301..=309).all(|id| shown.contains(&id)));
-    }
-}
-
-#[test]
-fn more_news_than_a_page_holds_is_read_on() {
-    for grows in BOTH {
-        let mut chat = Chat::new(300, grows);
-        let end = known(&chat);
-        chat.append(250);
-        let (shown, step, requests) = read(&mut chat, end, |_| {});
-        assert_eq!(grown(step).rows, 550);
-        assert!((301..=550).all(|id| shown.contains(&id)));
-        assert!(requests <= 4, "{requests}");
     }
 }
 
@@ -60,7 +35,7 @@ fn recent_unread_messages_are_asked_for_again_however_old_the_oldest_is() {
         assert_eq!(end.request().0, asked, "unread at {unread}");
         let (_, step, _) = read(&mut chat, end, |_| {});
         // It is still unread, so it is remembered.
-        assert_eq!(grown(step).ends.unread_from, Some(unread as u64));
+        assert_eq!(grown(step).1.unread_from, Some(unread as u64));
     }
 }
 
@@ -74,7 +49,7 @@ fn what_has_been_read_meanwhile_is_no_longer_waited_for() {
         chat.append(2);
         chat.rows[301].1 = false;
         let (_, step, _) = read(&mut chat, end, |_| {});
-        assert_eq!(grown(step).ends.unread_from, Some(301));
+        assert_eq!(grown(step).1.unread_from, Some(301));
     }
 }
 
@@ -90,7 +65,7 @@ fn pages_that_come_short_are_joined() {
         let end = known(&chat);
         chat.append(5);
         let (_, step, requests) = read(&mut chat, end, |_| {});
-        assert_eq!(grown(step).rows, 305);
+        assert_eq!(grown(step).0.rows, 305);
         assert!(requests <= 5, "{requests}");
     }
 }
@@ -104,12 +79,7 @@ fn what_is_proved_of_the_end_serves_the_next_run() {
             let end = GrowingEnd::new(held.clone(), 99, MOST_PAGES).unwrap();
             chat.append(news);
             let (_, step, _) = read(&mut chat, end, |_| {});
-            let grown = grown(step);
-            held = ListState {
-                rows: grown.rows,
-                ends: Some(grown.ends),
-                ..held
-            };
+            held = grown(step).0;
             assert_eq!(held.ends, chat.state().ends);
         }
     }
@@ -127,10 +97,7 @@ fn a_total_that_is_not_the_lists_fits_nothing() {
                 let (offset, limit) = end.request();
                 step = end.take(&chat.answer_with_total(offset, limit, total.clone()));
             }
-            assert!(
-                matches!(step, Step::Misfit(_)),
-                "{grows:?} {total}: {step:?}"
-            );
+            assert!(matches!(step, Step::Misfit), "{grows:?} {total}: {step:?}");
         }
     }
 }
@@ -145,7 +112,7 @@ fn an_old_row_that_moved_to_the_growing_end_is_no_news() {
         // Another row took its place, so nothing moved.
         chat.rows.insert(41, (7_777, true));
         let (_, step, _) = read(&mut chat, end, |_| {});
-        assert!(matches!(step, Step::Misfit(_)), "{grows:?}: {step:?}");
+        assert!(matches!(step, Step::Misfit), "{grows:?}: {step:?}");
     }
 }
 
@@ -156,7 +123,7 @@ fn a_known_row_that_made_room_for_another_is_missed() {
     chat.rows.remove(298);
     chat.rows.insert(100, (7_777, true));
     let (_, step, _) = read(&mut chat, end, |_| {});
-    assert!(matches!(step, Step::Misfit(_)), "{step:?}");
+    assert!(matches!(step, Step::Misfit), "{step:?}");
 }
 
 #[test]
@@ -173,7 +140,7 @@ fn a_new_row_that_made_room_for_another_while_pages_were_read_is_missed() {
             chat.append(1);
         }
     });
-    assert!(matches!(step, Step::Misfit(_)), "{step:?}");
+    assert!(matches!(step, Step::Misfit), "{step:?}");
 }
 
 #[test]
@@ -192,15 +159,6 @@ fn a_total_that_moves_while_the_start_does_not_is_not_believed() {
 }
 
 #[test]
-fn a_total_that_is_too_small_costs_one_request() {
-    let chat = Chat::new(300, Grows::End);
-    let mut end = known(&chat);
-    let (offset, limit) = end.request();
-    let step = end.take(&chat.answer_with_total(offset, limit, json!(299)));
-    assert!(matches!(step, Step::Misfit(_)), "{step:?}");
-}
-
-#[test]
 fn a_total_that_falls_is_not_believed() {
     let mut chat = Chat::new(300, Grows::End);
     let mut end = known(&chat);
@@ -210,7 +168,7 @@ fn a_total_that_falls_is_not_believed() {
     assert_eq!(first, Step::Request);
     let (offset, limit) = end.request();
     let then = end.take(&chat.answer(offset, limit));
-    assert!(matches!(then, Step::Misfit(_)), "{then:?}");
+    assert!(matches!(then, Step::Misfit), "{then:?}");
 }
 
 #[test]
@@ -221,7 +179,7 @@ fn a_row_that_comes_twice_does_not_count_for_two() {
         chat.append(1);
         chat.rows.push((301, true));
         let (_, step, _) = read(&mut chat, end, |_| {});
-        assert!(matches!(step, Step::Misfit(_)), "{grows:?}: {step:?}");
+        assert!(matches!(step, Step::Misfit), "{grows:?}: {step:?}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::api::Natural;
 use crate::arrow::columns::StoredList;
 use crate::list_state::{Ends, Grows, Hints};
 
@@ -23,7 +24,6 @@ fn terms(mode: Mode, max_staleness: Option<Duration>) -> Terms {
         max_staleness,
         now: day(100).unwrap(),
         all_users_first: false,
-        most_unread_first: u64::MAX,
         most_end_pages: u64::MAX,
         seed: 1,
     }
@@ -53,7 +53,7 @@ fn asked_at_its_end(terms: Terms, user_id: i64, held: ListState) -> bool {
         lists: [(user_id, held)].into(),
         ..Known::default()
     };
-    let approach = Plan::new(known, terms).approach(user_id, 99);
+    let (approach, _) = Plan::new(known, terms).approach(user_id);
     matches!(approach, Approach::GrowingEnd(_))
 }
 
@@ -138,8 +138,9 @@ fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read()
         of_this_run: true,
     });
     let mut plan = Plan::new(known, terms(Mode::Incremental, None));
-    assert_eq!(plan.half_read(), []);
-    assert!(matches!(plan.approach(7, 99), Approach::Whole));
+    plan.begin();
+    assert!(plan.take_ready().is_empty());
+    assert!(matches!(plan.approach(7), (Approach::Sweep(None), Some(_))));
 }
 
 fn listed(id: u64, updated_at: Option<i64>, online_at: Option<i64>) -> ListedUser {
@@ -153,20 +154,8 @@ fn listed(id: u64, updated_at: Option<i64>, online_at: Option<i64>) -> ListedUse
     }
 }
 
-fn in_order(known: Known, users: &[ListedUser]) -> (Vec<i64>, Vec<i64>) {
-    let terms = Terms {
-        all_users_first: true,
-        most_unread_first: 1,
-        ..terms(Mode::Incremental, None)
-    };
-    let ids = |users: Vec<ListedUser>| users.into_iter().map(ListedUser::id).collect();
-    let mut plan = Plan::new(known, terms);
-    let mut begun = plan.half_read();
-    begun.extend(plan.unread());
-    for user in users {
-        assert!(!plan.see(*user), "read before all users are known");
-    }
-    (ids(begun), ids(plan.rest(Vec::new())))
+fn ids(ready: &[Next]) -> Vec<i64> {
+    ready.iter().map(|next| next.user.id()).collect()
 }
 
 #[test]
@@ -192,15 +181,26 @@ fn the_newest_news_come_first_and_what_failed_does_not_take_it_all() {
     let users = [
         listed(1, None, None),
         listed(2, None, None),
+        listed(3, None, Some(9)),
+        listed(4, None, None),
+        listed(5, None, None),
         listed(7, None, None),
         listed(8, Some(5), Some(7)),
         listed(9, Some(9), None),
         listed(10, Some(8), None),
         listed(11, Some(6), Some(1)),
     ];
-    let (begun, rest) = in_order(known, &users);
-    assert_eq!(begun, [6, 4]);
-    assert_eq!(rest, [10, 8, 11, 7, 2, 1, 3, 5]);
+    let terms = Terms {
+        all_users_first: true,
+        ..terms(Mode::Incremental, None)
+    };
+    let mut plan = Plan::new(known, terms);
+    plan.begin();
+    users.into_iter().for_each(|user| plan.see(user));
+    assert!(plan.take_ready().is_empty(), "all users come first");
+    plan.know_all_users();
+    let order = [6, 10, 8, 11, 7, 2, 1, 4, 3, 5];
+    assert_eq!(ids(&plan.take_ready()), order);
 }
 
 #[test]
@@ -211,11 +211,21 @@ fn given_users_are_read_once_unless_they_are_done() {
         ..Known::default()
     };
     let mut plan = Plan::new(known, terms(Mode::Incremental, None));
-    let given = plan.take_given().unwrap();
-    let ids: Vec<i64> = given.into_iter().map(ListedUser::id).collect();
-    assert_eq!(ids, [3, 1, 2]);
-    assert_eq!((plan.lists(), plan.lists_done()), (4, 1));
-    assert!(plan.take_given().is_none());
+    plan.begin();
+    plan.know_all_users();
+    assert_eq!(ids(&plan.take_ready()), [1, 2, 3]);
+    assert_eq!(plan.lists(), Some(4));
+}
+
+#[test]
+fn the_lists_are_as_many_as_the_users_until_these_are_known() {
+    let mut plan = Plan::new(Known::default(), terms(Mode::Incremental, None));
+    plan.see(listed(7, None, None));
+    assert_eq!(plan.lists(), None);
+    plan.users_total = Some(5_000);
+    assert_eq!(plan.lists(), Some(5_000));
+    plan.know_all_users();
+    assert_eq!(plan.lists(), Some(1));
 }
 
 fn hints() -> impl Strategy<Value = Hints> {
@@ -244,16 +254,17 @@ proptest! {
             ..Known::default()
         };
         let mut plan = Plan::new(known, terms(Mode::Incremental, None));
-        let first = plan.half_read();
-        let at_once: Vec<ListedUser> = listed
-            .iter()
-            .map(|(id, hints, shown)| ListedUser {
+        plan.begin();
+        let first = plan.take_ready();
+        for (id, hints, shown) in &listed {
+            plan.see(ListedUser {
                 user_id: Natural::from(*id),
                 hints: shown.then_some(*hints),
-            })
-            .filter(|user| plan.see(*user))
-            .collect();
-        let rest = plan.rest(Vec::new());
+            });
+        }
+        let at_once = plan.take_ready();
+        plan.know_all_users();
+        let rest = plan.take_ready();
 
         let expected: BTreeSet<i64> = listed
             .iter()
@@ -261,21 +272,20 @@ proptest! {
             .chain(half_read.iter().copied())
             .filter(|id| !done.contains(id))
             .collect();
-        let order = [first.clone(), at_once.clone(), rest.clone()].concat();
-        let read: BTreeSet<i64> = order.iter().map(|user| user.id()).collect();
+        let order = ids(&[first, at_once.clone(), rest.clone()].concat());
+        let read: BTreeSet<i64> = order.iter().copied().collect();
         prop_assert_eq!(read.len(), order.len(), "somebody comes twice");
         prop_assert_eq!(&read, &expected);
-        prop_assert_eq!(plan.lists(), (expected.len() + done.len()) as u64);
-        prop_assert_eq!(plan.lists_done(), done.len() as u64);
+        prop_assert_eq!(plan.lists(), Some((expected.len() + done.len()) as u64));
 
         // Users who are new or have new messages do not wait for those who have none.
-        for user in at_once {
+        for Next { user, .. } in at_once {
             let known = held.get(&user.id());
             prop_assert!(known.is_none_or(|(hints, _)| user.hints.is_some_and(|now| now != *hints)));
         }
         let looked_at: BTreeMap<i64, Option<i64>> =
             held.iter().map(|(id, (_, looked_at))| (*id, *looked_at)).collect();
-        let ages: Vec<_> = rest.iter().map(|user| looked_at[&user.id()]).collect();
+        let ages: Vec<_> = ids(&rest).iter().map(|id| looked_at[id]).collect();
         prop_assert!(ages.is_sorted(), "{ages:?}");
     }
 }

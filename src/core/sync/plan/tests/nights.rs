@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use fastrand::Rng;
 
 use super::super::*;
+use crate::api::Natural;
 use crate::list_state::Hints;
 use crate::sync::{Evidence, RunEvidence};
 
@@ -145,7 +146,6 @@ impl World {
                 max_staleness: None,
                 now,
                 all_users_first: true,
-                most_unread_first: u64::MAX,
                 most_end_pages: u64::MAX,
                 seed: self.seed.wrapping_mul(1_000) + self.night as u64,
             },
@@ -176,11 +176,12 @@ impl World {
             for (id, hint) in (0..).zip(&listed) {
                 plan.see(user(id, *hint));
             }
-            let audited = plan.draw_audit().map(|(_, drawn)| drawn);
+            plan.know_all_users();
             let mut missed = false;
-            for next in plan.rest(audited.unwrap_or_default()) {
-                done.insert(next.id());
-                missed |= self.read(next.id() as usize, &listed, &mut run);
+            for next in plan.take_ready() {
+                let id = next.user.id();
+                done.insert(id);
+                missed |= self.read(id as usize, &listed, &mut run);
                 if missed && mode == Mode::Quick {
                     break;
                 }
