@@ -29,8 +29,8 @@ class Table(ScriptedServer):
         self._rows = psycopg2.connect(host=str(database), user="backread", dbname="postgres")
         self._rows.set_session(isolation_level="REPEATABLE READ", autocommit=True)
         self._execute(
-            "CREATE TEMP TABLE users AS SELECT id, mod(id, 5) AS few, now() AS updated_at "
-            f"FROM generate_series(1, {USERS}) AS id ORDER BY random()"
+            "CREATE TEMP TABLE users AS SELECT id, mod(id, 5) AS few, "
+            f"now() - id * interval '1 s' AS updated_at FROM generate_series(1, {USERS}) AS id ORDER BY random()"
         )
         super().__init__(self._reply)
 
