@@ -186,8 +186,10 @@ FUZZ_TARGETS ?= page retry_after url walk
 fuzz:
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing; run: cargo install cargo-fuzz" >&2; exit 1; }
 	@mkdir -p $(FUZZ_TARGETS:%=target/fuzz-found/%)
+	rm -rf target/fuzz-seeds
+	$(PYTHON) fuzz/seeds.py write target/fuzz-seeds
 	for target in $(FUZZ_TARGETS); do \
-		RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/fuzz-found/$$target fuzz/corpus/$$target -- \
+		RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/fuzz-found/$$target target/fuzz-seeds/$$target -- \
 			$$(ls fuzz/$$target.dict 2>/dev/null | sed s/^/-dict=/) -max_len=4096 -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
 

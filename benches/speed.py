@@ -31,7 +31,23 @@ from speed_runs import Responders, in_turns
 PAGE = HERE.parent / "docs/compared/speed.md"
 WHEELS = HERE.parent / "target" / "optimised-wheels"
 ROUNDS = {"read": 5, "kinds": 3, "get": 5, "gather": 5, "rows": 3, "mirror": 3, "import": 15}
-PLACES = ("setting", *ROUNDS, "ahead", "goals")
+PLACES = ("setting", "read", "get", "mirror")
+"""The tables of the page. All others are only printed."""
+ON_PAGE = {
+    *("discard", "arrow-json", "batches", "arrow", "dataclasses", "dicts"),
+    *(
+        "wreq-untracked",
+        "wreq-dicts",
+        "wreq-dicts-uncollected",
+        "aiohttp-table",
+        "requests",
+        "httpx",
+    ),
+    *("get-backread", "get-primp", "get-wreq", "get-http_client", "get-httpx", "get-requests"),
+    *("mirror-backread", "mirror-backread-whole", "mirror-backread-2000", "mirror-backread-again"),
+    *("mirror-airbyte", "mirror-dlt"),
+}
+"""The programs that the tables of the page show."""
 COMPARED = {"read", "kinds", "get", "gather"}
 """The tables that the table of peers that are ahead is made of."""
 IMPORTED = ("wreq", "pyreqwest", "primp", "msgspec", "httpx", "requests", "aiohttp")
@@ -108,8 +124,11 @@ def measure(
             section = chosen[0].section
             measured |= in_turns(chosen, rounds or ROUNDS[section], responders)
             header, *rows = lines(section, measured, chosen)
-            contents[name] = tables.table(header, rows)
-            print(f"{name}:\n{contents[name]}", flush=True)
+            print(f"{name}:\n{tables.table(header, rows)}", flush=True)
+            on_page = [
+                row for program, row in zip(chosen, rows, strict=True) if program.key in ON_PAGE
+            ]
+            contents[name] = tables.table(header, on_page)
     if any(program.section == "kinds" for program in programs):
         header, *rows = kind_lines(measured)
         contents["kinds"] = tables.table(header, rows)

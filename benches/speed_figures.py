@@ -112,11 +112,8 @@ TABLES: dict[str, tuple[str, Sequence[Column]]] = {
     "read": (
         "what reads",
         (
-            Column("rows", rows),
             Column("rows/s", rate),
             Column("× wreq + msgspec, `gc=False`", rate, always("wreq-untracked")),
-            Column("× wreq + orjson", rate, always("wreq-dicts")),
-            Column("× fetch and discard", rate, always("discard")),
             CPU_A_MILLION,
             PEAK,
         ),

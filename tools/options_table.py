@@ -1,4 +1,4 @@
-"""Writes what is derived from the table of client options: Client's signature, docstring and pages.
+"""Writes what is derived from the table of client options: Client's signature, docstring, pages.
 
 `--write` brings the files up to date; without it, exits with 1 and names those that are not.
 """
@@ -8,7 +8,7 @@ import ast
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 from backread._client.options import ARGUMENTS, Option, Service  # noqa: E402
-from backread.integrations.airflow.connection import FIELDS, describe  # noqa: E402
+from backread.integrations.airflow.connection import FIELDS  # noqa: E402
 
 SOURCE = ROOT / "python/backread/_client/options.py"
 WIDTH = 100
@@ -75,21 +75,8 @@ def docstring() -> str:
     return "\n".join(paragraphs)
 
 
-def rows(*cells: Iterable[str]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
-
-
-def reference() -> str:
-    return rows(
-        *(
-            (f"`{name}`", f"`{default(option)}`", meaning(option))
-            for name, option in ARGUMENTS.items()
-        )
-    )
-
-
 def airflow() -> str:
-    return rows(*((f"`{name}`", describe(ARGUMENTS[name])) for name in FIELDS))
+    return ", ".join(f"`{name}`" for name in FIELDS)
 
 
 def spark(*, guards_secret: bool) -> str:
@@ -113,19 +100,14 @@ PARTS: list[tuple[str, str, Callable[[], str]]] = [
         r"(class Client\(_BaseClient\):\n.*?    Args:\n)(.*?)(\n\n    Raises:)",
         docstring,
     ),
+    ("docs/how-to/airflow.md", r"(\nThe fields of the extra are )([^\n]*?)(\.\n)", airflow),
     (
-        "docs/reference/options.md",
-        r"(\| argument \| default \|.*?\n\|[-|]+\n)(.*?)(\n\n)",
-        reference,
-    ),
-    ("docs/reference/airflow.md", r"(\| field \| what it sets \|\n\|[-|]+\n)(.*?)(\n\n)", airflow),
-    (
-        "docs/reference/spark.md",
+        "docs/how-to/spark.md",
         r"(\n\| )([^|\n]*)( \| those of `Client` \| as for)",
         partial(spark, guards_secret=False),
     ),
     (
-        "docs/reference/spark.md",
+        "docs/how-to/spark.md",
         r"(\n\| )([^|\n]*)( \| those of `Client` \| only in `register`)",
         partial(spark, guards_secret=True),
     ),

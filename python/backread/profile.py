@@ -163,7 +163,7 @@ class Difference:
 class ServiceProfile:
     """The behaviour of one service at one time.
 
-    docs/reference/service-profile.md describes each finding.
+    docs/how-to/probe.md describes each finding.
 
     - ``measured_at`` is UTC, ``requests`` the number sent, ``backread`` the version.
     - ``default_page`` and ``largest_page`` are in rows: the page size without ``limit``, and the

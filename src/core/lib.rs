@@ -18,6 +18,8 @@ pub mod client;
 pub mod config;
 pub mod decode;
 pub mod error;
+#[cfg(test)]
+mod fuzz_seeds;
 pub mod list_state;
 pub mod observer;
 pub mod prefetch;

@@ -20,7 +20,7 @@ from backread.integrations.spark.options import (
 )
 from helpers.doc_pages import ROOT, Document
 
-PAGE = ROOT / "docs/reference/spark.md"
+PAGE = ROOT / "docs/how-to/spark.md"
 
 
 def camel(name: str) -> str:

@@ -43,7 +43,7 @@ TUTORIAL = Document(ROOT / "docs/tutorial.md")
 PAGES = [README, *map(Document, sorted((ROOT / "docs").glob("**/*.md")))]
 # The tutorial's blocks build on each other, so they run in one test.
 BLOCKS = [block for page in PAGES if page.page != TUTORIAL.page for block in page.blocks]
-KINDS = {"json", "mock", "output", "pytest", "python", "shell", "sql", "toml"}
+KINDS = {"mock", "output", "pytest", "python", "shell", "sql", "toml"}
 # README.md reads what its own `backread mock` serves.
 README_WORLD = World(seed=7, users=200, messages_per_user=(0, 120))
 PAGES_WORLD = World(seed=7, users=60, messages_per_user=(1, 30))
@@ -156,11 +156,6 @@ def test_a_mock_is_served(block, environment, folder):
         backread.Client(*settings(lines).values()) as client,
     ):
         assert client.users.page(limit=1).total == README_WORLD.total_users
-
-
-@of_kind(BLOCKS, "json")
-def test_json_is_a_profile(block):
-    assert backread.ServiceProfile.from_json(block.code).notes == {}
 
 
 @of_kind(BLOCKS, "toml")

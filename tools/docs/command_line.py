@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import typer
 
@@ -24,12 +24,52 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/reference/command-line.md"
 INTRODUCTION = """\
 # Command line
 
-`pip install "backread[cli]"` ([not on PyPI yet](../how-to/install.md)) brings the command
-`backread`. Data goes to stdout, everything else to stderr. `--help` of each command shows what is
-here. Every command takes `-q` (`--quiet`), which prints no notes and no summaries, only errors and
-the data that was asked for, and `-v` (`--verbose`), which logs each request to stderr.
+```text
+backread sync chats                      # or, to try it: backread demo chats
+backread search chats invoice --limit 3
+backread show chats 42 --last 10
+backread sql chats "SELECT name, messages FROM conversations ORDER BY messages DESC"
+backread sql chats - --output days.csv < days.sql
+```
+
+`pip install "backread[cli]"` ([not on PyPI yet](../how-to/install.md)) installs the command
+`backread`. `backread --help` lists the commands in groups; `backread COMMAND --help`, or `-h`,
+shows what is here. A typing error gets the nearest name, and all missing settings are named at
+once. `FOLDER` is a mirror's folder and `USER_ID` a user's id; ids begin at 0.
+
+Every command takes `-q` (`--quiet`), which prints only errors and the requested data, and `-v`
+(`--verbose`), which logs each request with its time.
 
 <!-- Written by tools/docs/command_line.py from the commands; --write writes it anew. -->
+
+## What goes where
+
+Data goes to stdout. Progress, outages, requested waits of more than 10 seconds and errors go to
+stderr. Progress is shown on a terminal, for everything that takes longer than a second; `sync`,
+`demo` and `export` also write a line every few seconds to a log.
+
+A line on stderr says why a list could not be [proved](../explanation/certificates.md) complete, and
+if text was [not valid UTF-8](../how-to/mirror.md#look-at-past-runs).
+
+## Formats
+
+A terminal gets a table, and `show` a conversation; a pipe gets `jsonl`, one JSON object per row,
+with the values as the service sent them. The format also follows the name of the file:
+`-o users.csv`. `json` is one document: an array of all rows, or for `status` an object.
+
+Tables are for people: times in UTC as `2026-03-01 14:05`, as many columns as fit. In a pipe,
+`--format table` has every column in full, for `less -S`. Scripts should read the other formats,
+which do not change.
+
+In CSV, a text that a spreadsheet would treat as a formula is prefixed with an apostrophe. If your
+Excel splits at semicolons, [export XLSX](../how-to/export.md#spreadsheets) instead.
+
+## Colour and completion
+
+Colour is used on a terminal only. `NO_COLOR` and `TERM=dumb` turn it off; `FORCE_COLOR`,
+`backread --color always COMMAND` and `--color never` decide. `backread --install-completion`
+completes commands, options, their values and the names of tables and services in bash, zsh, fish
+and PowerShell; `--show-completion` prints the script.
 """
 
 OTHER_VARIABLES = {
@@ -49,18 +89,24 @@ OTHER_VARIABLES = {
 EVERYWHERE = {"help", "quiet", "verbose"}
 """What every command has, by its parameters."""
 
-OF_CONNECTIONS = "--base-url"
-"""What the commands that have this option have in common is described once."""
+SHARED = {"--base-url": "connection options", "--format <table|json|jsonl": "output options"}
+"""The options that all commands with this option share are listed once, under this heading."""
 
-Cells: TypeAlias = tuple[str, str, str, str]
+SHARED_NOTES = {
+    "connection options": (
+        "Every command that reads the service takes these. An option wins over its variable, "
+        "which has its name, as `BACKREAD_RATE_LIMIT` for `--rate-limit`. `--service` has none."
+    )
+}
+"""What is said above these options."""
+
+KNOWN_ARGUMENTS = {"The mirror's folder.", "The user's id."}
+"""Arguments that the introduction describes."""
 
 NOTE = re.compile(r"\s*\[([^\[\]]*)\]\s*$")
-RANGES = (
-    (re.compile(r"^x>=(\S+)$"), r"At least \1."),
-    # The largest number of 64 bits is said where it is exceeded.
-    (re.compile(r"^(\S+)<=x<=9223372036854775807$"), r"At least \1."),
-    (re.compile(r"^(\S+)<=x<=(\S+)$"), r"From \1 to \2."),
-)
+RANGE = re.compile(r"^(\S+)<=x<=(\S+)$")
+# That a count is not negative, and an id a number of 64 bits, need not be said.
+EXPECTED_RANGE = re.compile(r"^x>=[01]$|^[01]<=x<=9223372036854775807$")
 
 
 class Entry:
@@ -71,7 +117,7 @@ class Entry:
         names, text = parameter.get_help_record(context)
         # Typer's names of a type and of a choice.
         names = names.replace("<int range>", "NUMBER").replace("<list[", "<").replace("]>", ">")
-        self.names = names
+        self.names = names.split()[0] if self.is_argument else names
         self.default = ""
         self.variable = getattr(parameter, "envvar", None) or ""
         self.required = False
@@ -86,29 +132,31 @@ class Entry:
         if note.startswith("default: "):
             self.default = note.removeprefix("default: ").removeprefix("(").removesuffix(")")
         elif note == "required":
-            self.required = True
-        else:
-            for pattern, words in RANGES:
-                if pattern.match(note):
-                    note = pattern.sub(words, note)
+            self.required = not self.is_argument
+        elif not EXPECTED_RANGE.match(note):
+            note = RANGE.sub(r"From \1 to \2.", note)
             remarks.append(note if note.endswith(".") else f"{note[:1].upper()}{note[1:]}.")
 
-    def cells(self) -> Cells:
-        """Its line in a table of options."""
-        default = "required" if self.required else self.default
-        variable = f"`{self.variable}`" if self.variable else ""
-        return ticked(self.names), cell(self.text), cell(default), variable
+    def line(self) -> str:
+        """Its line in a list of options."""
+        line = f"- {ticked(self.names)}: {prose(self.text)}"
+        if self.required:
+            line += " Required."
+        if self.default:
+            line += f" Default: {prose(self.default)}."
+        if self.variable and self.variable != variable_of(self.names):
+            line += f" Variable: `{self.variable}`."
+        return line
+
+
+def variable_of(names: str) -> str:
+    """The usual variable of an option: that of ``--rate-limit`` is ``BACKREAD_RATE_LIMIT``."""
+    return "BACKREAD_" + names.split()[0].strip("-").replace("-", "_").upper()
 
 
 def ticked(names: str) -> str:
-    """The forms of an option as code. Markdown has no way to write a bar in code in a table."""
-    forms = (html.escape(each, quote=False).replace("|", "&#124;") for each in names.split(", "))
-    return ", ".join(f"<code>{each}</code>" if "&" in each else f"`{each}`" for each in forms)
-
-
-def cell(text: str) -> str:
-    """Text for a cell of a table."""
-    return prose(text).replace("|", "\\|")
+    """The forms of an option as code."""
+    return ", ".join(f"`{each}`" for each in names.split(", "))
 
 
 def prose(text: str) -> str:
@@ -138,7 +186,8 @@ class Command:
         self.command = command
         context = command.context_class(command, info_name=name, parent=parent)
         self.name = context.command_path
-        self.usage = " ".join(command.get_usage(context).split()[1:])
+        usage = " ".join(command.get_usage(context).split()[1:])
+        self.usage = re.sub(r"[{}]| ?\[OPTIONS\]|(?<=\.\.\.)\.+", "", usage)
         self.entries = [
             Entry(each, context)
             for each in command.get_params(context)
@@ -156,39 +205,44 @@ class Command:
         for each in self.below:
             yield from each.all()
 
-    def text(self, shared: set[Cells]) -> Iterator[str]:
+    def text(self, shared: dict[str, list[str]]) -> Iterator[str]:
         """Its part of the page."""
         yield f"## {self.name}"
         yield from paragraphs((self.command.help or "").replace("\\[", "["))
-        yield f"`{self.usage}`"
-        arguments = [each for each in self.entries if each.is_argument]
-        if arguments:
-            yield "\n".join(
-                ["| argument | what it is |", "|---|---|"]
-                + [f"| {ticked(each.names.split()[0])} | {cell(each.text)} |" for each in arguments]
+        if any(each.is_argument and each.text not in KNOWN_ARGUMENTS for each in self.entries):
+            yield f"`{self.usage}`"
+        lines = [
+            each.line()
+            for each in self.entries
+            if not (each.is_argument and each.text in KNOWN_ARGUMENTS)
+        ]
+        groups = [name for name, common in shared.items() if set(common) <= set(lines)]
+        own = [line for line in lines if not any(line in shared[name] for name in groups)]
+        if groups:
+            links = " and ".join(
+                f"[{name.split()[0]}](#{name.replace(' ', '-')})" for name in groups
             )
-        options = [each for each in self.entries if not each.is_argument]
-        own = [each for each in options if each.cells() not in shared]
+            own.append(f"- All {links} options.")
         if own:
-            yield "\n".join(table(own))
-        if len(own) < len(options):
-            yield "It also takes the [connection options](#connection-options)."
+            yield "\n".join(own)
         examples = (self.command.epilog or "").replace("\\[", "[").partition("\n")[2]
         if examples:
             # No test runs these: each is parsed with the command's help.
             yield f"```text\n{cleandoc(examples)}\n```"
 
 
-def table(entries: list[Entry]) -> list[str]:
-    """The lines of a table of options, without columns that would be empty."""
-    rows = [("option", "what it does", "default", "variable"), *(each.cells() for each in entries)]
-    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
-    lines = [f"| {' | '.join(row)} |" for row in zip(*columns, strict=True)]
-    return [lines[0], "|" + "---|" * len(columns), *lines[1:]]
+def shared_lines(commands: list[Command], option: str) -> list[str]:
+    """The lines that all commands with an option have in common."""
+    having = [
+        [entry.line() for entry in command.entries if not entry.is_argument]
+        for command in commands
+        if any(entry.names.startswith(option) for entry in command.entries)
+    ]
+    return [line for line in having[0] if all(line in each for each in having)]
 
 
 def exit_codes() -> str:
-    """The table in the docstring of the module that has them."""
+    """Those in the docstring of the module that has them."""
     rows: list[list[str]] = []
     body = (exits.__doc__ or "").split("=====  ")[1].partition("\n")[2]
     for line in body.splitlines():
@@ -197,40 +251,28 @@ def exit_codes() -> str:
             rows.append([code, text.strip()])
         elif line.strip():
             rows[-1][1] += f" {line.strip()}"
-    lines = [f"| {code} | {cell(text.replace('``', ''))} |" for code, text in rows]
-    return "\n".join(["| code | what happened |", "|---|---|", *lines])
+    return "\n".join(f"- {code}: {prose(text.replace('``', ''))}" for code, text in rows)
 
 
 def page() -> str:
     """The whole page."""
     root = Command(typer.main.get_command(app), "backread")
     commands = [each for each in root.all() if each is not root]
-    connected = [
-        {entry.cells(): entry for entry in command.entries}
-        for command in commands
-        if any(entry.names.startswith(OF_CONNECTIONS) for entry in command.entries)
-    ]
-    shared = [cells for cells in connected[0] if all(cells in each for each in connected)]
-    # Commands that read no service have it as well.
-    shared = [cells for cells in shared if cells[0] != "`--json`"]
-    parts = [INTRODUCTION.rstrip(), *(part for each in commands for part in each.text(set(shared)))]
+    shared = {name: shared_lines(commands, option) for option, name in SHARED.items()}
+    parts = [INTRODUCTION.rstrip()]
+    for name, lines in shared.items():
+        parts += [f"## {name.capitalize()}", SHARED_NOTES.get(name, ""), "\n".join(lines)]
+    parts += [part for each in commands for part in each.text(shared)]
     parts += [
-        "## Connection options",
-        "Every command that reads the service takes these. An option wins over its variable.",
-        "\n".join(table([connected[0][cells] for cells in shared])),
         "## Exit codes",
         "An error is one line on stderr, which says what happened and what to do.",
         exit_codes(),
         "## Other environment variables",
         "\n".join(
-            ["| variable | what it does |", "|---|---|"]
-            + [
-                f"| {ticked(names)} | {cell(text)} |"
-                for names, text in sorted(OTHER_VARIABLES.items())
-            ]
+            f"- {ticked(names)}: {prose(text)}" for names, text in sorted(OTHER_VARIABLES.items())
         ),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def main() -> int:

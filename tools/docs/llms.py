@@ -23,7 +23,8 @@ def first_paragraph(text: str) -> str:
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     for part in text.partition("\n")[2].split("\n\n"):
         words = " ".join(part.split())
-        if words and not words.startswith(("#", "|", "<", ":::", "!", "-")):
+        is_code = part.strip("\n").startswith("    ")
+        if words and not is_code and not words.startswith(("#", "|", "<", ":::", "!", "-")):
             plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words)
             return re.split(r"(?<=[.:]) ", plain)[0].rstrip(":")
     return ""

@@ -1,7 +1,5 @@
 //! What is retried and after which wait.
 
-use std::fs;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -9,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::StatusFailure;
+use crate::fuzz_seeds::fuzz_seeds;
 
 fn status(status: u16, retry_after: Option<u64>) -> ErrorKind {
     ErrorKind::Status(Box::new(StatusFailure {
@@ -190,11 +189,9 @@ fn dates_are_by_the_clock_of_the_service() {
 
 #[test]
 fn what_the_fuzzer_starts_from_is_read_as_a_plain_reading_does() {
-    let corpus = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap())
-        .join("../../fuzz/corpus/retry_after");
     let mut waits = 0;
-    for file in fs::read_dir(corpus).unwrap() {
-        waits += usize::from(agreement::check(&fs::read(file.unwrap().path()).unwrap()));
+    for seed in fuzz_seeds("retry_after") {
+        waits += usize::from(agreement::check(&seed));
     }
     assert!(waits > 10, "{waits}");
 }

@@ -110,7 +110,7 @@ def test_search_finds_a_page_without_a_server(browser, look):
     )
     WebDriverWait(browser, SECONDS).until(
         lambda _: any(
-            "reference/python/errors.html" in link for link in browser.execute_script(results)
+            "reference/python/models.html" in link for link in browser.execute_script(results)
         )
     )
     assert elsewhere(browser, root) == []

@@ -30,7 +30,8 @@ class Table(ScriptedServer):
         self._rows.set_session(isolation_level="REPEATABLE READ", autocommit=True)
         self._execute(
             "CREATE TEMP TABLE users AS SELECT id, mod(id, 5) AS few, "
-            f"now() - id * interval '1 s' AS updated_at FROM generate_series(1, {USERS}) AS id ORDER BY random()"
+            "now() - id * interval '1 s' AS updated_at "
+            f"FROM generate_series(1, {USERS}) AS id ORDER BY random()"
         )
         super().__init__(self._reply)
 

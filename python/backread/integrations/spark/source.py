@@ -96,7 +96,7 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
         return "backread"
 
     def schema(self) -> StructType:
-        """The columns of the resource, see ``docs/reference/spark.md``; sends no requests."""
+        """The columns of the resource, see ``docs/how-to/spark.md``; sends no requests."""
         with one_error():
             options = parse_options(self.options, self.defaults)
             return spark_schema(options.resource, landed=isinstance(options, LandedOptions))

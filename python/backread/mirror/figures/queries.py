@@ -1,4 +1,4 @@
-"""The SQL of the figures, over the tables of `Mirror.sql`; docs/how-to/report.md has it as recipes.
+"""The SQL of the figures, over the tables of `Mirror.sql`; recipes: docs/how-to/analysts.md.
 
 Each gives a row for each dict of `Figures`, whose keys are the columns. ``{period}`` is a condition
 on ``created_at``, ``{asked_period}`` and ``{first_period}`` the same on ``asked_at`` and

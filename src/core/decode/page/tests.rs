@@ -1,12 +1,10 @@
 //! Compares what is read of a page with what `serde_json::Value` says of it.
 
-use std::fs;
-use std::path::Path;
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::fuzz_seeds::fuzz_seeds;
 
 fn compare(body: &str, resource: Resource) -> usize {
     agreement::check(body.as_bytes(), resource)
@@ -144,11 +142,8 @@ fn odd_rows_and_envelopes_are_read() {
 
 #[test]
 fn what_the_fuzzer_starts_from_is_read() {
-    let corpus =
-        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../fuzz/corpus/page");
     let mut read = [0, 0];
-    for file in fs::read_dir(corpus).unwrap() {
-        let body = fs::read(file.unwrap().path()).unwrap();
+    for body in fuzz_seeds("page") {
         for (rows, resource) in read.iter_mut().zip([Resource::Users, Resource::Messages]) {
             *rows += agreement::check(&body, resource);
         }

@@ -1,12 +1,11 @@
 //! What holds for any list at rest, and for any list that changes.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 use proptest::prelude::*;
 
 use super::{Simulated, Total, walk, walk_while};
+use crate::fuzz_seeds::fuzz_seeds;
 use crate::report::Certificate;
 use crate::walk::{WalkSettings, agreement};
 
@@ -94,11 +93,9 @@ proptest! {
 
 #[test]
 fn what_the_fuzzer_starts_from_is_certified_only_if_it_is_held() {
-    let corpus =
-        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../fuzz/corpus/walk");
     let mut certified = 0;
-    for file in fs::read_dir(corpus).unwrap() {
-        let certificate = agreement::check(&fs::read(file.unwrap().path()).unwrap());
+    for seed in fuzz_seeds("walk") {
+        let certificate = agreement::check(&seed);
         certified += usize::from(certificate != Certificate::Uncertified);
     }
     assert!(certified >= 8, "{certified}");
