@@ -5,6 +5,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub mod admin;
+mod attachment;
 mod attempts;
 pub mod audit;
 pub mod chunks;

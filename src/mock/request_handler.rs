@@ -146,7 +146,7 @@ impl Lane {
         if request.method != Method::GET {
             return Err(Refusal::wrong_method(request.method.as_str()));
         }
-        if target.route == Route::OpenApi {
+        if matches!(target.route, Route::OpenApi | Route::File) {
             return refuse_query(&request.uri).map(|()| target);
         }
         let strict = dialect.strict == Strict::Yes;

@@ -18,16 +18,18 @@ pub enum Route {
     Messages,
     Message,
     OpenApi,
+    File,
     Other,
 }
 
 impl Route {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Users,
         Self::User,
         Self::Messages,
         Self::Message,
         Self::OpenApi,
+        Self::File,
         Self::Other,
     ];
 
@@ -39,6 +41,7 @@ impl Route {
             Self::Messages => "messages",
             Self::Message => "message",
             Self::OpenApi => "openapi",
+            Self::File => "file",
             Self::Other => "other",
         }
     }
@@ -92,6 +95,7 @@ impl Target {
         let parts: Vec<&str> = path.split('/').collect();
         let (route, ids) = match parts.as_slice() {
             ["", "openapi.json"] => (Route::OpenApi, [None, None]),
+            ["", "chat", _, _] => (Route::File, [None, None]),
             ["", "external", "users"] => (Route::Users, [None, None]),
             ["", "external", "users", user] => (Route::User, [Some(*user), None]),
             ["", "external", "users", user, "messages"] => (Route::Messages, [Some(*user), None]),

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use http::request::Parts;
 use hyper::Method;
-use hyper::header::AUTHORIZATION;
+use hyper::header::{AUTHORIZATION, HeaderValue};
 
+use super::attachment;
 use super::lane::{Lane, LaneOptions, media_type};
 use super::lock;
 use super::query::refuse_query;
@@ -125,6 +126,17 @@ impl Service {
         if openapi && refuse_query(&request.uri).is_ok() {
             self.main.note(Some(request), target, 200, None);
             return Answer::json(200, Bytes::clone(&self.openapi));
+        }
+        if target.route == Route::File
+            && request.method == Method::GET
+            && let [.., folder, name] = *request.uri.path().split('/').collect::<Vec<_>>()
+        {
+            self.main.note(Some(request), target, 200, None);
+            let (media_type, content) = attachment::file(folder, name);
+            return Answer {
+                content_type: HeaderValue::from_static(media_type),
+                ..Answer::json(200, content)
+            };
         }
         let mut given = request.headers.get_all(AUTHORIZATION).iter();
         let secret = given.next().filter(|_| given.next().is_none());

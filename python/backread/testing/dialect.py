@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dialect",
+    "Files",
     "Hints",
     "Ids",
     "Nulls",
@@ -34,6 +35,7 @@ Nulls: TypeAlias = Literal["documented", "null", "missing", "both"]
 SenderType: TypeAlias = Literal["documented", "others"]
 Ids: TypeAlias = Literal["integer", "large", "text"]
 Hints: TypeAlias = Literal["follow", "lag", "never"]
+Files: TypeAlias = Literal["elsewhere", "own"]
 
 
 class Switches(TypedDict, total=False):
@@ -53,6 +55,7 @@ class Switches(TypedDict, total=False):
     ids: Ids
     short_pages: bool
     hints: Hints
+    files: Files
 
 
 # The words of the grammar for false and true.
@@ -110,6 +113,9 @@ class Dialect:
     """A user's ``updated_at`` and ``online_at`` when messages are added, edited or removed: they
     move at once, five minutes later, or not. In a world of several lanes, the dialect that was set
     last decides."""
+    files: Files
+    """Where the files of messages are: on a host that does not exist, or on the mock, by relative
+    links and without the secret."""
 
     def __init__(self, text: str = "documented", **switches: Unpack[Switches]) -> None:
         """From a bundle (or a whole text, such as ``"hostile order=newest"``) and switches."""

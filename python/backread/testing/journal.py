@@ -29,7 +29,7 @@ class JournalEntry:
     path: str
     """Path and query as received; empty if there was none, as in a malformed request."""
     route: str
-    """``users``, ``user``, ``messages``, ``message``, ``openapi`` or ``other``."""
+    """``users``, ``user``, ``messages``, ``message``, ``openapi``, ``file`` or ``other``."""
     user: int | None
     """The user's id in the path; None without one."""
     message: int | None

@@ -221,7 +221,7 @@ class Lane:
         return self._native.last_number
 
     def counts(self) -> dict[str, int]:
-        """The number of requests by route: users, user, messages, message, openapi, other."""
+        """The number of requests by route: users, user, messages, message, openapi, file, other."""
         return self._native.counts()
 
     def statuses(self) -> dict[int, int]:

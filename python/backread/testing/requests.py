@@ -23,6 +23,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
     **READS,
     "any": ("user", "message", "offset"),
     "openapi": (),
+    "file": (),
     "other": (),
 }
 

@@ -117,6 +117,16 @@ switch_enum! {
 }
 
 switch_enum! {
+    /// Where the files of messages are.
+    Files {
+        /// On a host that does not exist.
+        Elsewhere = "elsewhere",
+        /// On the mock, by relative links.
+        Own = "own",
+    }
+}
+
+switch_enum! {
     /// Whether a page may have fewer rows than its `limit` although more follow.
     ShortPages {
         /// Only the last page is short.
@@ -194,6 +204,7 @@ dialect! {
     ids: Ids = Ids::Integer,
     short_pages: ShortPages = ShortPages::None,
     hints: Hints = Hints::Follow,
+    files: Files = Files::Elsewhere,
 }
 
 /// The bundles by name.
@@ -240,6 +251,7 @@ impl Dialect {
             && self.sender_type == SenderType::Documented
             && self.extra_fields == ExtraFields::None
             && self.ids == Ids::Integer
+            && self.files == Files::Elsewhere
     }
 }
 

@@ -5,7 +5,8 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::dialect::{Dialect, ExtraFields, Ids, Nulls, SenderType};
+use crate::attachment::ELSEWHERE;
+use crate::dialect::{Dialect, ExtraFields, Files, Ids, Nulls, SenderType};
 use crate::world::draw::{Draw, Stream};
 
 /// What `ids=large` adds to ids.
@@ -75,6 +76,12 @@ impl RowMutation {
             return row;
         };
         if kind == Kind::Message {
+            if self.dialect.files == Files::Own
+                && let Some(Value::String(link)) = fields.get_mut("file_url")
+                && let Some(path) = link.strip_prefix(ELSEWHERE)
+            {
+                *link = path.to_owned();
+            }
             self.mutate_sender(id, &mut fields);
         }
         self.leave_out(self.draw(id, kind, Aspect::Nulls), &mut fields);

@@ -12,6 +12,7 @@ use super::generator::Generator;
 use super::json_object::{Entries, string};
 use super::row::{Json, Moment, Raw, write_object};
 use super::user::{Person, write_operator};
+use crate::attachment::ELSEWHERE;
 
 /// The number of operators in a world.
 const OPERATORS: u64 = 12;
@@ -172,7 +173,5 @@ fn file_url(turn: Turn, draw: &mut Draw) -> Option<String> {
         return None;
     }
     let (folder, file) = (draw.bits() >> 16, draw.pick(&FILES));
-    Some(format!(
-        "https://files.example.com/chat/{folder:012x}/{file}"
-    ))
+    Some(format!("{ELSEWHERE}/chat/{folder:012x}/{file}"))
 }
