@@ -5,7 +5,6 @@ What a walk proves of any list, however it changes or pages, is tested in src/co
 
 import asyncio
 import dataclasses
-import itertools
 import pickle
 import threading
 import time
@@ -16,7 +15,7 @@ import pytest
 
 from backread import AsyncClient, Client, IncompleteError, StatusError
 from backread.models import Page, WalkReport
-from backread.testing import Lane, World
+from backread.testing import Lane
 from helpers.api_rows import audited, envelope, ids, message, offsets, paged, user, users, walk
 from helpers.scripted_server import Request, answer
 from helpers.waiting import wait_for
@@ -33,16 +32,9 @@ NOTHING_SEEN = {
 }
 
 
-def test_a_list_on_one_page_is_a_snapshot_of_one_request(face, scripted):
-    server = scripted(paged(users(98)))
-    began = datetime.now(UTC)
-    rows, report = walk(face, server)
-    ended = datetime.now(UTC)
-    assert rows == list(range(1, 99))
-    assert len(server.requests) == 1
-    assert began <= report.started_at <= report.ended_at <= ended + timedelta(milliseconds=1)
-    assert report.started_at.tzinfo is UTC
-    assert dataclasses.replace(report, started_at=None, ended_at=None) == WalkReport(
+def report_of(**changes: Any) -> WalkReport:
+    """What a walk reports that saw nothing odd."""
+    report = WalkReport(
         requests=1,
         pages=1,
         rows=98,
@@ -58,6 +50,19 @@ def test_a_list_on_one_page_is_a_snapshot_of_one_request(face, scripted):
         reason=None,
         evidence=NOTHING_SEEN,
     )
+    return dataclasses.replace(report, **changes)
+
+
+def test_a_list_on_one_page_is_a_snapshot_of_one_request(face, scripted):
+    server = scripted(paged(users(98)))
+    began = datetime.now(UTC)
+    rows, report = walk(face, server)
+    ended = datetime.now(UTC)
+    assert rows == list(range(1, 99))
+    assert len(server.requests) == 1
+    assert began <= report.started_at <= report.ended_at <= ended + timedelta(milliseconds=1)
+    assert report.started_at.tzinfo is UTC
+    assert dataclasses.replace(report, started_at=None, ended_at=None) == report_of()
 
 
 def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(each_face, scripted):
@@ -65,20 +70,12 @@ def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(each_fac
     rows, report = walk(each_face, server, strict=True)
     assert rows == list(range(1, 251))
     assert offsets(server) == [0, 96, 192]
-    assert dataclasses.replace(report, started_at=None, ended_at=None) == WalkReport(
-        requests=3,
-        pages=3,
-        rows=256,
-        distinct=250,
-        repeats=6,
+    counts = {"requests": 3, "pages": 3, "rows": 256, "distinct": 250, "repeats": 6}
+    assert dataclasses.replace(report, started_at=None, ended_at=None) == report_of(
+        **counts,
         total_first=250,
         total_last=250,
-        sweeps=1,
-        repaired_text=0,
         certificate="linked",
-        started_at=None,
-        ended_at=None,
-        reason=None,
         evidence=NOTHING_SEEN | {"links": 2},
     )
 
@@ -98,24 +95,18 @@ def test_a_report_pickles_and_draws_itself(face, scripted):
         assert f'>evidence</th><td dir="auto">{links} links, ' in drawn
 
 
-def test_strict_raises_at_the_end_where_nothing_is_proved(each_face, scripted):
+def test_strict_gives_all_rows_and_raises_at_the_end_where_nothing_is_proved(each_face, scripted):
     server = scripted(paged(users(120), sent=20, total=300))
     listing = each_face.client(server).users.list(strict=True)
+    assert ids(each_face.take(listing, 120)) == list(range(1, 121))
     with pytest.raises(IncompleteError) as caught:
         each_face.collect(listing)
     report = caught.value.report
     assert report == listing.report
     assert (report.distinct, report.certificate) == (120, "uncertified")
-    assert report.reason in str(caught.value)
-    for part in ("/external/users", "strict=True"):
+    for part in (report.reason, "/external/users", "strict=True"):
         assert part in str(caught.value)
     assert pickle.loads(pickle.dumps(caught.value)).report == report
-
-
-def test_strict_gives_all_rows_before_it_raises(each_face, scripted):
-    server = scripted(paged(users(120), sent=20, total=300))
-    listing = each_face.client(server).users.list(strict=True)
-    assert ids(each_face.take(listing, 120)) == list(range(1, 121))
 
 
 @pytest.mark.parametrize("most", [0, 100])
@@ -164,18 +155,10 @@ def test_each_iteration_is_a_fresh_walk(each_face, scripted):
     assert ids(each_face.call(listing.to_list)) == [1, 2, 3, 4]
 
 
-def test_two_walks_over_one_listing_do_not_mix(each_face, scripted):
-    listing = each_face.client(scripted(paged(users(250)))).users.list()
-    if each_face.name == "sync":
-        pairs = list(zip(listing, listing, strict=True))
-    else:
-
-        async def main() -> list[Any]:
-            first, second = aiter(listing), aiter(listing)
-            return [(one, await anext(second)) async for one in first]
-
-        pairs = each_face.call(main)
-    assert [(one.id, other.id) for one, other in pairs] == [(n, n) for n in range(1, 251)]
+def test_two_walks_over_one_listing_do_not_mix(face, scripted):
+    listing = face.client(scripted(paged(users(250)))).users.list()
+    pairs = [(one.id, other.id) for one, other in zip(listing, listing, strict=True)]
+    assert pairs == [(number, number) for number in range(1, 251)]
 
 
 def test_breaking_off_ends_the_requests(each_face, scripted):
@@ -192,54 +175,26 @@ def test_breaking_off_ends_the_requests(each_face, scripted):
     assert len(server.requests) <= sent + 2
 
 
-def test_few_pages_are_fetched_ahead_of_a_slow_reader(each_face, scripted):
+def test_few_pages_are_fetched_ahead_of_a_slow_reader(face, scripted):
     server = scripted(paged(users(10_000)))
-    listing = each_face.client(server).users.list(page_size=10)
+    listing = face.client(server).users.list(page_size=10)
     most_ahead = 0
-
-    def look(read: int) -> None:
-        nonlocal most_ahead
-        wait_for(lambda: len(server.requests) - read >= 2)
+    for read, _ in zip(range(10), listing.pages(), strict=False):
+        wait_for(lambda read=read: len(server.requests) - read >= 2)
         time.sleep(0.01)
         most_ahead = max(most_ahead, len(server.requests) - read)
-
-    if each_face.name == "sync":
-        for read, _ in zip(range(10), listing.pages(), strict=False):
-            look(read)
-    else:
-
-        async def main() -> None:
-            read = 0
-            async for _ in listing.pages():
-                look(read)
-                read += 1
-                if read == 10:
-                    break
-
-        each_face.call(main)
     assert 2 <= most_ahead <= 5
 
 
-def test_the_report_is_live_during_a_walk(each_face, scripted):
-    listing = each_face.client(scripted(paged(users(300)))).users.list()
+def test_the_report_is_live_during_a_walk(face, scripted):
+    listing = face.client(scripted(paged(users(300)))).users.list()
     before = listing.report
     assert (before.rows, before.started_at, before.ended_at) == (0, None, None)
     assert (before.certificate, before.reason) == ("uncertified", "not read yet")
-    seen: list[WalkReport] = []
-    if each_face.name == "sync":
-        for _ in listing.pages():
-            seen.append(listing.report)
-    else:
-
-        async def main() -> None:
-            async for _ in listing.pages():
-                seen.append(listing.report)
-
-        each_face.call(main)
-    during = seen[0]
-    assert 99 <= during.rows <= 309
-    assert during.started_at is not None
-    assert during.certificate == "uncertified"
+    seen = [listing.report for _ in listing.pages()]
+    assert 99 <= seen[0].rows <= 309
+    assert seen[0].started_at is not None
+    assert seen[0].certificate == "uncertified"
     assert [one.rows for one in seen] == sorted(one.rows for one in seen)
     assert (listing.report.rows, listing.report.distinct) == (309, 300)
     assert listing.report.ended_at is not None
@@ -266,7 +221,6 @@ def test_ids_of_any_64_bits_are_told_apart(face, scripted):
 
 
 def test_a_listing_of_the_other_face_is_refused_by_for(scripted):
-
     server = scripted(paged(users(3)))
     arguments = (server.url, server.secret, server.vendor)
     with pytest.raises(TypeError):
@@ -293,11 +247,8 @@ def test_no_row_is_lost_while_the_list_changes(face, backread_mock, order):
     m.dialect = f"documented order={order}"
     change_the_users(m)
     _, report = audited(face, m, strict=True)
-    assert (
-        report.certificate,
-        report.evidence["missing_links"],
-        report.evidence["inversions"],
-    ) == ("linked", 0, 0)
+    assert report.certificate == "linked"
+    assert (report.evidence["missing_links"], report.evidence["inversions"]) == (0, 0)
 
 
 def test_rows_that_a_later_page_should_show_are_fetched_by_id(face, backread_mock):
@@ -306,37 +257,14 @@ def test_rows_that_a_later_page_should_show_are_fetched_by_id(face, backread_moc
     m.between_pages("users", after=1).delete(ids=gone)
     _, report = audited(face, m, strict=True)
     assert {call.user: call.status for call in m.calls("user")} == dict.fromkeys(gone, 404)
-    assert (report.certificate, report.evidence["rows_gone"], report.evidence["rows_moved"]) == (
-        "linked",
-        2,
-        0,
-    )
+    assert report.certificate == "linked"
+    assert (report.evidence["rows_gone"], report.evidence["rows_moved"]) == (2, 0)
     assert report.requests == len(m.journal)
-
-
-def test_strict_names_the_reason_why_nothing_is_proved(face, backread_mock):
-    backread_mock.dialect = "documented order=ties"
-    with pytest.raises(IncompleteError, match="the order changed between requests") as caught:
-        face.collect(face.client(backread_mock).users.list(strict=True))
-    report = caught.value.report
-    assert report.evidence["inversions"] > 0
-    assert (caught.value.attempts, report.requests) == ((), len(backread_mock.journal))
-
-
-@pytest.mark.parametrize("changed", [False, True])
-def test_messages_are_counted_until_one_is_deleted(face, backread_server, changed):
-    world = World(seed=3, users=2, messages_per_user=(300, 300))
-    with backread_server.lane(world) as m:
-        user_id = m.world.user_ids()[0]
-        if changed:
-            m.between_pages("messages", after=1, user=user_id).delete(first=4)
-        _, report = audited(face, m, user_id, strict=True)
-    assert report.certificate == ("linked" if changed else "counted")
 
 
 @pytest.mark.parametrize("at_once", [2, 1])
 def test_pages_of_a_long_list_are_requested_side_by_side_up_to_max_concurrency(
-    each_face, scripted, at_once
+    face, scripted, at_once
 ):
     """Each page waits for another to be requested: one by one, none would be answered."""
     rows, lock, most = users(3_000), threading.Lock(), [0]
@@ -357,8 +285,8 @@ def test_pages_of_a_long_list_are_requested_side_by_side_up_to_max_concurrency(
 
     options = {"max_concurrency": 1} if at_once == 1 else {}
     server = scripted(service)
-    listing = each_face.client(server, max_retries=0, **options).users.list(strict=True)
-    assert ids(each_face.collect(listing)) == list(range(1, 3_001))
+    listing = face.client(server, max_retries=0, **options).users.list(strict=True)
+    assert ids(face.collect(listing)) == list(range(1, 3_001))
     assert at_once <= max(most) <= (8 if at_once == 2 else 1)
     assert (listing.report.certificate, listing.report.evidence["links"]) == ("linked", 31)
     assert len(server.requests) == 32
@@ -379,25 +307,6 @@ def test_a_service_that_states_wrong_offsets_is_read_but_not_certified(face, scr
     assert report.certificate == "uncertified"
 
 
-@pytest.mark.parametrize("total", [None, 1_000])
-def test_rows_that_differ_in_each_response_are_compared_by_id(face, scripted, total):
-    """As rows with a signed address do."""
-    rows, responses = users(1_000), itertools.count()
-
-    def service(request: Request) -> bytes:
-        offset, limit = int(request.query["offset"]), int(request.query["limit"])
-        signed = {"last_url": f"https://files.example/?signature={next(responses)}"}
-        page = [row | signed for row in rows[offset : offset + limit]]
-        return answer(200, envelope(page, limit=limit, offset=offset, total=total))
-
-    server = scripted(service)
-    read, report = walk(face, server)
-    assert read == list(range(1, 1_001))
-    assert len(server.requests) <= 1_000 / 96 + 5
-    assert (report.certificate, report.evidence["missing_links"]) == ("uncertified", 0)
-    assert "only their ids were compared" in str(report.reason)
-
-
 @pytest.mark.parametrize(("status", "first"), [(404, 0), (404, 120), (403, 120), (410, 120)])
 def test_a_refused_offset_is_an_error_unless_it_may_lie_past_the_end(face, scripted, status, first):
     pages = paged(users(120), total=130)
@@ -409,11 +318,8 @@ def test_a_refused_offset_is_an_error_unless_it_may_lie_past_the_end(face, scrip
     if (status, first) == (404, 120):
         rows, report = walk(face, server)
         assert rows == list(range(1, 121))
-        assert (report.certificate, report.evidence["rows_short"], report.pages) == (
-            "linked",
-            10,
-            3,
-        )
+        assert report.certificate == "linked"
+        assert (report.evidence["rows_short"], report.pages) == (10, 3)
         return
     with pytest.raises(StatusError, match=f"offset={first}") as caught:
         walk(face, server)

@@ -36,7 +36,7 @@ def test_a_page_that_is_too_large_comes_in_parts(face, reader):
     assert listing.report.requests == len(server.requests)
 
 
-@pytest.mark.parametrize("at", [0, 1, 50, 98, 99, 200, 249])
+@pytest.mark.parametrize("at", [0, 50, 99, 249])
 def test_a_row_that_is_too_large_alone_is_left_out_and_named(face, reader, at):
     server, client = reader(messages(250, at))
     for as_dict in (False, True):
@@ -52,7 +52,7 @@ def test_a_row_that_is_too_large_alone_is_left_out_and_named(face, reader, at):
 
 
 @pytest.mark.parametrize("envelope", [{}, {"limit": 99}, {"limit": 99, "offset": 0}])
-@pytest.mark.parametrize("at", [3, 13, 60, 100, 149])
+@pytest.mark.parametrize("at", [3, 60, 149])
 def test_nothing_behind_a_large_row_is_lost_where_envelopes_say_little(face, reader, at, envelope):
     rows = messages(150, at)
 
