@@ -2,7 +2,7 @@
 
 import copy
 import re
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
@@ -86,18 +86,6 @@ def test_extra_is_part_of_the_value_and_not_shared():
     assert replace(USER, extra={}) != USER
     assert {USER: "known"}[copy.deepcopy(USER)] == "known"
     assert OtherSender("bot", 1).extra is not OtherSender("bot", 1).extra
-
-
-def test_asdict_goes_all_the_way_down_and_has_no_properties():
-    taken_apart = asdict(USER)
-    assert [*taken_apart] == [field.name for field in fields(User)]
-    assert taken_apart["user_attributes"][1] == {
-        "name": "seats",
-        "value": None,
-        "extra": {"unit": "people"},
-    }
-    assert asdict(message(OPERATOR))["sender"]["forename"] == "Grace"
-    assert "sender_name" not in repr(message(OPERATOR))
 
 
 def test_a_page_is_read_like_a_sequence():

@@ -196,15 +196,15 @@ def test_a_user_who_cannot_be_asked_for_is_an_unread_list(face, scripted):
 def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path):
     pytest.importorskip("duckdb")
     from backread.mirror import Mirror
-    from helpers.mirrors import rows, sync
+    from helpers.mirrors import rows
 
     service = Service()
     mirror = Mirror(tmp_path / "chats")
-    with ScriptedServer(service) as server:
-        assert sync(mirror, server).unread_users == ()
+    with ScriptedServer(service) as server, server.client(max_retries=0) as client:
+        assert mirror.sync(client).unread_users == ()
         service.broken = dict(zip(range(11, 17), BREAKS.values(), strict=True))
         service.users[39] = user(40, name="moved")
-        report = sync(mirror, server)
+        report = mirror.sync(client)
         assert report.unread_users == (11, 12, 13, 14, 15, 16)
         assert report.lists_by_kind["unread"] == 6
         held = "SELECT count(*) FROM messages WHERE deleted_at IS NULL"
@@ -215,7 +215,7 @@ def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path):
         assert all(reason.startswith("it could not be read: GET") for _, reason in reasons)
         service.broken = {}
         before = len(server.requests)
-        report = sync(mirror, server)
+        report = mirror.sync(client)
         assert report.unread_users == ()
         lists = [one.path for one in server.requests[before:] if "messages" in one.path]
         # Sixteen are read side by side.
@@ -227,18 +227,18 @@ def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path):
 def test_a_row_whose_check_fails_stays_as_it_is(tmp_path):
     pytest.importorskip("duckdb")
     from backread.mirror import Mirror
-    from helpers.mirrors import rows, sync
+    from helpers.mirrors import rows
 
-    service = Service(250)
+    service = Service(110)
     mirror = Mirror(tmp_path / "chats")
 
     def failing(request: Request) -> bytes:
         return answer(500) if request.path.endswith("/users/7") else service(request)
 
-    with ScriptedServer(failing) as server:
-        sync(mirror, server)
+    with ScriptedServer(failing) as server, server.client(max_retries=0) as client:
+        mirror.sync(client)
         del service.users[6]
-        report = sync(mirror, server, mode="full")
+        report = mirror.sync(client, mode="full")
     assert report.certificate == "linked"
     assert rows(mirror, "SELECT deleted_at FROM users WHERE id = 7") == [(None,)]
 
