@@ -27,11 +27,6 @@ pub trait Column: Sized {
     fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError>;
 }
 
-/// Values that can be gone through more than once.
-pub trait Several<T>: ExactSizeIterator<Item = T> + Clone {}
-
-impl<T, I: ExactSizeIterator<Item = T> + Clone> Several<T> for I {}
-
 macro_rules! columns {
     ($($builder:ty: $data_type:expr, $empty:expr, |$finished:ident| $next:expr;)*) => { $(
         impl Column for $builder {
@@ -70,7 +65,7 @@ columns! {
 }
 
 /// Bytes for texts that are somewhat longer.
-pub(super) fn with_margin(bytes: usize) -> usize {
+fn with_margin(bytes: usize) -> usize {
     bytes + bytes / 8
 }
 

@@ -5,11 +5,9 @@ mod fields;
 mod lists;
 mod read_back;
 mod rows;
-mod spare;
 mod state;
 #[cfg(test)]
 mod tests;
-mod texts;
 
 use arrow_schema::ArrowError;
 

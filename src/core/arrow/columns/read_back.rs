@@ -3,7 +3,8 @@
 use std::any::type_name;
 
 use arrow_array::{
-    Array, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    Array, ArrayAccessor, BooleanArray, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray,
 };
 use arrow_schema::ArrowError;
 
@@ -27,12 +28,12 @@ pub struct StoredList {
 }
 
 impl Rows<'_> {
-    fn column<A: Array + Clone + 'static>(&self, name: &str) -> Result<A, ArrowError> {
+    fn column<A: Array + 'static>(&self, name: &str) -> Result<&A, ArrowError> {
         let column = self
             .0
             .column_by_name(name)
             .ok_or_else(|| ArrowError::SchemaError(format!("there is no column {name}")))?;
-        column.as_any().downcast_ref().cloned().ok_or_else(|| {
+        column.as_any().downcast_ref().ok_or_else(|| {
             ArrowError::SchemaError(format!(
                 "the column {name} is {}, not {}",
                 column.data_type(),
@@ -41,26 +42,24 @@ impl Rows<'_> {
         })
     }
 
-    fn numbers(&self, name: &str) -> Result<Numbers, ArrowError> {
-        self.column(name).map(Numbers)
-    }
-
-    fn texts(&self, name: &str) -> Result<Texts, ArrowError> {
-        self.column(name).map(Texts)
-    }
-
-    fn flags(&self, name: &str) -> Result<BooleanArray, ArrowError> {
+    fn numbers(&self, name: &str) -> Result<&Int64Array, ArrowError> {
         self.column(name)
     }
 
-    /// Whatever the column's time zone, its numbers count from the epoch in UTC.
-    fn instants(&self, name: &str) -> Result<Instants, ArrowError> {
-        self.column(name).map(Instants)
+    fn texts(&self, name: &str) -> Result<&StringArray, ArrowError> {
+        self.column(name)
+    }
+
+    /// The moment in each row. Whatever the column's time zone, its numbers count from the epoch in
+    /// UTC.
+    fn instants(&self, name: &str) -> Result<impl Fn(usize) -> Option<Timestamp>, ArrowError> {
+        let column: &TimestampMicrosecondArray = self.column(name)?;
+        Ok(move |row| Timestamp::from_microseconds(at(column, row)?))
     }
 
     /// The values of a numeric column.
     pub fn ids(&self, name: &str) -> Result<Vec<Option<i64>>, ArrowError> {
-        Ok(self.numbers(name)?.0.iter().collect())
+        Ok(self.numbers(name)?.iter().collect())
     }
 
     /// The rows of `lists`.
@@ -68,14 +67,14 @@ impl Rows<'_> {
         let (user_id, kind) = (self.numbers("user_id")?, self.texts("kind")?);
         let (checked_at, swept_at) = (self.instants("checked_at")?, self.instants("swept_at")?);
         let state = self.texts("state")?;
-        let of_this_run = self.flags("of_this_run")?;
+        let of_this_run: &BooleanArray = self.column("of_this_run")?;
         let list = |row| {
             Some(StoredList {
-                user_id: user_id.get(row)?,
-                kind: kind.get(row).and_then(Kind::named).unwrap_or_default(),
-                checked_at: checked_at.get(row),
-                swept_at: swept_at.get(row),
-                state: state.get(row).map(str::to_owned),
+                user_id: at(user_id, row)?,
+                kind: at(kind, row).and_then(Kind::named).unwrap_or_default(),
+                checked_at: checked_at(row),
+                swept_at: swept_at(row),
+                state: at(state, row).map(str::to_owned),
                 of_this_run: of_this_run.value(row),
             })
         };
@@ -89,10 +88,10 @@ impl Rows<'_> {
         let online_at = self.instants("online_at")?;
         let user = |row| {
             Some(ListedUser {
-                user_id: Natural::new("id", id.get(row)?).ok()?,
+                user_id: Natural::new("id", at(id, row)?).ok()?,
                 hints: Some(Hints {
-                    updated_at: updated_at.get(row),
-                    online_at: online_at.get(row),
+                    updated_at: updated_at(row),
+                    online_at: online_at(row),
                 }),
             })
         };
@@ -104,12 +103,12 @@ impl Rows<'_> {
         let (resource, user_id) = (self.texts("resource")?, self.numbers("user_id")?);
         let id = self.numbers("id")?;
         let key = |row| {
-            let name = resource.get(row).unwrap_or_default();
+            let name = at(resource, row).unwrap_or_default();
             let resource = [Resource::Users, Resource::Messages]
                 .into_iter()
                 .find(|resource| resource.key() == name)
                 .ok_or_else(|| ArrowError::SchemaError(format!("no such resource: {name:?}")))?;
-            Ok(id.get(row).map(|id| (resource, user_id.get(row), id)))
+            Ok(at(id, row).map(|id| (resource, at(user_id, row), id)))
         };
         (0..self.0.num_rows())
             .filter_map(|row| key(row).transpose())
@@ -117,27 +116,7 @@ impl Rows<'_> {
     }
 }
 
-struct Numbers(Int64Array);
-
-impl Numbers {
-    fn get(&self, row: usize) -> Option<i64> {
-        self.0.is_valid(row).then(|| self.0.value(row))
-    }
-}
-
-struct Texts(StringArray);
-
-impl Texts {
-    fn get(&self, row: usize) -> Option<&str> {
-        self.0.is_valid(row).then(|| self.0.value(row))
-    }
-}
-
-struct Instants(TimestampMicrosecondArray);
-
-impl Instants {
-    fn get(&self, row: usize) -> Option<Timestamp> {
-        let microseconds = self.0.is_valid(row).then(|| self.0.value(row))?;
-        Timestamp::from_microseconds(microseconds)
-    }
+/// The value of a row; `None` if it is null.
+fn at<A: ArrayAccessor>(column: A, row: usize) -> Option<A::Item> {
+    column.is_valid(row).then(|| column.value(row))
 }

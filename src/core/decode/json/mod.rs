@@ -2,7 +2,6 @@
 
 mod charset;
 pub mod cursor;
-mod joined;
 mod rewritten;
 #[cfg(test)]
 mod tests;
@@ -18,7 +17,6 @@ use serde_json::value::RawValue;
 use crate::error::Misfit;
 
 pub use self::charset::is_utf_16;
-pub use self::joined::Joined;
 pub use self::rewritten::{object, rewritten};
 
 // What precedes the secret in every request.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hashbrown::HashMap;
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::cursor::Cursor;
@@ -49,36 +49,8 @@ fn value(json: &str, cursor: &mut Cursor<'_>, levels: usize) -> Option<String> {
 
 /// An object of these members, whose values are JSON; if a key occurs twice, the last value wins.
 pub fn object<'a>(members: impl Iterator<Item = (Cow<'a, str>, String)>) -> String {
-    let mut members: Vec<Member<'a>> = members.collect();
-    let mut keys: Vec<&str> = members.iter().map(|(key, _)| &**key).collect();
-    keys.sort_unstable();
-    if !keys.is_sorted_by(|one, next| one < next) {
-        members = without_repeats(members);
-    }
-    let mut json = String::from("{");
-    for (key, value) in members {
-        if json.len() > 1 {
-            json.push(',');
-        }
-        json += &Value::from(key).to_string();
-        json.push(':');
-        json += &value;
-    }
-    json.push('}');
-    json
-}
-
-type Member<'a> = (Cow<'a, str>, String);
-
-fn without_repeats<'a>(members: Vec<Member<'a>>) -> Vec<Member<'a>> {
-    let mut places = HashMap::new();
-    let mut kept: Vec<Member<'a>> = Vec::new();
-    for (key, value) in members {
-        let place = *places.entry(key.clone()).or_insert(kept.len());
-        match kept.get_mut(place) {
-            Some((_, before)) => *before = value,
-            None => kept.push((key, value)),
-        }
-    }
-    kept
+    let members: IndexMap<Cow<'a, str>, String> = members.collect();
+    let members = members.into_iter();
+    let members = members.map(|(key, value)| format!("{}:{value}", Value::from(key)));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }

@@ -104,37 +104,6 @@ mod charset {
     }
 }
 
-mod joined {
-    use proptest::prelude::*;
-
-    use super::super::joined::*;
-
-    proptest! {
-        #[test]
-        fn it_holds_the_parts_of_any_text(
-            whole in "(?s).{0,80}",
-            parts in proptest::collection::vec((0_usize..100, 0_usize..100), 0..9),
-        ) {
-            let (mut joined, mut expected) = (Joined::default(), String::new());
-            for (from, to) in parts {
-                joined.push_part(&whole, from, to);
-                expected.push_str(whole.get(from..to).unwrap_or_default());
-                prop_assert_eq!(joined.end(), expected.len());
-            }
-            prop_assert_eq!(joined.into_bytes(), expected.into_bytes());
-        }
-    }
-
-    #[test]
-    fn a_text_with_an_escape_that_is_not_valid_stays_as_it_is() {
-        let mut joined = Joined::default();
-        for text in [r"a\nb", r"\u00e9\x", r"\u00e9"] {
-            joined.push_unescaped(text);
-        }
-        assert_eq!(joined.into_bytes(), "a\nb\\u00e9\\xé".as_bytes());
-    }
-}
-
 mod rewritten {
     use std::borrow::Cow;
 
@@ -163,53 +132,5 @@ mod rewritten {
         let members = [("a", "1"), ("b\"", "2"), ("a", "3")];
         let members = members.map(|(key, value)| (Cow::from(key), value.to_owned()));
         assert_eq!(object(members.into_iter()), r#"{"a":3,"b\"":2}"#);
-    }
-}
-
-mod unescape {
-    use proptest::prelude::*;
-
-    use super::super::unescape::*;
-
-    proptest! {
-        #[test]
-        fn it_reads_what_serde_json_reads(
-            parts in proptest::collection::vec(
-                prop_oneof![
-                    "[^\"\\\\\\x00-\\x1f]{0,12}",
-                    "\\\\[\"\\\\/bfnrtux]",
-                    any::<u16>().prop_map(|unit| format!("\\u{unit:04X}")),
-                    any::<char>().prop_map(|character| {
-                        let mut units = [0; 2];
-                        let units = character.encode_utf16(&mut units).iter();
-                        units.map(|unit| format!("\\u{unit:04x}")).collect()
-                    }),
-                ],
-                0..12,
-            )
-        ) {
-            let text = parts.concat();
-            let reference: Option<String> = serde_json::from_str(&format!("\"{text}\"")).ok();
-            prop_assert_eq!(unescape(&text), reference);
-        }
-    }
-}
-
-mod utf8 {
-    use proptest::prelude::*;
-
-    use super::super::utf8::*;
-
-    proptest! {
-        #[test]
-        fn it_finds_what_the_standard_library_finds(
-            start in "\\PC{0,80}",
-            odd in proptest::collection::vec(any::<u8>(), 0..4),
-            end in "\\PC{0,80}",
-        ) {
-            let bytes = [start.as_bytes(), &odd, end.as_bytes()].concat();
-            let reference = String::from_utf8(bytes.clone()).map_err(|error| error.into_bytes());
-            prop_assert_eq!(text(bytes), reference);
-        }
     }
 }

@@ -4,7 +4,7 @@
 use crate::decode::json::cursor::Cursor;
 
 /// A conversation has its user and a few operators.
-pub(super) const PLACES: usize = 8;
+const PLACES: usize = 8;
 /// Bytes that tell most senders apart: `{"id":` and an id.
 const START: usize = 16;
 

@@ -35,6 +35,21 @@ struct Source {
     alone: bool,
 }
 
+impl Source {
+    fn split(self) -> Vec<Row> {
+        let source = Arc::new(self);
+        let places = source.places.iter().enumerate();
+        let row = |(index, place): (usize, &Place)| Row {
+            source: Arc::clone(&source),
+            index,
+            id: place.verdict.id,
+            unreadable: place.verdict.unreadable,
+            odd_values: place.verdict.odd_values,
+        };
+        places.map(row).collect()
+    }
+}
+
 /// One row of a page: a slice of the page's text, and its id if it has one.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -51,32 +66,17 @@ pub struct Row {
 impl Row {
     /// A record that came alone, not in a page.
     pub fn alone(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {
-        let scanned = scan::scan_alone(&json, resource);
-        let (place, rows) = scanned.map_err(|refused| refusal(refused, &json, resource))?;
-        let verdict = place.verdict;
+        let refuse = |refused| refusal(refused, &json, resource);
+        let (places, rows) = scan::scan_alone(&json, resource).map_err(refuse)?;
         let source = Source {
-            json,
-            places: vec![place],
+            json: Arc::clone(&json),
+            places,
             rows,
             resource,
             alone: true,
         };
-        Ok(Self::at(&Arc::new(source), 0, verdict))
-    }
-
-    fn at(source: &Arc<Source>, index: usize, verdict: Verdict) -> Self {
-        let Verdict {
-            id,
-            unreadable,
-            odd_values,
-        } = verdict;
-        Self {
-            source: Arc::clone(source),
-            index,
-            id,
-            unreadable,
-            odd_values,
-        }
+        let row = source.split().pop();
+        row.ok_or_else(|| refuse(Refused::NotAnObject))
     }
 
     pub fn json(&self) -> &str {
@@ -231,25 +231,18 @@ impl Page {
     }
 
     fn of(scanned: Scanned, text: Text, resource: Resource) -> Self {
-        let source = Arc::new(Source {
+        let source = Source {
             json: Arc::clone(&text.json),
             places: scanned.places,
             rows: scanned.rows,
             resource,
             alone: false,
-        });
-        let rows = source.places.iter().enumerate();
-        let rows = rows.map(|(index, place)| Row::at(&source, index, place.verdict));
-        let Envelope {
-            limit,
-            offset,
-            total,
-        } = scanned.envelope;
+        };
         Self {
-            limit,
-            offset,
-            total,
-            rows: rows.collect(),
+            limit: scanned.envelope.limit,
+            offset: scanned.envelope.offset,
+            total: scanned.envelope.total,
+            rows: source.split(),
             text,
             reduced_to: None,
             stored_at: None,

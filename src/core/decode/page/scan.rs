@@ -95,27 +95,19 @@ pub(super) fn scan(json: &str, resource: Resource) -> Result<Scanned, Refused> {
     })
 }
 
-/// The single record in a text.
-pub(super) fn scan_alone(json: &str, resource: Resource) -> Result<(Place, ScannedRows), Refused> {
+/// The single record in a text, as a list of one.
+pub(super) fn scan_alone(json: &str, resource: Resource) -> Rows {
     let mut cursor = Cursor::new(json).ok_or(TOO_LONG)?;
     cursor.space();
-    let from = cursor.at();
-    let mut parts = Parts::new(json, cursor);
     let read = match cursor.peek() {
-        b'{' => match resource {
-            Resource::Users => one(&mut cursor, &mut parts, user)
-                .map(|(verdict, row)| (verdict, ScannedRows::Users(vec![row]))),
-            Resource::Messages => one(&mut cursor, &mut parts, message)
-                .map(|(verdict, row)| (verdict, ScannedRows::Messages(vec![row]))),
-        },
+        b'{' => rows(&mut cursor, json, resource),
         _ => None,
     };
-    let slice = from..cursor.at();
     cursor.space();
-    let (verdict, rows) = read
-        .filter(|_| cursor.is_at_end())
-        .ok_or(Refused::NotAnObject)?;
-    Ok((Place { slice, verdict }, rows))
+    match read {
+        Some(rows) if cursor.is_at_end() => rows,
+        _ => Err(Refused::NotAnObject),
+    }
 }
 
 /// Room for the rows of a page of this many bytes: few rows are shorter than 128 bytes.
@@ -132,9 +124,9 @@ fn is_junk(elements: usize, bytes: usize) -> bool {
     elements >= MANY && bytes / LEAST_BYTES < elements
 }
 
-type Rows = Result<(Vec<Place>, ScannedRows), Refused>;
+pub(super) type Rows = Result<(Vec<Place>, ScannedRows), Refused>;
 
-/// `None` if it is no JSON.
+/// The rows of an array, or the only one; `None` if it is no JSON.
 fn rows<'a>(cursor: &mut Cursor<'a>, json: &'a str, resource: Resource) -> Option<Rows> {
     let mut places = Vec::with_capacity(usual_rows(json.len()));
     let parts = Parts::new(json, *cursor);
@@ -153,7 +145,7 @@ fn each<'a, T: Default>(
 ) -> Option<Result<Vec<Option<T>>, Refused>> {
     let mut rows: Vec<Option<T>> = Vec::with_capacity(usual_rows(parts.json.len()));
     let mut junk = false;
-    cursor.array(|cursor| {
+    let mut row = |cursor: &mut Cursor<'a>| {
         let from = cursor.at();
         junk |= is_junk(places.len(), from);
         if junk {
@@ -174,21 +166,15 @@ fn each<'a, T: Default>(
         let slice = from..cursor.at();
         places.push(Place { slice, verdict });
         Some(())
-    })?;
+    };
+    match cursor.peek() {
+        b'[' => cursor.array(row)?,
+        _ => row(cursor)?,
+    }
     Some(match junk {
         true => Err(Refused::Rows("more rows than their size allows for")),
         false => Ok(rows),
     })
-}
-
-fn one<'a, T: Default>(
-    cursor: &mut Cursor<'a>,
-    parts: &mut Parts<'a>,
-    read: impl Fn(&mut Cursor<'a>, &mut Parts<'a>, &mut T) -> Option<Verdict>,
-) -> Option<(Verdict, Option<T>)> {
-    let mut row = T::default();
-    let verdict = read(cursor, parts, &mut row)?;
-    Some((verdict, verdict.unreadable.is_none().then_some(row)))
 }
 
 fn user<'a>(cursor: &mut Cursor<'a>, parts: &mut Parts<'a>, user: &mut User) -> Option<Verdict> {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-use super::super::Joined;
 use super::super::unescape::unescape;
 use super::LONGEST;
 
@@ -57,26 +56,11 @@ impl Span {
     /// The string without its escapes.
     #[inline]
     pub fn text(self, json: &str) -> Cow<'_, str> {
-        if self.is_escaped() {
-            self.unescaped(json)
-        } else {
-            Cow::Borrowed(self.of(json))
-        }
-    }
-
-    /// Appends the string without its escapes.
-    #[inline(always)]
-    pub fn append_to(self, texts: &mut Joined, json: &str) {
-        if self.is_escaped() {
-            texts.push_unescaped(self.of(json));
-        } else {
-            texts.push_part(json, self.from(), self.to());
-        }
-    }
-
-    fn unescaped(self, json: &str) -> Cow<'_, str> {
         let text = self.of(json);
         // `Cursor::string` lets no invalid escape pass.
-        unescape(text).map_or(Cow::Borrowed(text), Cow::Owned)
+        match self.is_escaped().then(|| unescape(text)).flatten() {
+            Some(plain) => Cow::Owned(plain),
+            None => Cow::Borrowed(text),
+        }
     }
 }
