@@ -4,16 +4,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 // Values from here on are an epoch; below, a number of seconds (2001-09-09 as either).
 const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
-// A Retry-After this near to the present, as an epoch, is one.
-const NEAR: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 // From here on an epoch is in milliseconds (2001-09-09; in seconds it would be the year 33658).
 const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
 
-/// The wait that a refusal asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or as
-/// an epoch near the present, as some services send it. If there is none, the time until a limit is
-/// reset: `X-RateLimit-Reset` as an epoch, down to nanoseconds, as a number of seconds or as a date. A
-/// limit of which something remains is not why it was refused. If `Retry-After` is zero, the limit
-/// counts if the service says that nothing remains.
+/// The wait that a refusal asks for: `Retry-After` (RFC 9110, 10.2.3), or if there is none, the time
+/// until a limit is reset: `X-RateLimit-Reset`. Services send both as a number of seconds, as a date or
+/// as an epoch, down to nanoseconds. A limit of which something remains is not why it was refused. If
+/// `Retry-After` is zero, the limit counts if the service says that nothing remains.
 ///
 /// Dates and epochs are by the service's clock, which its `Date` tells; without one, it is `now`.
 pub fn wait_from_headers<'a>(
@@ -21,7 +18,7 @@ pub fn wait_from_headers<'a>(
     now: SystemTime,
 ) -> Option<Duration> {
     let now = header("date").and_then(date).unwrap_or(now);
-    let retry_after = header("retry-after").and_then(|value| seconds_or_date(value.trim(), now));
+    let retry_after = header("retry-after").and_then(|value| wait(value.trim(), now));
     if retry_after.is_some_and(|wait| !wait.is_zero()) {
         return retry_after;
     }
@@ -29,22 +26,8 @@ pub fn wait_from_headers<'a>(
         Some(remaining) if !remaining.is_zero() => retry_after,
         None if retry_after.is_some() => retry_after,
         _ => header("x-ratelimit-reset")
-            .and_then(|value| seconds_epoch_or_date(value.trim(), now))
+            .and_then(|value| wait(value.trim(), now))
             .or(retry_after),
-    }
-}
-
-/// Some services send an epoch: it is near, and a wait of decades is not meant.
-fn seconds_or_date(value: &str, now: SystemTime) -> Option<Duration> {
-    let Some(length) = seconds(value) else {
-        let then = date(value)?;
-        return Some(then.duration_since(now).unwrap_or(Duration::ZERO));
-    };
-    match now.duration_since(UNIX_EPOCH) {
-        Ok(elapsed) if length >= EPOCH_FROM && length.abs_diff(elapsed) <= NEAR => {
-            Some(length.saturating_sub(elapsed))
-        }
-        _ => Some(length),
     }
 }
 
@@ -59,9 +42,10 @@ pub fn date(value: &str) -> Option<SystemTime> {
     }
 }
 
-fn seconds_epoch_or_date(value: &str, now: SystemTime) -> Option<Duration> {
+/// The time until a date or an epoch, or a number of seconds.
+fn wait(value: &str, now: SystemTime) -> Option<Duration> {
     let Some(length) = seconds(value) else {
-        return seconds_or_date(value, now);
+        return Some(date(value)?.duration_since(now).unwrap_or_default());
     };
     if length < EPOCH_FROM {
         return Some(length);
@@ -71,8 +55,7 @@ fn seconds_epoch_or_date(value: &str, now: SystemTime) -> Option<Duration> {
     while epoch >= MILLISECONDS_FROM {
         epoch /= 1000;
     }
-    let elapsed = now.duration_since(UNIX_EPOCH).ok()?;
-    Some(epoch.saturating_sub(elapsed))
+    Some(epoch.saturating_sub(now.duration_since(UNIX_EPOCH).ok()?))
 }
 
 // RFC 9110 does not allow fractions, but services send them.

@@ -104,11 +104,7 @@ pub fn retry_after(failure: &ErrorKind) -> Option<Duration> {
 
 /// Decides on a transient failure, or on a success whose body was not JSON.
 pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
-    let Situation {
-        retries_done,
-        chance,
-        ..
-    } = situation;
+    let (retries_done, chance) = (situation.retries_done, situation.chance);
     let is_refused = sign(failure) == Sign::Refused;
     let is_connect = matches!(failure, ErrorKind::Connect(_));
     let raises = is_refused && situation.on_rate_limit == OnRateLimit::Raise;

@@ -123,12 +123,10 @@ fn what_the_service_asks_for_is_read_in_every_form() {
         (after, "Tue, 14 Nov 2023 22:13:50 GMT", Some(30)),
         (after, "Tue, 14 Nov 2023 22:13:50 UTC", Some(30)),
         (after, "Tue, 14 Nov 2023 00:00:00 GMT", Some(0)),
-        // An epoch near the present is no wait of decades.
         (after, "1700000030", Some(30)),
         (after, "1699999999", Some(0)),
-        (after, "1800000000", Some(1_800_000_000)),
+        (after, "1800000000000", Some(100_000_000)),
         (after, "315360000", Some(315_360_000)),
-        (after, "99999999999", Some(99_999_999_999)),
         // More than a `Duration` can hold.
         (after, "99999999999999999999", None),
         (reset, "30", Some(30)),
