@@ -4,14 +4,13 @@ pub mod attachments;
 mod call;
 mod failure;
 mod gate;
-mod options;
 mod reads;
 mod redirects;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
@@ -19,11 +18,11 @@ use secrecy::ExposeSecret;
 use tokio::time::Instant;
 
 use self::gate::{Gate, Waker};
-pub use self::options::{CallOptions, Counts};
 pub use self::reads::{Read, Sent};
 use super::budget::Budget;
 use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin, Settings};
 use super::error::Error;
+use super::observer::Observer;
 use super::process::PerProcess;
 use super::redact::{Redactor, redacted_settings};
 use crate::wire::{Transport, keep_alive};
@@ -51,6 +50,41 @@ struct Service {
     answered: ArcSwapOption<(Instant, Option<SystemTime>)>,
     /// Totals of all these clients.
     counts: Counts,
+}
+
+/// What may differ between clients that share connections.
+#[derive(Debug, Clone)]
+pub struct CallOptions {
+    pub options: Options,
+    /// Retry only 429s, and do not wait for outages.
+    pub refusals_alone: bool,
+    pub counts: Arc<Counts>,
+    /// Receives each attempt.
+    pub observer: Option<Arc<Observer>>,
+    pub clock: Clock,
+}
+
+/// The counters of calls.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Requests, including retries.
+    pub sent: AtomicU64,
+    /// Places that were not valid Unicode.
+    pub repaired_text: AtomicU64,
+}
+
+impl CallOptions {
+    /// Starts new counters.
+    pub fn count_anew(&mut self) {
+        self.counts = Arc::default();
+    }
+
+    /// Sets the outage patience of a sync, unless the user set one.
+    pub fn wait_as_a_sync(&mut self) {
+        if self.options.outage_patience == OUTAGE_PATIENCE {
+            self.options.outage_patience = OUTAGE_PATIENCE_OF_A_SYNC;
+        }
+    }
 }
 
 impl Service {
@@ -86,7 +120,13 @@ impl Client {
         Ok(Self {
             service: Arc::new(service),
             gate: Arc::default(),
-            call: CallOptions::new(options, Clock::real()),
+            call: CallOptions {
+                options,
+                refusals_alone: false,
+                counts: Arc::default(),
+                observer: None,
+                clock: Clock::real(),
+            },
         })
     }
 
@@ -96,7 +136,10 @@ impl Client {
     pub fn with(&self, change: impl FnOnce(&mut CallOptions)) -> Self {
         let mut call = self.call.clone();
         change(&mut call);
-        let gate = if call.share_a_gate(&self.call) {
+        let shares_gate = call.options.max_concurrency == self.options().max_concurrency
+            && call.options.rate_limit == self.options().rate_limit
+            && call.clock == *self.clock();
+        let gate = if shares_gate {
             Arc::clone(&self.gate)
         } else {
             Arc::default()

@@ -91,11 +91,12 @@ impl Client {
         budget: &Budget,
     ) -> Result<Read<Page>, Error> {
         let endpoint = list.page(offset, limit);
-        let read = self.read_body(endpoint, budget, |body, content_type| {
-            Page::of_body(body, content_type, list.resource())
+        let read = self.read(endpoint, budget, |body, content_type| {
+            let page = Page::of_body(body, content_type, list.resource())?;
+            let repaired = page.text.repaired;
+            Ok((page, repaired))
         });
         let mut read = read.await?;
-        self.note_repaired(read.value.text.repaired);
         read.value.stored_at = read.sent.stored_at;
         Ok(read)
     }
@@ -114,10 +115,12 @@ impl Client {
                 message_id: id,
             },
         };
-        let parse = |text: Text| {
+        let parse = |body, content_type: Option<&str>| {
+            let text = Text::repair(body, content_type);
             json::check(&text.json)?;
             json::check_object(&text.json)?;
-            Ok(Some(text))
+            let repaired = text.repaired;
+            Ok((Some(text), repaired))
         };
         let mut read = self.read(endpoint, budget, parse).await;
         if let Err(error) = &read
@@ -161,8 +164,11 @@ impl Client {
         resource: Resource,
         budget: &Budget,
     ) -> Result<Read<Row>, Error> {
-        self.read(endpoint, budget, |text| Row::alone(text.json, resource))
-            .await
+        let parse = |body, content_type: Option<&str>| {
+            let text = Text::repair(body, content_type);
+            Ok((Row::alone(text.json, resource)?, text.repaired))
+        };
+        self.read(endpoint, budget, parse).await
     }
 
     /// Sends one request of the probe. For requests outside the interface, any status is an answer.
@@ -201,27 +207,12 @@ impl Client {
         Timestamp::from_microseconds(now.checked_sub(seconds.checked_mul(1_000_000)?)?)
     }
 
+    /// `parse` also returns how many places of the text were repaired.
     async fn read<T>(
         &self,
         endpoint: Endpoint,
         budget: &Budget,
-        parse: impl Fn(Text) -> Result<T, Fault>,
-    ) -> Result<Read<T>, Error> {
-        let repaired = |body, content_type: Option<&str>| {
-            let text = Text::repair(body, content_type);
-            let places = text.repaired;
-            let value = parse(text)?;
-            self.note_repaired(places);
-            Ok(value)
-        };
-        self.read_body(endpoint, budget, repaired).await
-    }
-
-    async fn read_body<T>(
-        &self,
-        endpoint: Endpoint,
-        budget: &Budget,
-        parse: impl Fn(Bytes, Option<&str>) -> Result<T, Fault>,
+        parse: impl Fn(Bytes, Option<&str>) -> Result<(T, u64), Fault>,
     ) -> Result<Read<T>, Error> {
         let judge = |answer: Answer| {
             if !(200..300).contains(&answer.status) {
@@ -229,8 +220,9 @@ impl Client {
             }
             let (status, headers) = (answer.status, answer.headers);
             let start = answer.body.first_chunk().copied();
-            let value = parse(answer.body, headers.get("content-type"))
+            let (value, repaired) = parse(answer.body, headers.get("content-type"))
                 .map_err(|fault| unreadable(status, &headers, start, fault))?;
+            self.note_repaired(repaired);
             self.note_answer(&headers);
             let stored_at = headers.get("age").and_then(|age| self.stored_at(age));
             Ok((status, (value, stored_at)))

@@ -68,20 +68,16 @@ impl Service {
 
     /// Down from its second request until `seconds` have passed.
     async fn down_for(seconds: f64) -> Self {
-        Self::answers_for(DOWN, seconds).await
-    }
-
-    /// One path always fails; all others are answered.
-    async fn failing_at(path: &'static str, status: &'static str) -> Self {
-        Self::start(move |asked, _, _| match asked.ends_with(path) {
-            true => answer(status, "", "down"),
+        Self::start(move |_, number, now| match number > 1 && now < seconds {
+            true => answer(DOWN, "", "down"),
             false => fine(),
         })
         .await
     }
 
-    async fn answers_for(status: &'static str, seconds: f64) -> Self {
-        Self::start(move |_, number, now| match number > 1 && now < seconds {
+    /// One path always fails; all others are answered.
+    async fn failing_at(path: &'static str, status: &'static str) -> Self {
+        Self::start(move |asked, _, _| match asked.ends_with(path) {
             true => answer(status, "", "down"),
             false => fine(),
         })
@@ -135,6 +131,12 @@ async fn user(client: &Client) -> Result<Row, Error> {
     Ok(client.user(Natural::from(42)).await?.value)
 }
 
+/// So many calls at once.
+async fn users(client: &Client, count: usize) -> Vec<Result<Read<Row>, Error>> {
+    let calls = (0..count).map(|_| client.user(Natural::from(42)));
+    futures_util::future::join_all(calls).await
+}
+
 fn patience(seconds: u64) -> Options {
     Options {
         outage_patience: Duration::from_secs(seconds),
@@ -147,19 +149,12 @@ async fn an_outage_is_waited_out_by_one_request_that_probes() {
     let service = Service::down_for(20.0).await;
     let client = service.client_that_was_answered(patience(60)).await;
     let before = client.outage_time();
-    let calls = (0..16).map(|_| client.user(Natural::from(42)));
-    let read: Vec<_> = futures_util::future::join_all(calls)
-        .await
-        .into_iter()
-        .map(Result::unwrap)
-        .collect();
+    let read = users(&client, 16).await.into_iter();
+    let read: Vec<_> = read.map(Result::unwrap).collect();
     // 16 requests in flight, each again, and probes after 0.5, 1, 2, 4, 5 and 5 seconds.
     assert!(service.sent() <= 1 + 16 + 1 + 8 + 16, "{}", service.sent());
-    assert!(
-        (20.0..26.5).contains(&service.seconds()),
-        "{}",
-        service.seconds()
-    );
+    let seconds = service.seconds();
+    assert!((20.0..26.5).contains(&seconds), "{seconds}");
     let most = read.iter().map(|read| read.sent.attempts.len()).max();
     assert!(most <= Some(10), "{most:?}");
     let down = client.outage_seconds_since(before);
@@ -185,14 +180,24 @@ async fn a_probe_comes_after_half_a_second_then_twice_as_long_up_to_five() {
 }
 
 #[tokio::test]
-async fn without_patience_and_without_retries_each_request_fails_for_itself() {
+async fn without_patience_retries_or_an_earlier_answer_each_request_fails_for_itself() {
     let no_retries = Options {
         max_retries: 0,
         ..patience(60)
     };
-    for (options, attempts) in [(patience(0), 6), (no_retries, 1)] {
-        let service = Service::down_for(f64::INFINITY).await;
-        let client = service.client_that_was_answered(options).await;
+    for (options, was_answered, attempts) in [
+        (patience(0), true, 6),
+        (no_retries, true, 1),
+        (patience(60), false, 6),
+    ] {
+        let first = if was_answered { 1 } else { 0 };
+        let service = Service::start(move |_, number, _| match number > first {
+            true => answer(DOWN, "", "down"),
+            false => fine(),
+        })
+        .await;
+        let client = service.client(options);
+        assert!(!was_answered || user(&client).await.is_ok());
         let error = user(&client).await.unwrap_err();
         assert_eq!(error.attempts.len(), attempts);
         assert_eq!(client.outage_time(), Duration::ZERO);
@@ -200,25 +205,7 @@ async fn without_patience_and_without_retries_each_request_fails_for_itself() {
 }
 
 #[tokio::test]
-async fn a_service_that_never_answered_has_no_outage() {
-    let service = Service::start(|_, _, _| answer(BUSY, "", "")).await;
-    let error = user(&service.client(patience(60))).await.unwrap_err();
-    assert_eq!(error.attempts.len(), 6);
-}
-
-#[tokio::test]
 async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_it_is_said() {
-    let mock = |options: Options, clock: Clock| {
-        let settings = Settings {
-            base_url: Some("http://127.0.0.1:9".to_owned()),
-            api_secret: Some("mock_secret".into()),
-            vendor: Some("acme".to_owned()),
-            ..Settings::default()
-        };
-        Client::new(settings, options)
-            .unwrap()
-            .with(|call| call.clock = clock)
-    };
     let leaping = Clock::switchable();
     leaping.make_virtual(SystemTime::UNIX_EPOCH);
     for (options, clock, expected) in [
@@ -227,7 +214,14 @@ async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_
         (Options::default(), leaping, 60),
         (patience(7), Clock::real(), 7),
     ] {
-        let client = mock(options, clock);
+        let settings = Settings {
+            base_url: Some("http://127.0.0.1:9".to_owned()),
+            api_secret: Some("mock_secret".into()),
+            vendor: Some("acme".to_owned()),
+            ..Settings::default()
+        };
+        let client = Client::new(settings, options).unwrap();
+        let client = client.with(|call| call.clock = clock);
         assert_eq!(client.outage_patience(), Duration::from_secs(expected));
         let of_a_sync = if expected == 60 { 600 } else { expected };
         let sync = client.with(CallOptions::wait_as_a_sync);
@@ -239,12 +233,7 @@ async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_
 async fn a_deadline_ends_an_outage_at_once_with_what_happened() {
     let service = Service::down_for(f64::INFINITY).await;
     let client = service.client_that_was_answered(patience(60)).await;
-    let hurried = client.with(|call| {
-        call.options = Options {
-            deadline: Some(Duration::from_secs(10)),
-            ..patience(60)
-        }
-    });
+    let hurried = client.with(|call| call.options.deadline = Some(Duration::from_secs(10)));
     let began = service.seconds();
     let error = user(&hurried).await.unwrap_err();
     assert!(matches!(error.kind, ErrorKind::DeadlineExceeded { .. }));
@@ -280,16 +269,11 @@ async fn a_wait_that_the_service_asks_for_comes_before_the_next_probe() {
     })
     .await;
     let client = service.client_that_was_answered(patience(60)).await;
-    let calls = (0..8).map(|_| client.user(Natural::from(42)));
-    let read = futures_util::future::join_all(calls).await;
-    assert!(read.iter().all(Result::is_ok));
+    assert!(users(&client, 8).await.iter().all(Result::is_ok));
     assert!(service.sent() <= 1 + 8 + 8, "{}", service.sent());
     // The 503s may have meant "too fast", so the pace grows from a slow start.
-    assert!(
-        (30.0..33.0).contains(&service.seconds()),
-        "{}",
-        service.seconds()
-    );
+    let seconds = service.seconds();
+    assert!((30.0..33.0).contains(&seconds), "{seconds}");
 }
 
 #[tokio::test]
@@ -302,11 +286,8 @@ async fn a_probe_that_is_dropped_leaves_its_place_to_another() {
     .await;
     let client = service.client_that_was_answered(patience(60)).await;
     let dropped = async {
-        let calls = futures_util::future::join_all((0..4).map(|_| client.user(Natural::from(42))));
-        let _ = service
-            .clock
-            .wait_for(calls, Some(service.clock.now() + Duration::from_secs(3)))
-            .await;
+        let until = service.clock.now() + Duration::from_secs(3);
+        let _ = service.clock.wait_for(users(&client, 4), Some(until)).await;
     };
     let (read, ()) = tokio::join!(client.user(Natural::from(42)), dropped);
     read.unwrap();
@@ -388,13 +369,8 @@ async fn a_deadline_before_the_first_probe_is_not_spent_on_waiting() {
     })
     .await;
     let client = service.client_that_was_answered(patience(60)).await;
-    let options = Options {
-        deadline: Some(Duration::from_millis(300)),
-        ..patience(60)
-    };
-    let hurried = client.with(|call| call.options = options);
-    let calls = (0..20).map(|_| hurried.user(Natural::from(42)));
-    let read = futures_util::future::join_all(calls).await;
+    let hurried = client.with(|call| call.options.deadline = Some(Duration::from_millis(300)));
+    let read = users(&hurried, 20).await;
     let answered = read.iter().filter(|read| read.is_ok()).count();
     assert!(answered >= 18, "{answered}");
     for error in read.iter().filter_map(|read| read.as_ref().err()) {

@@ -63,13 +63,10 @@ pub struct Run {
     pub seed: u64,
 }
 
-impl Default for Run {
-    fn default() -> Self {
+impl Run {
+    pub fn of(limiter: Limiter) -> Self {
         Self {
-            limiter: Limiter::Bucket {
-                rate: 100.0,
-                burst: 20.0,
-            },
+            limiter,
             sign: Sign::Refused,
             says: Says::WholeSeconds,
             unhealthy: 0.0,

@@ -22,20 +22,20 @@ fn family(runs: &[Run]) -> [f64; 3] {
     ]
 }
 
-fn by_rate(sets: impl Fn(f64) -> Vec<Limiter>) -> Vec<Run> {
+fn by_rate(sets: impl Fn(f64) -> [Limiter; 3]) -> Vec<Run> {
     let limiters = [10.0, 50.0, 500.0].into_iter().flat_map(sets);
     let runs = limiters.flat_map(|limiter| {
         [Says::WholeSeconds, Says::Epoch, Says::Nothing].map(|says| {
+            use Limiter::{Fixed, Sliding};
             let is_long = matches!(
                 limiter,
-                Limiter::Fixed { every: 60.0, .. } | Limiter::Sliding { every: 60.0, .. }
+                Fixed { every: 60.0, .. } | Sliding { every: 60.0, .. }
             );
             let seconds = if is_long { 300.0 } else { 60.0 };
             Run {
-                limiter,
                 says,
                 seconds,
-                ..Run::default()
+                ..Run::of(limiter)
             }
         })
     });
@@ -47,36 +47,22 @@ fn by_rate(sets: impl Fn(f64) -> Vec<Limiter>) -> Vec<Run> {
 fn the_matrix_of_limits_is_made_use_of() {
     const EVERY: [f64; 3] = [1.0, 10.0, 60.0];
     let buckets = |rate: f64| [0.2, 1.0, 4.0].map(|burst| BUCKET(rate, (rate * burst).max(1.0)));
-    let fixed = |rate: f64| {
-        EVERY.map(|every| Limiter::Fixed {
-            count: rate * every,
-            every,
-        })
+    let windows = |window: fn(f64, f64) -> Limiter| {
+        move |rate: f64| EVERY.map(|every| window(rate * every, every))
     };
-    let sliding = |rate: f64| {
-        EVERY.map(|every| Limiter::Sliding {
-            count: rate * every,
-            every,
-        })
-    };
-    let nginx = by_rate(|rate| {
-        [1.0, 0.2 * rate, rate]
-            .map(|burst| BUCKET(rate, burst))
-            .into()
-    });
-    let nginx = nginx.into_iter().flat_map(|set| match set.says {
-        Says::Epoch => vec![],
-        Says::WholeSeconds => vec![Run {
+    let fixed = windows(|count, every| Limiter::Fixed { count, every });
+    let sliding = windows(|count, every| Limiter::Sliding { count, every });
+    let nginx = by_rate(|rate| [1.0, 0.2 * rate, rate].map(|burst| BUCKET(rate, burst)));
+    let nginx = nginx.into_iter().flat_map(|set| {
+        let unavailable = Run {
             sign: Sign::Unavailable,
             ..set
-        }],
-        Says::Nothing => vec![
-            set,
-            Run {
-                sign: Sign::Unavailable,
-                ..set
-            },
-        ],
+        };
+        match set.says {
+            Says::Epoch => vec![],
+            Says::WholeSeconds => vec![unavailable],
+            Says::Nothing => vec![set, unavailable],
+        }
     });
     let bans = [
         (100.0, 10.0, 60.0),
@@ -91,9 +77,8 @@ fn the_matrix_of_limits_is_made_use_of() {
             banned,
         };
         Run {
-            limiter,
             seconds: 600.0,
-            ..Run::default()
+            ..Run::of(limiter)
         }
     });
     let changes = [
@@ -104,36 +89,19 @@ fn the_matrix_of_limits_is_made_use_of() {
         (10.0, 50.0),
     ];
     let changes = changes.map(|(rate, then)| Run {
-        limiter: BUCKET(rate, 20.0),
         then: Some(then),
         seconds: 200.0,
-        ..Run::default()
+        ..Run::of(BUCKET(rate, 20.0))
     });
-    let ten = [10.0, 50.0, 500.0].map(|rate| {
-        let limiter = BUCKET(rate, 0.2 * rate);
-        Run {
-            limiter,
-            clients: 10,
-            ..Run::default()
-        }
+    let ten = [10.0, 50.0, 500.0].map(|rate| Run {
+        clients: 10,
+        ..Run::of(BUCKET(rate, 0.2 * rate))
     });
     // What is used on average and at least, and refused at most.
     for (name, runs, bounds) in [
-        (
-            "buckets",
-            by_rate(|rate| buckets(rate).into()),
-            [94.0, 80.0, 2.5],
-        ),
-        (
-            "fixed windows",
-            by_rate(|rate| fixed(rate).into()),
-            [86.0, 50.0, 2.0],
-        ),
-        (
-            "sliding windows",
-            by_rate(|rate| sliding(rate).into()),
-            [79.0, 45.0, 2.0],
-        ),
+        ("buckets", by_rate(buckets), [94.0, 80.0, 2.5]),
+        ("fixed windows", by_rate(fixed), [86.0, 50.0, 2.0]),
+        ("sliding windows", by_rate(sliding), [79.0, 45.0, 2.0]),
         ("nginx", nginx.collect(), [87.0, 40.0, 3.0]),
         ("bans", bans.into(), [60.0, 45.0, 1.5]),
         ("limits that change", changes.into(), [70.0, 25.0, 2.0]),
@@ -152,20 +120,14 @@ fn an_unhealthy_backend_is_read_on_at_full_speed() {
         for latency in [0.005, 0.05] {
             // A response that broke off says nothing about the pace.
             let [done, blind] = [Sign::Unavailable, Sign::Broken].map(|sign| {
-                let runs = (1..=4).map(|seed| {
-                    let limiter = Limiter::Unlimited;
-                    let says = Says::Nothing;
-                    run(Run {
-                        limiter,
-                        says,
-                        sign,
-                        unhealthy,
-                        latency,
-                        seed,
-                        ..Run::default()
-                    })
-                    .done
-                });
+                let set = Run {
+                    says: Says::Nothing,
+                    sign,
+                    unhealthy,
+                    latency,
+                    ..Run::of(Limiter::Unlimited)
+                };
+                let runs = (1..=4).map(|seed| run(Run { seed, ..set }).done);
                 runs.sum::<usize>() as f64
             });
             let share = done / blind;
@@ -178,12 +140,12 @@ fn an_unhealthy_backend_is_read_on_at_full_speed() {
 #[test]
 fn a_short_read_is_not_slowed_down_by_much() {
     for latency in [0.0, 0.005, 0.05] {
-        let ended = run(Run {
+        let set = Run {
             latency,
             calls: 245,
-            ..Run::default()
-        })
-        .ended;
+            ..Run::of(BUCKET(100.0, 20.0))
+        };
+        let ended = run(set).ended;
         let ideal = (245.0 - 20.0) / 100.0;
         assert!(ended <= 1.6 * ideal + 1.5, "{ended} s at {latency} s");
     }
@@ -193,13 +155,11 @@ fn a_short_read_is_not_slowed_down_by_much() {
 fn limits_per_minute_that_state_no_wait_are_outlasted_by_every_call() {
     for max_concurrency in [1, 16] {
         for count in [20.0, 600.0] {
-            let limiter = Limiter::Fixed { count, every: 60.0 };
             let set = Run {
-                limiter,
                 says: Says::Nothing,
                 max_concurrency,
                 seconds: 600.0,
-                ..Run::default()
+                ..Run::of(Limiter::Fixed { count, every: 60.0 })
             };
             assert_eq!(run(set).failed, 0, "{set:?}");
         }
@@ -209,12 +169,10 @@ fn limits_per_minute_that_state_no_wait_are_outlasted_by_every_call() {
 #[test]
 fn the_bounds_of_the_user_are_kept() {
     for (rate, max_concurrency) in [(0.5, 1), (10.0, 4), (300.0, 16)] {
-        let limiter = Limiter::Unlimited;
         let set = Run {
-            limiter,
             rate_limit: Some(rate),
             max_concurrency,
-            ..Run::default()
+            ..Run::of(Limiter::Unlimited)
         };
         let sent = run(set).sent;
         for (index, from) in sent.iter().enumerate() {
