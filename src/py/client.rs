@@ -203,7 +203,7 @@ impl NativeClient {
         let settings = walk_settings(py, strict, page_size, max_items)?;
         let users = match users {
             None => Users::Listed,
-            Some(users) => Users::Given(naturals(py, users)?),
+            Some(users) => Users::Given(naturals(py, users)?.into_iter().collect()),
         };
         let observer = self.observer(py, "messages.all")?;
         let walk = all_messages(observer.client(&self.client), users, settings);
@@ -219,7 +219,7 @@ impl NativeClient {
         page_size: Whole<'_>,
     ) -> PyResult<NativeWalk> {
         let settings = walk_settings(py, strict, page_size, None)?;
-        let users = Users::Planned(naturals(py, users)?);
+        let users = Users::Planned(naturals(py, users)?.into_iter().collect());
         let observer = self.observer(py, "shard.read")?;
         let walk = all_messages(observer.client(&self.client), users, settings);
         Ok(NativeWalk::new(walk, Resource::Messages, observer))

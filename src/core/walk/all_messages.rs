@@ -29,19 +29,26 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
     let prefetch = Prefetch::with_room(PAGES_AHEAD, move |outlet| async move {
         let client = client.with(CallOptions::count_anew);
         let listed = matches!(users, Users::Listed);
+        // Without messages, all of them were read.
+        let nothing = Evidence {
+            rows_short: Some(0),
+            ..Evidence::default()
+        };
+        shared.set(WalkReport {
+            total_first: Some(0),
+            total_last: Some(0),
+            evidence: nothing,
+            ..WalkReport::start(Timestamp::by(client.clock()))
+        });
         let messages = Messages {
             down_before: client.outage_time(),
             report: shared,
-            state: Mutex::new(State {
-                summary: Summary::new(listed),
-                room: settings.max_items.unwrap_or(u64::MAX),
-            }),
+            summary: Mutex::new(Summary::new(listed, settings.max_items)),
             full: Notify::new(),
             outlet,
             waiting: Room::default(),
             client: client.clone(),
         };
-        messages.begin();
         let in_turn = Arc::new(InTurn::new(messages, &users));
         let messages = &in_turn.inner;
         let lists = WalkSettings {
@@ -69,73 +76,52 @@ struct Messages {
     down_before: Duration,
     report: SharedReport,
     /// Locked while a page is put, so that all rows that were counted reach the reader.
-    state: Mutex<State>,
+    summary: Mutex<Summary>,
     /// Notified once `max_items` rows were passed on.
     full: Notify,
     outlet: Outlet<WalkedPage>,
     waiting: Room,
 }
 
-struct State {
-    summary: Summary,
-    /// Rows that the caller still wants.
-    room: u64,
-}
-
 impl Sink<Event> for Messages {
     async fn put(&self, event: Event) -> bool {
-        let mut state = self.state.lock().await;
-        if state.room == 0 {
+        let mut summary = self.summary.lock().await;
+        if summary.room == 0 {
             return false;
         }
         let page = self.report.update(|report| {
             report.requests = self.client.sent();
-            state.summary.take(event, report)
+            summary.take(event, report)
         });
         let Some(mut page) = page else {
             return true;
         };
         page.rows
-            .truncate(usize::try_from(state.room).unwrap_or(usize::MAX));
-        state.room -= page.rows.len() as u64;
+            .truncate(usize::try_from(summary.room).unwrap_or(usize::MAX));
+        summary.room -= page.rows.len() as u64;
         page.held = Some(self.waiting.take(page.size()).await);
         let read = self.outlet.put(page).await;
-        if state.room == 0 {
+        if summary.room == 0 {
             self.full.notify_one();
         }
-        read && state.room > 0
+        read && summary.room > 0
     }
 }
 
 impl Messages {
-    fn now(&self) -> Timestamp {
-        Timestamp::by(self.client.clock())
-    }
-
-    fn begin(&self) {
-        self.report.set(WalkReport {
-            total_first: Some(0),
-            total_last: Some(0),
-            evidence: Evidence {
-                rows_short: Some(0),
-                ..Evidence::default()
-            },
-            ..WalkReport::start(self.now())
-        });
-    }
-
     async fn end(&self, crawled: Result<(), Error>, settings: WalkSettings) -> Result<(), Error> {
-        let state = self.state.lock().await;
-        let cut = settings.max_items.filter(|_| state.room == 0);
+        let summary = self.summary.lock().await;
+        let cut = settings.max_items.filter(|_| summary.room == 0);
+        let now = Timestamp::by(self.client.clock());
         let report = self.report.update(|report| {
             report.requests = self.client.sent();
             report.outage_seconds = self.client.outage_seconds_since(self.down_before);
             if crawled.is_err() {
                 report.evidence.rows_short = None;
                 report.doubt("a request failed".to_owned());
-                report.end(self.now());
+                report.end(now);
             } else {
-                state.summary.end(cut, report, self.now());
+                summary.end(cut, report, now);
             }
             report.clone()
         });
@@ -150,6 +136,8 @@ impl Messages {
 
 /// What is known of a crawl in addition to the counts of its report.
 struct Summary {
+    /// Rows that the caller still wants.
+    room: u64,
     weakest: Certificate,
     users_gone: u64,
     users_without_id: usize,
@@ -160,8 +148,9 @@ struct Summary {
 }
 
 impl Summary {
-    fn new(listed: bool) -> Self {
+    fn new(listed: bool, max_items: Option<u64>) -> Self {
         Self {
+            room: max_items.unwrap_or(u64::MAX),
             weakest: Certificate::Snapshot,
             users_gone: 0,
             users_without_id: 0,

@@ -1,15 +1,14 @@
 //! All users' messages, many lists concurrently under the client's pace, as events.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 use crate::api::{LARGEST_LIMIT, List, Natural};
 use crate::budget::Budget;
-use crate::client::{Client, Read};
-use crate::decode::page::Row;
+use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::list_state::requestable_id;
 use crate::prefetch::{Mapped, Sink};
@@ -30,9 +29,9 @@ pub enum Users {
     /// All that the list of users shows.
     Listed,
     /// These users; one that does not exist is an error.
-    Given(Vec<Natural>),
+    Given(IndexSet<Natural>),
     /// Users from an earlier walk's list; some may no longer exist.
-    Planned(Vec<Natural>),
+    Planned(IndexSet<Natural>),
 }
 
 /// What a crawl finds, in an order that can be committed: a list's end follows its pages.
@@ -140,8 +139,7 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
     async fn find_users(&self, users: Users, queue: mpsc::Sender<Natural>) -> Result<(), Error> {
         match users {
             Users::Given(given) | Users::Planned(given) => {
-                let mut queued = HashSet::new();
-                for user_id in given.into_iter().filter(|user_id| queued.insert(*user_id)) {
+                for user_id in given {
                     if queue.send(user_id).await.is_err() {
                         break;
                     }
@@ -177,10 +175,17 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
         let mut more = true;
         while more || !readers.is_empty() {
             tokio::select! {
-                next = next(&users), if more && readers.len() < side_by_side => match next {
+                user = next(&users), if more && readers.len() < side_by_side => match user {
                     Some(first) => {
-                        let reader = Arc::clone(&self).read_one_by_one(first, Arc::clone(&users));
-                        readers.spawn(Box::pin(reader));
+                        let (crawl, users) = (Arc::clone(&self), Arc::clone(&users));
+                        readers.spawn(Box::pin(async move {
+                            let mut user_id = Some(first);
+                            while let Some(id) = user_id {
+                                crawl.read_list(id).await?;
+                                user_id = next(&users).await;
+                            }
+                            Ok(())
+                        }));
                     }
                     None => more = false,
                 },
@@ -188,19 +193,6 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
                     ended.unwrap_or_else(|_| Err(Error::new(ErrorKind::Aborted)))?;
                 }
             }
-        }
-        Ok(())
-    }
-
-    async fn read_one_by_one(
-        self: Arc<Self>,
-        first: Natural,
-        users: Arc<Mutex<mpsc::Receiver<Natural>>>,
-    ) -> Result<(), Error> {
-        let mut user_id = Some(first);
-        while let Some(id) = user_id {
-            self.read_list(id).await?;
-            user_id = next(&users).await;
         }
         Ok(())
     }
@@ -225,18 +217,14 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
         .await;
         let mut report = Box::new(shared.get());
         let ended = match walked {
-            Ok(()) => Ok(ListEnd::Read),
-            Err(error) if error.is_not_found() && self.once_listed => {
-                let end = |gone| {
-                    if gone {
-                        ListEnd::UserGone
-                    } else {
-                        ListEnd::Unread
-                    }
-                };
-                is_gone(client, user_id, budget).await.map(end)
-            }
-            Err(error) => Err(error),
+            // The caller named a user who does not exist.
+            Err(error) if error.is_not_found() && !self.once_listed => return Err(error),
+            Err(error) if error.is_not_found() => match is_gone(client, user_id, budget).await {
+                Ok(true) => Ok(ListEnd::UserGone),
+                Ok(false) => Ok(ListEnd::Unread),
+                Err(error) => Err(error),
+            },
+            walked => walked.map(|()| ListEnd::Read),
         };
         let end = match ended {
             Ok(end) => {
@@ -247,8 +235,6 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
                 }
                 end
             }
-            // The caller named a user who does not exist.
-            Err(error) if error.is_not_found() && !self.once_listed => return Err(error),
             Err(error) => {
                 report.doubt(self.unread.give_up(client, budget, error, false).await?);
                 ListEnd::Unread
@@ -272,17 +258,17 @@ async fn next(users: &Mutex<mpsc::Receiver<Natural>>) -> Option<Natural> {
 
 /// Checks whether a user whose messages were not found is gone; if not, the list is in doubt.
 pub async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
-    let found = |read: Result<Read<Row>, Error>| match read {
-        Ok(_) => Ok(None),
-        Err(error) if error.is_not_found() => Ok(Some(error)),
-        Err(error) => Err(error),
-    };
-    let Some(error) = found(client.user_within(user_id, budget).await)? else {
-        return Ok(false);
-    };
-    match client.is_missing(&error, budget).await {
-        Ok(true) => Ok(true),
-        Ok(false) => Ok(found(client.user_within(user_id, budget).await)?.is_some()),
-        Err(error) => Err(error),
+    let mut is_sure = false;
+    loop {
+        match client.user_within(user_id, budget).await {
+            Ok(_) => return Ok(false),
+            Err(error) if error.is_not_found() => {
+                if is_sure || client.is_missing(&error, budget).await? {
+                    return Ok(true);
+                }
+                is_sure = true;
+            }
+            Err(error) => return Err(error),
+        }
     }
 }

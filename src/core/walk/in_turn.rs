@@ -1,7 +1,7 @@
 //! Passes on the events of a crawl in the order of its users, although their lists are read side by
 //! side: what comes before its turn waits.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use tokio::sync::{Mutex, MutexGuard, Notify};
 
@@ -32,10 +32,7 @@ impl<S> InTurn<S> {
     pub fn new(inner: S, users: &Users) -> Self {
         let mut turns = Turns::default();
         if let Users::Given(ids) | Users::Planned(ids) = users {
-            let mut queued = HashSet::new();
-            let ids = ids.iter().filter(|id| queued.insert(**id));
-            let ids = ids.map(|id| id.signed());
-            turns.users.extend(ids);
+            turns.users.extend(ids.iter().map(|id| id.signed()));
         }
         Self {
             inner,

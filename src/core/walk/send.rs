@@ -71,14 +71,14 @@ pub async fn walk_into(
         ends_unread,
     };
     let mut walked = sender.run(&mut walk, report, sink).await;
-    if matches!(walked, Ok(Walked::Unread)) {
+    if matches!(walked, Ok(false)) {
         return Ok(());
     }
     if let Err(error) = &walked {
         walk.note_short();
         if ends_unread && walk.has_rows() && is_never_read(client, budget, error).await {
             walk.end_before(error);
-            walked = Ok(Walked::ToTheEnd);
+            walked = Ok(true);
         } else {
             walk.report.doubt("a request failed".to_owned());
         }
@@ -94,13 +94,6 @@ pub async fn walk_into(
     Ok(())
 }
 
-/// How a walk ended without an error.
-enum Walked {
-    ToTheEnd,
-    /// There is no reader any more.
-    Unread,
-}
-
 /// Sends a walk's requests.
 struct Sender<'a> {
     client: &'a Client,
@@ -113,14 +106,14 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sends what the walk requests, as many at once as it allows, and puts its pages into the
-    /// sink.
+    /// Sends what the walk requests, as many at once as it allows, and puts its pages into the sink;
+    /// returns whether that was read to the end.
     async fn run(
         &self,
         walk: &mut ListWalk,
         report: &SharedReport,
         sink: &impl Sink<WalkedPage>,
-    ) -> Result<Walked, Error> {
+    ) -> Result<bool, Error> {
         let mut in_flight = FuturesUnordered::new();
         let mut arrived = VecDeque::new();
         let mut spent = None;
@@ -142,7 +135,7 @@ impl Sender<'_> {
                     }
                 };
                 if !read {
-                    return Ok(Walked::Unread);
+                    return Ok(false);
                 }
             }
             // After the rows that came before it.
@@ -150,7 +143,7 @@ impl Sender<'_> {
                 return Err(error);
             }
             if walk.is_over() {
-                return Ok(Walked::ToTheEnd);
+                return Ok(true);
             }
             while spent.is_none()
                 && let Some(request) = walk.next_request()
@@ -162,7 +155,7 @@ impl Sender<'_> {
                 None => in_flight.next().await,
             };
             let Some((request, response)) = next else {
-                return spent.map_or(Ok(Walked::ToTheEnd), Err);
+                return spent.map_or(Ok(true), Err);
             };
             match response {
                 Ok(response) => walk.take(request, response),

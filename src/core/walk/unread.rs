@@ -11,7 +11,7 @@ use crate::api::{Limit, List};
 use crate::budget::Budget;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::walk::failing_pages::ends_search;
+use crate::walk::failing_pages::{ends_search, fails_for_its_rows};
 
 /// After this many unreadable lists in a row, the lists are not to blame.
 pub const MOST_IN_A_ROW: u64 = 50;
@@ -98,16 +98,9 @@ pub async fn is_never_read(client: &Client, budget: &Budget, error: &Error) -> b
 }
 
 fn may_be_of_one_list(error: &Error) -> bool {
-    match &error.kind {
-        ErrorKind::Status(failure) => !OF_EVERY_LIST.contains(&failure.status),
-        ErrorKind::Connect(_)
-        | ErrorKind::NotHttp(_)
-        | ErrorKind::Timeout(_)
-        | ErrorKind::TruncatedBody(_)
-        | ErrorKind::ResponseTooLarge { .. }
-        | ErrorKind::Transport(_)
-        | ErrorKind::Decode { .. } => true,
-        _ => false,
+    match error.status() {
+        Some(status) => !OF_EVERY_LIST.contains(&status),
+        None => fails_for_its_rows(error) || error.is_too_large(),
     }
 }
 

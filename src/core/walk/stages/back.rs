@@ -143,7 +143,7 @@ impl ListWalk {
             .any(|page| differ(target, page));
         if respelled {
             self.doubts.by_id = true;
-            self.pass.chain.compare_by_id();
+            self.pass.chain.by_id = true;
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What a walk has proved, and in words why it is not more.
 
-use super::chain::Chain;
 use super::pass::Pass;
 use super::{ListWalk, Stage};
 use crate::api::List;
@@ -12,16 +11,16 @@ const READ_AGAIN: &str = "read the list again when fewer rows change";
 const ASK_THE_OPERATOR: &str = "reading again will not help: ask the service's operator";
 const IF_THE_SAME_ROWS: &str = "if the same rows are named again, ask the service's operator";
 
+const STRAYED: &str = "a page came from another offset than requested";
+const ONLY_BY_ID: &str =
+    "rows that were read twice differ each time, so only their ids were compared";
+const ANY_USERS: &str = "the service ignores the user in a message's address, so rows fetched by id may \
+                         belong to other users";
+
 // Passes over a list, while rows are missing.
 const MOST_PASSES: u64 = 8;
 // Of them, in a row, that find none, if its order changes.
 const MOST_FRUITLESS: u64 = 2;
-
-/// Why a list is not linked, and what to do about it.
-struct Reason {
-    what: String,
-    advice: &'static str,
-}
 
 impl ListWalk {
     /// A pass is over: looks up rows, reads once more, or ends.
@@ -80,7 +79,8 @@ impl ListWalk {
 
     fn begin_another_pass(&mut self) {
         self.report.sweeps += 1;
-        self.pass = Pass::anew(Chain::new(self.doubts.by_id));
+        self.pass = Pass::default();
+        self.pass.chain.by_id = self.doubts.by_id;
         self.stage = Stage::Sweep;
     }
 
@@ -139,21 +139,16 @@ impl ListWalk {
 
     fn certify_linked(&mut self) {
         let reasons = self.reasons();
-        let Some(first) = reasons.first() else {
+        let Some((advice, _)) = reasons.first() else {
             return self.report.certify(Certificate::Linked);
         };
         // Deleted rows still count as held: once the total fell, it does not tell what is missing.
         if self.totals.fell {
             self.report.evidence.rows_short = None;
         }
-        let what: Vec<&str> = reasons.iter().map(|reason| reason.what.as_str()).collect();
-        let reason = format!(
-            "{}; {}; {}",
-            self.shortfall(),
-            what.join("; "),
-            first.advice
-        );
-        self.report.doubt(reason);
+        let what: Vec<&str> = reasons.iter().map(|(_, what)| what.as_str()).collect();
+        let (shortfall, what) = (self.shortfall(), what.join("; "));
+        self.report.doubt(format!("{shortfall}; {what}; {advice}"));
     }
 
     /// Records how many more rows the last total counts than are held.
@@ -162,70 +157,75 @@ impl ListWalk {
         self.report.evidence.rows_short = self.totals.last.map(short);
     }
 
-    /// Reasons why the list may not be linked, the most telling one first.
-    fn reasons(&self) -> Vec<Reason> {
-        let evidence = &self.report.evidence;
+    /// Reasons why the list may not be linked, the most telling one first: what to do about it, and what
+    /// it is.
+    fn reasons(&self) -> Vec<(&'static str, String)> {
+        let (evidence, doubts) = (&self.report.evidence, &self.doubts);
         let unreadable = &self.delivery.unreadable;
         let (inversions, broken) = (evidence.inversions, evidence.missing_links);
         let (moved, found) = (self.vanished.moved_unchanged, evidence.rows_found_by_id);
-        let failed = self.doubts.failed_proofs;
-        let refused = self.doubts.refused_at.is_some() && !self.linked_once;
+        let failed = doubts.failed_proofs;
+        let refused = doubts.refused_at.is_some() && !self.linked_once;
         let unexplained = self.at_total && self.missing().is_some_and(|rows| rows > 0);
         let explained = unreadable.left_out() > 0 || refused || broken > 0 || inversions > 0;
-        let because = |holds: bool, advice, what| holds.then_some(Reason { what, advice });
         let reasons = [
-            because(unreadable.count > 0, IF_THE_SAME_ROWS, unreadable.in_words()),
-            because(refused, ASK_THE_OPERATOR, self.refuses_the_rest()),
-            because(
-                self.doubts.strayed,
-                ASK_THE_OPERATOR,
-                "a page came from another offset than requested".to_owned(),
+            (
+                unreadable.count > 0,
+                IF_THE_SAME_ROWS,
+                unreadable.in_words(),
             ),
-            because(
+            (refused, ASK_THE_OPERATOR, self.refuses_the_rest()),
+            (doubts.strayed, ASK_THE_OPERATOR, STRAYED.to_owned()),
+            (
                 inversions > 0,
                 READ_AGAIN,
                 format!("the order changed between requests (seen {inversions} times)"),
             ),
-            because(
+            (
                 moved > 0,
                 READ_AGAIN,
                 counted(moved, "row moved", "rows moved", "with unchanged content"),
             ),
-            because(
-                self.doubts.by_id,
-                ASK_THE_OPERATOR,
-                "rows that were read twice differ each time, so only their ids were compared".to_owned(),
-            ),
-            because(
+            (doubts.by_id, ASK_THE_OPERATOR, ONLY_BY_ID.to_owned()),
+            (
                 found > 0,
                 READ_AGAIN,
-                counted(found, "row was", "rows were", "found by fetching ids between the known ones"),
+                counted(
+                    found,
+                    "row was",
+                    "rows were",
+                    "found by fetching ids between the known ones",
+                ),
             ),
-            because(
-                self.doubts.any_users,
-                ASK_THE_OPERATOR,
-                "the service ignores the user in a message's address, so rows fetched by id may belong \
-                 to other users"
-                    .to_owned(),
+            (doubts.any_users, ASK_THE_OPERATOR, ANY_USERS.to_owned()),
+            (
+                failed > 0,
+                READ_AGAIN,
+                format!("{failed} requests for proof were refused"),
             ),
-            because(failed > 0, READ_AGAIN, format!("{failed} requests for proof were refused")),
-            because(
+            (
                 !self.linked_once && broken > 0,
                 READ_AGAIN,
-                counted(broken, "page shares", "pages share", "no unchanged rows with the pages before"),
+                counted(
+                    broken,
+                    "page shares",
+                    "pages share",
+                    "no unchanged rows with the pages before",
+                ),
             ),
-            because(
+            (
                 unexplained,
                 READ_AGAIN,
                 "the list grew by less than that meanwhile".to_owned(),
             ),
-            because(
+            (
                 !self.linked_once && !explained,
                 ASK_THE_OPERATOR,
                 self.why_the_end_is_open().to_owned(),
             ),
         ];
-        reasons.into_iter().flatten().collect()
+        let holding = reasons.into_iter().filter(|(holds, ..)| *holds);
+        holding.map(|(_, advice, what)| (advice, what)).collect()
     }
 
     fn why_the_end_is_open(&self) -> &'static str {

@@ -22,7 +22,7 @@ pub struct Chain {
     line: VecDeque<i64>,
     forgotten: u64,
     /// Each response spells the rows differently, so they are compared by their ids alone.
-    by_id: bool,
+    pub by_id: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,17 +73,6 @@ pub struct Joined {
     pub rank: u64,
 }
 
-impl Joined {
-    /// The first page of a list.
-    pub fn first(rows: u64) -> Self {
-        Self {
-            appended: rows,
-            behind: 0,
-            rank: rows,
-        }
-    }
-}
-
 impl Chain {
     pub fn new(by_id: bool) -> Self {
         Self {
@@ -125,11 +114,6 @@ impl Chain {
     pub fn knows_all(&self, rows: &[Row]) -> bool {
         let known = |row: &Row| row.id.is_some_and(|id| self.places.contains_key(&id));
         rows.iter().all(known)
-    }
-
-    /// From now on, rows with the same id count as unchanged.
-    pub fn compare_by_id(&mut self) {
-        self.by_id = true;
     }
 
     pub fn compare(&self, rows: &[Row]) -> Shared {

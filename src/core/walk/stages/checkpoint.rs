@@ -102,8 +102,9 @@ impl ListWalk {
         walk.totals = checkpoint.totals;
         walk.doubts = checkpoint.doubts;
         walk.vanished = checkpoint.vanished;
-        let (unnamed, unreadable) = (checkpoint.unnamed, checkpoint.unreadable);
-        walk.delivery = walk.delivery.resumed(held, unnamed, unreadable);
+        walk.delivery.known = held;
+        walk.delivery.unnamed = checkpoint.unnamed;
+        walk.delivery.unreadable = checkpoint.unreadable;
         walk.taken = checkpoint.responses;
         walk.plain_pages = checkpoint.plain_pages;
         walk.reach = checkpoint.end;

@@ -22,7 +22,8 @@ pub(super) struct Delivery {
     user_id: Option<i64>,
     max_items: Option<u64>,
     delivered: u64,
-    known: RoaringTreemap,
+    /// The ids of all rows delivered so far.
+    pub known: RoaringTreemap,
     /// A row had no id, so it may have come before.
     pub unnamed: bool,
     pub unreadable: Unreadable,
@@ -39,16 +40,6 @@ impl Delivery {
             max_items,
             ..Self::default()
         }
-    }
-
-    pub fn resumed(mut self, known: RoaringTreemap, unnamed: bool, unreadable: Unreadable) -> Self {
-        (self.known, self.unnamed, self.unreadable) = (known, unnamed, unreadable);
-        self
-    }
-
-    /// The ids of all rows delivered so far.
-    pub fn known(&self) -> &RoaringTreemap {
-        &self.known
     }
 
     pub fn knows_all(&self, rows: &[Row]) -> bool {

@@ -2,7 +2,6 @@
 
 use super::arrived::ArrivedPage;
 use super::chain::{Chain, Joined, LINK, Shared};
-use super::list_end::EndBefore;
 use super::pass::{LastPage, OVERLAP};
 use super::{ListWalk, Stage};
 use crate::decode::page::Row;
@@ -142,7 +141,11 @@ impl ListWalk {
         let repeats = pass.last.is_some_and(|last| last.repeats(&page));
         // A list that fits one page needs no chain.
         let joined = if whole_in_one {
-            Joined::first(page.received())
+            Joined {
+                appended: page.received(),
+                behind: 0,
+                rank: page.received(),
+            }
         } else {
             pass.chain.join(&page.rows, page.number)
         };
@@ -170,12 +173,7 @@ impl ListWalk {
         } else if expected || page.rows.is_empty() {
             pass.note_nothing(&page);
         }
-        let before = EndBefore {
-            first,
-            appended,
-            end: end_before,
-        };
-        self.note_end(&page, &joined, &before);
+        self.note_end(&page, joined, end_before, first, appended);
         self.pass.last = Some(LastPage::of(&page, appended > 0));
         let (number, received) = (page.number, page.received());
         let (offset, limit) = (page.offset, page.limit);
@@ -185,7 +183,7 @@ impl ListWalk {
         self.pass.found_last = fresh;
         self.count_plain_page(offset, limit, rows);
         if whole && fresh == received {
-            self.totals.note_whole_list(number);
+            self.totals.whole = Some(number);
         }
     }
 

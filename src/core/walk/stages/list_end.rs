@@ -19,35 +19,33 @@ use super::pass::OVERLAP;
 // request, or none.
 const MOST_FUTILE: u64 = 8;
 
-/// What was known of the list's end before a page was joined.
-pub(super) struct EndBefore {
-    /// The page is the first one.
-    pub first: bool,
-    /// How many rows it appended,
-    pub appended: u64,
-    /// and where the pages before it end.
-    pub end: u64,
-}
-
 impl ListWalk {
-    /// Decides whether a page that was just joined is the end of the list.
-    pub(super) fn note_end(&mut self, page: &ArrivedPage, joined: &Joined, before: &EndBefore) {
+    /// Decides whether a page that was just joined is the end of the list. The pages before it, unless it
+    /// is the `first`, end at `end_before`; it `appended` as many rows.
+    pub(super) fn note_end(
+        &mut self,
+        page: &ArrivedPage,
+        joined: Joined,
+        end_before: u64,
+        first: bool,
+        appended: u64,
+    ) {
         let pass = &mut self.pass;
         let (length, largest, total) = (&self.length, self.length.largest(), page.total());
         let short = page.is_short(largest) && !page.rows.is_empty();
         let past_total = total.is_none_or(|total| total <= pass.end);
-        let dribbles = short && before.appended <= OVERLAP && past_total;
+        let dribbles = short && appended <= OVERLAP && past_total;
         pass.dribbles = if dribbles { pass.dribbles + 1 } else { 0 };
         let limit_is_known = page.applied(largest).is_some();
         let sure = short && limit_is_known && joined.behind == 0 && !length.is_cut_short();
-        let nothing_new = before.appended == 0 && !before.first;
-        let again = pass.confirmed && page.offset >= before.end;
+        let nothing_new = appended == 0 && !first;
+        let again = pass.confirmed && page.offset >= end_before;
         pass.confirmed = pass.chained && nothing_new && sure;
         let ends = match total {
             Some(total) if total == pass.end => {
                 page.is_short(largest) && (nothing_new || !length.is_cut_short())
             }
-            Some(total) if total < pass.end => sure && !before.first,
+            Some(total) if total < pass.end => sure && !first,
             total => again && pass.confirmed && !length.promises_a_page(total, pass.end),
         };
         pass.ended = ends;

@@ -31,14 +31,6 @@ pub(super) enum LookUp {
     Gap { id: i64, fetched: u64, found: u64 },
 }
 
-impl LookUp {
-    pub fn id(&self) -> i64 {
-        match self {
-            Self::Vanished { id, .. } | Self::Gap { id, .. } => *id,
-        }
-    }
-}
-
 /// Rows that later pages no longer showed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Vanished {
@@ -78,7 +70,7 @@ impl ListWalk {
     /// The first unknown id, if rows are missing because the list's order changes, and ids are dense
     /// enough to find them. `most` is how many unknown ids there may be.
     pub(super) fn begin_gaps(&mut self, most: u64) -> Option<LookUp> {
-        let known = self.delivery.known();
+        let known = &self.delivery.known;
         let disordered = self.report.evidence.inversions > 0;
         let missing = self.report.evidence.rows_short.filter(|short| *short > 0)?;
         let (least, greatest) = (known.min()?, known.max()?);
@@ -113,7 +105,7 @@ impl ListWalk {
             }
             Stage::LookUp(LookUp::Gap { id, fetched, found }) => {
                 let found = found + u64::from(self.take_found(id, row, sent));
-                let known = self.delivery.known();
+                let known = &self.delivery.known;
                 let go_on = found * IDS_A_ROW + MOST_LOOKED_UP as u64 > fetched
                     && self.totals.last != Some(self.report.distinct)
                     && self.left() > 0
@@ -148,9 +140,7 @@ impl ListWalk {
         self.end_at_max_items();
         true
     }
-}
 
-impl ListWalk {
     /// Whether another user sent this message: the service ignores the user in the path.
     fn is_of_another_user(&self, row: &Row) -> bool {
         let List::Messages { user_id } = self.list else {

@@ -188,7 +188,9 @@ impl ListWalk {
                 offset: back.offset,
                 limit: self.settings.page_size,
             },
-            Stage::LookUp(look_up) => Fetch::Row { id: look_up.id() },
+            Stage::LookUp(LookUp::Vanished { id, .. } | LookUp::Gap { id, .. }) => {
+                Fetch::Row { id: *id }
+            }
         };
         self.in_flight += 1;
         Some(Request {
@@ -268,8 +270,8 @@ impl ListWalk {
         self.most_for_proof().saturating_sub(self.spent())
     }
 
-    /// Whether requests for proof may be sent. The first pass keeps half of them, to read on to the
-    /// end like a plain loop.
+    /// Whether requests for proof may be sent: none if nothing can be proved any more. The first pass
+    /// keeps half of them, to read on to the end like a plain loop.
     fn may_prove(&self) -> bool {
         let reading = matches!(self.stage, Stage::Sweep | Stage::Back(_));
         let kept = if reading && self.report.sweeps == 1 {
@@ -277,7 +279,7 @@ impl ListWalk {
         } else {
             0
         };
-        self.left() > kept
+        !self.doubts.strayed && self.left() > kept
     }
 
     /// How many more rows the last total counts than are held or left out, and than the list grew by

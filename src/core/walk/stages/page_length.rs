@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::chain::LINK;
-use crate::api::Limit;
 
 /// What the lengths of the pages so far say.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,13 +60,5 @@ impl PageLength {
     /// but rows that the service hides or refuses.
     pub fn promises_a_page(&self, total: Option<u64>, end: u64) -> bool {
         total.is_some_and(|total| total >= end.saturating_add(self.longest))
-    }
-
-    /// The most rows of a page, or as many as requested before there is one.
-    pub fn longest_or(&self, requested: Limit) -> u64 {
-        match self.longest {
-            0 => requested.get().into(),
-            longest => longest,
-        }
     }
 }

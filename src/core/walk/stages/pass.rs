@@ -125,14 +125,6 @@ impl Pass {
         }
     }
 
-    /// A pass from the start, after an earlier one.
-    pub fn anew(chain: Chain) -> Self {
-        Self {
-            chain,
-            ..Self::default()
-        }
-    }
-
     /// A pass over the rows between two offsets.
     pub fn of_span((start, until): (u64, u64)) -> Self {
         Self {

@@ -39,7 +39,11 @@ impl ListWalk {
     pub(super) fn next_offset(&self) -> u64 {
         let pass = &self.pass;
         if pass.barren > 0 {
-            return pass.offset_behind(self.length.longest_or(self.settings.page_size));
+            let requested = self.settings.page_size.get().into();
+            return pass.offset_behind(match self.length.longest {
+                0 => requested,
+                longest => longest,
+            });
         }
         let overlap = if self.may_prove() && !self.delivery.unnamed {
             pass.overlap(&self.length)

@@ -7,7 +7,6 @@ use super::arrived::ArrivedPage;
 /// What is known of a list's `total`, in the order in which its pages were taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    pub first: Option<u64>,
     pub last: Option<u64>,
     /// The largest one so far.
     pub greatest: u64,
@@ -28,7 +27,7 @@ pub struct Totals {
     fresh: [u64; 2],
     /// The first page, if it had as many rows as its total and each was another.
     #[serde(skip)]
-    whole: Option<u64>,
+    pub whole: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +52,6 @@ impl Totals {
         self.grown = self.grown.saturating_add(total.saturating_sub(last));
         self.fell |= total < page.total_before;
         self.too_small |= !page.rows.is_empty() && page.end() > total;
-        self.first = self.first.or(Some(total));
         self.last = Some(total);
         self.greatest = self.greatest.max(total);
         let latest = Latest {
@@ -75,11 +73,6 @@ impl Totals {
             _ if number < last => [last, before.max(number)],
             _ => self.fresh,
         };
-    }
-
-    /// The first page has as many rows as its total, and all are distinct.
-    pub fn note_whole_list(&mut self, number: u64) {
-        self.whole = Some(number);
     }
 
     /// Whether one response had the whole list: no other brought rows or another total.

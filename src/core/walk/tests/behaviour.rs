@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::{List, Natural};
+use crate::api::{LARGEST_LIMIT, List, Natural};
 
 /// The sort key of the rows, and how a change moves a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +75,7 @@ pub enum Churn {
 
 /// All of the above.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Behaviour {
     /// A list of messages, otherwise of users.
     pub messages: bool,
@@ -83,7 +84,6 @@ pub struct Behaviour {
     pub total: Total,
     pub churn: Churn,
     /// For `Order::Ties`, the average number of rows with the same key.
-    #[serde(default = "eight")]
     pub tied: u16,
     /// If false, messages are only added, as the certificates assume.
     pub deletes: bool,
@@ -94,19 +94,35 @@ pub struct Behaviour {
     pub hidden: u8,
     pub past_end: PastEnd,
     /// How many of a thousand rows fail each page that they are part of.
-    #[serde(default)]
     pub failing: u16,
     /// The length of a block of consecutive hidden rows.
-    #[serde(default)]
     pub hidden_block: u16,
     /// Offsets from here on are refused.
-    #[serde(default)]
     pub refused_from: Option<u64>,
     pub seed: u64,
 }
 
-fn eight() -> u16 {
-    8
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            messages: false,
+            rows: 0,
+            order: Order::OldestFirst,
+            total: Total::Exact,
+            churn: Churn::None,
+            tied: 8,
+            deletes: true,
+            largest_page: LARGEST_LIMIT,
+            reported: ReportedPage::Applied,
+            short_pages: false,
+            hidden: 0,
+            past_end: PastEnd::Empty,
+            failing: 0,
+            hidden_block: 0,
+            refused_from: None,
+            seed: 0,
+        }
+    }
 }
 
 impl Behaviour {

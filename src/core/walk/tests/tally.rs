@@ -120,28 +120,12 @@ impl fmt::Display for Tally {
         )?;
         writeln!(
             formatter,
-            "{:<17} {:>7} {:>8} {:>8} {:>8} {:>11} | {:>15} {:>14} | {:>17} {:>14} | {:>16} {:>7} {:>8}",
-            "the list",
-            "walks",
-            "snapshot",
-            "counted",
-            "linked",
-            "uncertified",
-            "certified: lost",
-            "of those moved",
-            "uncertified: lost",
-            "plain gets",
-            "plain loop: lost",
-            "endless",
-            "requests"
+            "the list            walks snapshot  counted   linked uncertified | certified: lost of those \
+             moved | uncertified: lost     plain gets | plain loop: lost endless requests"
         )?;
         for (kind, of_kind) in &self.kinds {
-            write!(
-                formatter,
-                "{:<17} {:>7}",
-                format!("{kind:?}"),
-                of_kind.walks
-            )?;
+            let name = format!("{kind:?}");
+            write!(formatter, "{name:<17} {:>7}", of_kind.walks)?;
             for (certificate, width) in certificates.iter().zip([8, 8, 8, 11]) {
                 let walks = of_kind.certificates.get(certificate).copied().unwrap_or(0);
                 write!(formatter, " {walks:>width$}")?;
@@ -164,14 +148,13 @@ impl fmt::Display for Tally {
         )?;
         for (churn, walks) in &self.overheads {
             let hundredth = |part| self.overhead(*churn, part).unwrap_or(f64::NAN);
-            writeln!(
+            let (name, median) = (format!("{churn:?}"), hundredth(50));
+            write!(
                 formatter,
-                "{:<17} {:>7} walks, median {:>5.1} %, p90 {:>5.1} %",
-                format!("{churn:?}"),
-                walks.len(),
-                hundredth(50),
-                hundredth(90)
+                "{name:<17} {:>7} walks, median {median:>5.1} %",
+                walks.len()
             )?;
+            writeln!(formatter, ", p90 {:>5.1} %", hundredth(90))?;
         }
         write!(
             formatter,

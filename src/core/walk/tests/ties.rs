@@ -1,6 +1,6 @@
 //! Rows with equal sort keys.
 
-use super::behaviour::{Behaviour, Churn, Order, PastEnd, ReportedPage, Total};
+use super::behaviour::{Behaviour, Order};
 use super::changing_list::ChangingList;
 use super::*;
 
@@ -9,19 +9,10 @@ fn heavy_ties(messages: bool, rows: i64, tied: u16) -> ChangingList {
         messages,
         rows,
         order: Order::Ties,
-        total: Total::Exact,
-        churn: Churn::None,
         tied,
         deletes: false,
-        largest_page: 99,
-        reported: ReportedPage::Applied,
-        short_pages: false,
-        hidden: 0,
-        past_end: PastEnd::Empty,
-        failing: 0,
-        hidden_block: 0,
-        refused_from: None,
         seed: 7,
+        ..Behaviour::default()
     })
 }
 
