@@ -304,9 +304,3 @@ def test_a_program_that_leaves_a_walk_exits_quietly():
     assert done.returncode == 0, done.stderr
     assert done.stderr.endswith("\n")
     assert "Traceback" not in done.stderr
-
-
-def test_importing_backread_does_not_import_it():
-    code = "import sys, backread; print([m for m in sys.modules if 'progress' in m])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "[]"

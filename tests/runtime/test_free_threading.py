@@ -9,9 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from helpers.api_rows import envelope, user
-from helpers.scripted_server import answer
-
 THREADS = 16
 ROUNDS = 30
 WITHOUT_GIL = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
@@ -36,20 +33,6 @@ def test_the_import_leaves_the_gil_as_it_is():
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.strip() == str(not WITHOUT_GIL)
-
-
-def test_threads_look_at_the_same_objects_at_once(face, scripted):
-    rows = [user(one, color="red", user_attributes=[{"name": "n", "x": 1}]) for one in range(90)]
-    server = scripted(*[answer(200, envelope(rows))] * ROUNDS)
-    client = face.client(server)
-    for _ in range(ROUNDS):
-        read = face.collect(client.users.list())
-
-        def look(_: int, read: list[Any] = read) -> list[Any]:
-            return [(one.id, one.extra, one.user_attributes[0].extra) for one in read]
-
-        expected = [(one, {"color": "red"}, {"x": 1}) for one in range(90)]
-        assert together(look) == [expected] * THREADS
 
 
 def test_threads_read_in_every_way_at_once(backread_mock):

@@ -17,18 +17,6 @@ LEFT = {
     "a daemon thread in a call": """
         hang(1)
     """,
-    "daemon threads in walks": """
-        def read():
-            while True: client.users.list(page_size=1).to_list()
-        for _ in range(4): threading.Thread(target=read, daemon=True).start()
-        time.sleep(0.3)
-    """,
-    "a task": """
-        async def main():
-            task = asyncio.ensure_future(asynchronous.users.get(43))
-            while not requests(): await asyncio.sleep(0.01)
-        asyncio.run(main())
-    """,
     "a loop that was never closed": """
         loop = asyncio.new_event_loop()
         async def main():
@@ -49,21 +37,11 @@ LEFT = {
         other = server.client()
         other.users.get(42)
     """,
-    "a listing that was never read": """
-        rows = iter(client.users.list())
-        listing = client.messages.all()
-    """,
     "an executor with calls": """
         from concurrent.futures import ThreadPoolExecutor
         pool = ThreadPoolExecutor(2)
         for _ in range(4): pool.submit(client.users.list(page_size=50).to_list)
         hang(2)
-    """,
-    "a thread that goes on reading": """
-        def read():
-            for number, user in enumerate(client.users.list(page_size=20)):
-                if number == 300: break
-        threading.Thread(target=read).start()
     """,
     "daemon threads that begin calls as the exit begins": """
         def read():
@@ -81,14 +59,6 @@ LEFT = {
         last.append(lambda: lock.acquire())
         time.sleep(0.2)
     """,
-    "a handler of logs that reads, in a daemon thread": """
-        import logging
-        class Reader(logging.Handler):
-            def emit(self, record): client.users.get(43)
-        logging.getLogger("theirs").addHandler(Reader())
-        threading.Thread(target=logging.getLogger("theirs").error, args=("x",), daemon=True).start()
-        while not requests(): time.sleep(0.01)
-    """,
     "daemon threads with event loops": """
         def serve():
             async def main():
@@ -105,28 +75,12 @@ LEFT = {
         for _ in range(2): threading.Thread(target=read, daemon=True).start()
         time.sleep(0.2)
     """,
-    "an iteration that nobody ended": """
-        async def main():
-            global rows
-            rows = aiter(asynchronous.users.list(page_size=5))
-            await anext(rows)
-        asyncio.run(main())
-    """,
     "tasks that hang, and sys.exit in one of them": """
         async def main():
             tasks = [asyncio.ensure_future(asynchronous.users.get(43)) for _ in range(5)]
             while not requests(): await asyncio.sleep(0.01)
             print("left", flush=True)
             sys.exit(0)
-        asyncio.run(main())
-    """,
-    "sys.exit in a callback of the loop": """
-        async def main():
-            asyncio.ensure_future(asynchronous.users.get(43))
-            while not requests(): await asyncio.sleep(0.01)
-            print("left", flush=True)
-            asyncio.get_running_loop().call_soon(sys.exit)
-            await asyncio.sleep(10)
         asyncio.run(main())
     """,
     "a walk in an exit handler, another half read": """

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import pickle
 import signal
 import threading
 from typing import Any
@@ -33,11 +32,6 @@ def test_the_import_brings_little_and_starts_nothing(backread_server):
         backread_server,
     )
     check_silent(done, "[] 1\n[] 1\n[]")
-
-
-def test_every_public_name_is_there(backread_server):
-    code = "import backread; [getattr(backread, name) for name in backread.__all__]; print('all')"
-    check_silent(run(code, backread_server), "all")
 
 
 def test_the_docstrings_may_be_stripped(backread_server):
@@ -144,19 +138,6 @@ def test_a_fork_in_the_middle_of_a_walk(backread_server):
         total = backread_server.world.total_users
         assert in_child(lambda: len(list(client.users.list()))) == (0, str(total))
         assert len(list(rows)) == total - 1
-
-
-def test_what_was_read_pickles(face, backread_server):
-    client = face.client(backread_server)
-    listing = client.messages.all(users=[42])
-    for thing in (
-        face.call(client.users.get, 42),
-        face.call(client.users.page),
-        face.collect(listing),
-        listing.report,
-        face.call(client.users.get, 42, as_dict=True),
-    ):
-        assert pickle.loads(pickle.dumps(thing)) == thing
 
 
 def test_a_client_can_be_used_in_an_exit_handler(backread_server):

@@ -6,7 +6,6 @@ import ctypes
 import gc
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,25 +44,6 @@ def late(scripted: Any) -> tuple[Any, threading.Event]:
         return answer(200, user(42))
 
     return scripted(service), go_on
-
-
-def test_many_threads_ask_at_once(scripted):
-    """No answer is sent before all have asked."""
-    threads = 64
-    all_asked = threading.Barrier(threads)
-
-    def service(request: Any) -> bytes:
-        all_asked.wait(PATIENCE)
-        return answer(200, user(42))
-
-    server = scripted(service)
-    with (
-        server.client(max_concurrency=threads) as client,
-        concurrent.futures.ThreadPoolExecutor(threads) as pool,
-    ):
-        read = [pool.submit(client.users.get, 42) for _ in range(threads)]
-        assert [one.result().id for one in read] == [42] * threads
-    assert len(server.requests) == threads
 
 
 def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server):
@@ -113,28 +93,6 @@ def test_an_exception_set_for_a_thread_ends_its_conversion_and_the_requests(scri
     stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
     stop(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stopped))
     assert raised.wait(PATIENCE)
-    assert gone.wait(PATIENCE)
-    client.close()
-
-
-def test_an_exception_while_the_reading_thread_starts_ends_the_requests(scripted, monkeypatch):
-    pytest.importorskip("pyarrow")
-    server, asked, gone = dripping(scripted)
-    client = server.client(timeout=None, max_retries=0)
-    start = threading.Thread.start
-
-    class Stopped(BaseException):
-        pass
-
-    def start_late(thread: threading.Thread) -> None:
-        start(thread)
-        if thread.name == "backread-arrow":
-            assert asked.wait(PATIENCE)
-            raise Stopped
-
-    monkeypatch.setattr(threading.Thread, "start", start_late)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool, pytest.raises(Stopped):
-        pool.submit(client.users.list().to_arrow).result(PATIENCE)
     assert gone.wait(PATIENCE)
     client.close()
 
@@ -221,20 +179,6 @@ def test_one_async_client_serves_event_loops_of_several_threads(backread_server)
     asyncio.run(client.aclose())
 
 
-def test_async_client_survives_a_loop_that_ends_with_calls_under_way(backread_server):
-    client = backread_server.async_client()
-
-    async def leave() -> None:
-        for _ in range(50):
-            asyncio.ensure_future(client.users.page())  # noqa: RUF006
-        await asyncio.sleep(0)
-
-    for _ in range(5):
-        asyncio.run(leave())
-    assert asyncio.run(client.users.get(42)).id == 42
-    asyncio.run(client.aclose())
-
-
 class LoopWithoutReaders(asyncio.SelectorEventLoop):
     """As the usual loop of Windows is."""
 
@@ -295,28 +239,3 @@ def test_async_client_survives_a_loop_closed_with_calls_under_way(scripted, recw
     asyncio.run(client.aclose())
     assert not caplog.records
     assert not recwarn.list
-
-
-def open_files() -> int:
-    folder = Path("/proc/self/fd")
-    if not folder.is_dir():
-        pytest.skip("this system does not list a process's open files")
-    return len(list(folder.iterdir()))
-
-
-def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server):
-    client = backread_server.async_client()
-    with asyncio.Runner() as one, asyncio.Runner() as other:
-
-        def take_turns() -> None:
-            for runner in (one, other):
-                assert runner.run(client.users.get(42)).id == 42
-            assert asyncio.run(client.users.get(42)).id == 42
-
-        take_turns()
-        before = open_files()
-        for _ in range(20):
-            take_turns()
-        # The mock, in this process too, closes its ends of connections in its own time.
-        wait_for(lambda: open_files() <= before + 2)
-    asyncio.run(client.aclose())
