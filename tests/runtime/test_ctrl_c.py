@@ -1,9 +1,7 @@
 """Ctrl-C and other signals while something waits: where, in whose code, and what a handler does."""
 
-import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
@@ -22,7 +20,9 @@ from helpers.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
 
+# What a call waits for makes no difference: the thread that waits looks for signals alone.
 READ = {
+    "one user": ("", "client.users.get(42)"),
     "an item": ("", "for one in listing: pass"),
     "a page": ("", "for page in listing.pages(): pass"),
     "to_list": ("", "listing.to_list()"),
@@ -131,91 +131,6 @@ def test_ctrl_c_is_a_keyboard_interrupt_wherever_a_listing_is_read(scripted, nam
         # arro3 adds a note to the exception.
         assert "\nKeyboardInterrupt\n" in complaint
         assert "During handling" not in complaint
-
-
-@contextlib.contextmanager
-def unanswering() -> Iterator[str]:
-    """The URL of a service whose queue of connections is full: connecting to it takes for ever."""
-    with socket.socket() as listening, contextlib.ExitStack() as queue:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(0)
-        for _ in range(4):
-            waiting = queue.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(listening.getsockname())
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-
-
-def drip() -> Iterator[bytes]:
-    yield b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
-    while True:
-        time.sleep(0.01)
-        yield b" "
-
-
-WAITS = {
-    "for a connection": "client.users.get(42)",
-    "for the rest of a body": "client.users.get(1)",
-    "for Retry-After": "client.users.get(2)",
-    "before it tries again": "client.users.get(3)",
-    "for its turn at a rate": "slow.users.get(4), slow.users.get(4)",
-    "for its place among others": "busy()",
-    "while the service is down": "patient.users.get(6), patient.users.get(6)",
-}
-
-
-@pytest.mark.parametrize("what", WAITS)
-def test_ctrl_c_ends_every_kind_of_wait(scripted, what):
-    answers = {
-        "1": drip,
-        "2": lambda: answer(429, b"", {"retry-after": "3000"}),
-        "3": lambda: answer(500, b"", {"retry-after": "3000"}),
-        "4": lambda: answer(200, user(4)),
-    }
-
-    def interrupt() -> tuple[float, int, str]:
-        def service(request: Any) -> Any:
-            number = request.path[-1]
-            if number == "5":
-                return server.stall()
-            if number == "6":
-                return answer(200, user(6)) if len(server.requests) == 1 else answer(502)
-            return answers[number]()
-
-        def wait() -> None:
-            awaited = 4 if what == "while the service is down" else 1
-            while what != "for a connection" and len(server.requests) < awaited:
-                time.sleep(0.01)
-            # Nothing shows from here when the client has begun to wait.
-            time.sleep(0.3)
-
-        server = scripted(service)
-        with unanswering() as url:
-            base_url = repr(url) if what == "for a connection" else None
-            return interrupted(
-                f"""
-                import threading, time
-                from backread import Client
-                client = Client({base_url}, timeout=None)
-                slow = Client(timeout=None, rate_limit=0.001)
-                one = Client(timeout=None, max_concurrency=1)
-                patient = Client(timeout=None, outage_patience=600)
-                def busy():
-                    threading.Thread(target=one.users.get, args=(5,), daemon=True).start()
-                    time.sleep(0.2)
-                    one.users.get(4)
-                print("ready", flush=True)
-                try:
-                    {WAITS[what]}
-                except KeyboardInterrupt:
-                    print(time.time(), flush=True)
-                """,
-                server,
-                wait,
-            )
-
-    exit_code, complaint = at_once(interrupt)
-    assert (exit_code, complaint) == (0, "")
 
 
 def test_what_a_handler_raises_comes_out_of_another_librarys_reading(scripted):

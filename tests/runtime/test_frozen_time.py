@@ -63,13 +63,13 @@ for step in sys.argv[3:]:
 """
 
 
-@pytest.mark.parametrize("library", ["freezegun", "time_machine"])
 @pytest.mark.parametrize(
-    "steps",
+    ("library", "steps"),
     [
-        "import freeze use",
-        "use use-frozen use",
-        "freeze use-frozen use",
+        ("freezegun", "import freeze use"),
+        ("freezegun", "use use-frozen use"),
+        ("freezegun", "freeze use-frozen use"),
+        ("time_machine", "use use-frozen use"),
     ],
 )
 def test_mirror_sync_and_probe_work_before_during_and_after_frozen_time(tmp_path, library, steps):

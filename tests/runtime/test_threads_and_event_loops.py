@@ -14,7 +14,7 @@ from backread import BackreadError
 from helpers.api_rows import ids, paged, user, users
 from helpers.python_process import SECONDS
 from helpers.scripted_server import answer
-from helpers.waiting import PATIENCE, wait_for
+from helpers.waiting import PATIENCE
 
 
 def dripping(scripted: Any) -> tuple[Any, threading.Event, threading.Event]:
@@ -33,17 +33,6 @@ def dripping(scripted: Any) -> tuple[Any, threading.Event, threading.Event]:
             gone.set()
 
     return scripted(lambda request: drip()), asked, gone
-
-
-def late(scripted: Any) -> tuple[Any, threading.Event]:
-    """A server that answers when the event is set."""
-    go_on = threading.Event()
-
-    def service(request: Any) -> bytes:
-        go_on.wait(PATIENCE)
-        return answer(200, user(42))
-
-    return scripted(service), go_on
 
 
 def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server):
@@ -136,23 +125,6 @@ def test_a_cancelled_task_ends_its_request(scripted, what):
 
     asyncio.run(main())
     assert len(server.requests) == 1
-
-
-def test_the_event_loop_turns_while_a_call_waits(scripted):
-    """The answer is sent once the loop has had its turns."""
-    server, go_on = late(scripted)
-
-    async def main() -> None:
-        async with server.async_client() as client:
-            task = asyncio.ensure_future(client.users.get(42))
-            await asyncio.to_thread(wait_for, lambda: server.requests)
-            for _ in range(50):
-                await asyncio.sleep(0.001)
-            assert not task.done()
-            go_on.set()
-            assert (await task).id == 42
-
-    asyncio.run(main())
 
 
 def test_one_async_client_serves_one_event_loop_after_another(backread_server):
