@@ -6,10 +6,8 @@
 //! milliseconds, a stalled response triggers its timeout as quickly, and an exchange that makes
 //! progress never times out because of another's wait.
 //!
-//! `mod.rs` is the interface, `switch.rs` holds the time and its waiters, `leap.rs` decides when to
-//! leap.
+//! `lib.rs` is the interface, `switch.rs` holds the time and its waiters and decides when to leap.
 
-mod leap;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -99,19 +97,20 @@ impl Clock {
     }
 
     pub fn is_virtual(&self) -> bool {
-        self.switch().is_some_and(|switch| switch.is_virtual())
+        self.switch()
+            .is_some_and(|switch| switch.state().is_virtual())
     }
 
     /// The monotonic time: never earlier than before, even if the clock was switched in between.
     pub fn now(&self) -> Instant {
         self.switch()
-            .map_or_else(Instant::now, |switch| switch.now())
+            .map_or_else(Instant::now, |switch| switch.state().now())
     }
 
     /// The date and time.
     pub fn wall(&self) -> SystemTime {
         self.switch()
-            .map_or_else(SystemTime::now, |switch| switch.wall())
+            .map_or_else(SystemTime::now, |switch| switch.state().wall())
     }
 
     /// Registers a client's call until the guard is dropped. Time does not leap while a call runs
@@ -193,7 +192,7 @@ impl Clock {
         if let Poll::Ready(output) = first {
             return Ok(output);
         }
-        let limit = end.map(|end| end.saturating_duration_since(switch.now()));
+        let limit = end.map(|end| end.saturating_duration_since(self.now()));
         let bounded = switch.register(Kind::Limit, end, limit);
         tokio::select! {
             biased;
@@ -204,13 +203,10 @@ impl Clock {
 
     /// Delays a response of the mock; without a length until the future is dropped. Not recorded.
     pub async fn hold(&self, length: Option<Duration>) {
-        match (self.switch(), length) {
+        match (self.switch(), length.map(|length| self.after(length))) {
             (None, None) => future::pending().await,
-            (None, Some(length)) => time::sleep(length).await,
-            (Some(switch), length) => {
-                let end = length.map(|length| self.after(length));
-                switch.register(Kind::Hold, end, None).due().await;
-            }
+            (None, Some(end)) => time::sleep_until(end).await,
+            (Some(switch), end) => switch.register(Kind::Hold, end, None).due().await,
         }
     }
 
@@ -225,13 +221,14 @@ impl Clock {
     /// Records the start of a wait, without waiting.
     pub fn record(&self, length: Duration) {
         if let Some(switch) = self.switch() {
-            switch.record(length);
+            switch.state().record(length);
         }
     }
 
     /// The last 10,000 recorded waits with their requested lengths, in the order of their start.
     pub fn slept(&self) -> Vec<Duration> {
-        self.switch().map_or_else(Vec::new, |switch| switch.slept())
+        self.switch()
+            .map_or_else(Vec::new, |switch| switch.state().slept())
     }
 
     fn after(&self, length: Duration) -> Instant {

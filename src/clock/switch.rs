@@ -1,8 +1,10 @@
-//! A time that can be switched between real and virtual, and its waiters.
+//! A time that can be switched between real and virtual, its waiters, and when it leaps: while a leap
+//! is possible, a thread checks whether anything happens.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
@@ -11,6 +13,10 @@ use tokio::time::{Instant, sleep_until};
 use super::{LONGEST, MoveError};
 
 const MOST_SLEPT: usize = 10_000;
+// How long nothing must have happened before virtual time leaps, in real time.
+const TICK: Duration = Duration::from_millis(1);
+// So many if something fails at the deadline: a thread with work to do may not have been scheduled.
+const STILL_TICKS_BEFORE_A_LIMIT: u32 = 5;
 // The shortest real time that a limit allows: a response that makes progress takes less, even on a
 // busy machine.
 const LEAST_REAL_LIMIT: Duration = Duration::from_secs(5);
@@ -30,13 +36,6 @@ pub enum Kind {
     Limit,
 }
 
-impl Kind {
-    /// Whether something fails at its deadline.
-    pub fn is_limit(self) -> bool {
-        matches!(self, Self::Exchange | Self::Limit)
-    }
-}
-
 #[derive(Debug)]
 enum Time {
     /// Shows `shown` at the real time `at`, and advances with real time.
@@ -49,6 +48,16 @@ enum Time {
     },
 }
 
+impl Default for Time {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self::Real {
+            shown: now,
+            at: now,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Waiter {
     kind: Kind,
@@ -58,7 +67,7 @@ struct Waiter {
 /// With a number that distinguishes equal deadlines.
 type Deadline = (Instant, u64);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct State {
     time: Time,
     waiting: BTreeMap<Deadline, Waiter>,
@@ -72,31 +81,50 @@ pub struct State {
     orphans: usize,
     number: u64,
     /// Counts all events: if two checks find the same number, nothing happened in between.
-    pub changes: u64,
+    changes: u64,
     /// Whether a thread checks for leaps.
-    pub watched: bool,
+    watched: bool,
     slept: VecDeque<Duration>,
 }
 
 impl State {
-    fn now(&self) -> Instant {
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.time, Time::Virtual { .. })
+    }
+
+    pub fn now(&self) -> Instant {
         match &self.time {
             Time::Real { shown, at } => *shown + at.elapsed(),
             Time::Virtual { now, .. } => *now,
         }
     }
 
-    /// The date and time at a moment of virtual time; in real time, the current one.
-    fn wall(&self, at: Instant) -> SystemTime {
+    /// The date and time.
+    pub fn wall(&self) -> SystemTime {
         match &self.time {
             Time::Real { .. } => SystemTime::now(),
-            Time::Virtual { started, start, .. } => *start + (at - *started),
+            Time::Virtual {
+                now,
+                started,
+                start,
+            } => *start + (*now - *started),
         }
+    }
+
+    pub fn record(&mut self, length: Duration) {
+        if self.slept.len() == MOST_SLEPT {
+            self.slept.pop_front();
+        }
+        self.slept.push_back(length);
+    }
+
+    pub fn slept(&self) -> Vec<Duration> {
+        self.slept.iter().copied().collect()
     }
 
     /// The deadline to leap to if nothing else happens, with its kind. `None` while a call is not
     /// waiting, while a response in progress is not delayed, or if a deadline is already due.
-    pub fn next(&self) -> Option<(Instant, Kind)> {
+    fn next(&self) -> Option<(Instant, Kind)> {
         let Time::Virtual { now, .. } = self.time else {
             return None;
         };
@@ -108,7 +136,7 @@ impl State {
     }
 
     /// Advances virtual time and wakes what is due.
-    pub fn leap(&mut self, to: Instant) {
+    fn leap(&mut self, to: Instant) {
         if let Time::Virtual { now, .. } = &mut self.time {
             *now = to.max(*now);
             self.changes += 1;
@@ -162,25 +190,9 @@ pub struct Switch {
 
 impl Switch {
     pub fn new() -> Self {
-        let now = Instant::now();
         Self {
             process: std::process::id(),
-            state: Mutex::new(State {
-                time: Time::Real {
-                    shown: now,
-                    at: now,
-                },
-                waiting: BTreeMap::new(),
-                calls: 0,
-                pauses: 0,
-                exchanges: 0,
-                holds: 0,
-                orphans: 0,
-                number: 0,
-                changes: 0,
-                watched: false,
-                slept: VecDeque::new(),
-            }),
+            state: Mutex::default(),
         }
     }
 
@@ -210,19 +222,6 @@ impl Switch {
         state.switch_to(Time::Real { shown, at });
     }
 
-    pub fn is_virtual(&self) -> bool {
-        matches!(self.state().time, Time::Virtual { .. })
-    }
-
-    pub fn now(&self) -> Instant {
-        self.state().now()
-    }
-
-    pub fn wall(&self) -> SystemTime {
-        let state = self.state();
-        state.wall(state.now())
-    }
-
     pub fn advance(self: &Arc<Self>, length: Duration) -> Result<(), MoveError> {
         let mut state = self.state();
         let Time::Virtual { now, .. } = state.time else {
@@ -234,18 +233,6 @@ impl Switch {
         state.leap(now + length);
         self.watch(state);
         Ok(())
-    }
-
-    pub fn record(&self, length: Duration) {
-        let mut state = self.state();
-        if state.slept.len() == MOST_SLEPT {
-            state.slept.pop_front();
-        }
-        state.slept.push_back(length);
-    }
-
-    pub fn slept(&self) -> Vec<Duration> {
-        self.state().slept.iter().copied().collect()
     }
 
     /// Registers a waiter until the guard is dropped; `real_limit` also limits it in real time.
@@ -275,6 +262,48 @@ impl Switch {
             wake,
         }
     }
+
+    /// Starts a thread that checks whether to leap, if none runs and a leap is possible.
+    fn watch(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if state.watched || state.next().is_none() {
+            return;
+        }
+        state.watched = true;
+        let changes = state.changes;
+        drop(state);
+        let switch = Arc::clone(self);
+        // A thread, because a task depends on its runtime; it lives for a few ticks.
+        let watcher = thread::Builder::new()
+            .name("backread-clock".to_owned())
+            .spawn(move || switch.leap_until_idle(changes));
+        if watcher.is_err() {
+            self.state().watched = false;
+        }
+    }
+
+    fn leap_until_idle(&self, mut seen: u64) {
+        let mut still = 0;
+        loop {
+            thread::sleep(TICK);
+            let mut state = self.state();
+            if state.changes != seen {
+                still = 0;
+                seen = state.changes;
+                continue;
+            }
+            let Some((deadline, kind)) = state.next() else {
+                state.watched = false;
+                return;
+            };
+            still += 1;
+            let fails = matches!(kind, Kind::Exchange | Kind::Limit);
+            if !fails || still >= STILL_TICKS_BEFORE_A_LIMIT {
+                state.leap(deadline);
+                still = 0;
+                seen = state.changes;
+            }
+        }
+    }
 }
 
 /// A registered waiter, until dropped.
@@ -287,55 +316,35 @@ pub struct Registered<'a> {
     wake: Arc<Notify>,
 }
 
-/// What the clock tells a waiter.
-enum Look {
-    Due,
-    /// Check again when woken, or at this time.
-    Later(Option<Instant>),
-}
-
 impl Registered<'_> {
     /// Waits until the deadline; forever without one.
     pub async fn due(&self) {
         let Some((deadline, _)) = self.deadline else {
             return future::pending().await;
         };
-        loop {
-            match self.look(deadline) {
-                Look::Due => return,
-                Look::Later(None) => self.wake.notified().await,
-                Look::Later(Some(latest)) => tokio::select! {
-                    () = self.wake.notified() => {}
-                    () = sleep_until(latest) => {}
-                },
+        while let Some(latest) = self.next_look(deadline) {
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = sleep_until(latest) => {}
             }
         }
     }
 
-    fn look(&self, deadline: Instant) -> Look {
-        let state = self.switch.state();
-        match &state.time {
-            Time::Real { shown, at } => {
-                let end = *at + deadline.saturating_duration_since(*shown);
-                if end <= Instant::now() {
-                    Look::Due
-                } else {
-                    Look::Later(Some(end))
-                }
-            }
-            Time::Virtual { now, .. } if deadline <= *now => Look::Due,
+    /// When to look again unless woken; `None` if the deadline has come.
+    fn next_look(&self, deadline: Instant) -> Option<Instant> {
+        let (state, real_now) = (self.switch.state(), Instant::now());
+        let end = match &state.time {
+            Time::Real { shown, at } => *at + deadline.saturating_duration_since(*shown),
+            Time::Virtual { now, .. } if deadline <= *now => return None,
             Time::Virtual { .. } => match self.real_end {
-                Some(end) if end <= Instant::now() => {
-                    // While the server uses this clock too, real time means nothing.
-                    if state.holds > state.orphans {
-                        Look::Later(Instant::now().checked_add(LEAST_REAL_LIMIT))
-                    } else {
-                        Look::Due
-                    }
+                // While the server uses this clock too, real time means nothing.
+                Some(end) if end <= real_now && state.holds > state.orphans => {
+                    real_now + LEAST_REAL_LIMIT
                 }
-                end => Look::Later(end),
+                end => end.unwrap_or(real_now + LONGEST),
             },
-        }
+        };
+        (end > real_now).then_some(end)
     }
 }
 

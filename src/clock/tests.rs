@@ -2,8 +2,6 @@
 
 use std::sync::mpsc;
 use std::task::Poll;
-use std::thread;
-use std::time::UNIX_EPOCH;
 
 use futures_util::future::join_all;
 use proptest::prelude::*;
@@ -136,18 +134,6 @@ async fn a_hold_that_was_left_behind_does_not_stand_for_the_next_exchange() {
     assert!(left_behind.is_some_and(|hold| !hold.is_finished()));
 }
 
-#[tokio::test]
-async fn an_answer_held_back_for_less_than_the_timeout_comes() {
-    let clock = virtual_clock();
-    let before = clock.now();
-    let answer = clock.hold(Some(Duration::from_millis(250)));
-    assert_eq!(
-        soon(clock.exchange(Some(seconds(30)), answer)).await,
-        Ok(())
-    );
-    assert_eq!((clock.now() - before).as_millis(), 250);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_server_that_goes_by_another_time_is_not_waited_for_without_end() {
     let clock = virtual_clock();
@@ -191,27 +177,6 @@ async fn one_who_gave_up_holds_nobody_up_and_is_not_leapt_to() {
     exchange.abort();
     soon(clock.sleep(MINUTE)).await;
     assert_eq!(clock.now() - before, MINUTE);
-}
-
-#[test]
-fn those_who_wait_may_live_on_many_threads_and_runtimes() {
-    let clock = virtual_clock();
-    let (sender, woken) = mpsc::channel();
-    thread::scope(|scope| {
-        for number in 1..=8_u64 {
-            let (clock, sender) = (clock.clone(), sender.clone());
-            scope.spawn(move || {
-                runtime().block_on(async {
-                    let end = clock.now() + seconds(number * 10);
-                    soon(clock.sleep_until(end)).await;
-                    assert!(clock.now() >= end);
-                    sender.send(number).unwrap();
-                });
-            });
-        }
-    });
-    drop(sender);
-    assert_eq!(woken.iter().count(), 8);
 }
 
 #[tokio::test]
@@ -275,14 +240,6 @@ async fn a_clock_that_was_not_switched_goes_by_the_machine() {
         assert!(!clock.is_virtual());
         assert_eq!(clock.advance(MINUTE), Err(MoveError::Real));
     }
-}
-
-#[test]
-fn the_clock_of_the_machine_cannot_be_switched() {
-    let clock = Clock::real();
-    clock.make_virtual(UNIX_EPOCH);
-    assert!(!clock.is_virtual());
-    assert!(clock.wall() > virtual_start());
 }
 
 #[test]
