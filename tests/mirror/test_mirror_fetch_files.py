@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from backread.errors import MirrorError
-from backread.mirror import Mirror
+from backread.mirror import Mirror, attachments
+from backread.testing import MockServer, World
 from helpers.api_rows import message, paged, user
 from helpers.file_traces import files_below
 from helpers.mirrors import rows
@@ -135,12 +136,13 @@ def test_mirror_fetch_files_gives_a_name_that_is_safe(tmp_path: Path) -> None:
         ]
 
 
-def test_mirror_fetch_files_tries_a_dead_link_five_times_and_again_when_it_changes(
-    tmp_path: Path,
+def test_mirror_fetch_files_gives_a_dead_link_up_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(attachments, "ATTEMPTS", 2)
     with Service("/gone.png") as service:
         mirror = synced(tmp_path / "chats", service)
-        assert [fetch(mirror, service).failures for _ in range(7)] == [1, 1, 1, 1, 1, 0, 0]
+        assert [fetch(mirror, service).failures for _ in range(3)] == [1, 1, 0]
         service.links[1] = "/gone.png?token=2"
         synced(mirror.folder, service)
         assert fetch(mirror, service).failures == 1
@@ -220,3 +222,16 @@ def test_mirror_fetch_files_goes_on_after_a_kill(tmp_path: Path) -> None:
         assert (done.fetched < 50, done.missing) == (True, 0)
         assert sum(service.fetched.values()) == 50 + (done.fetched - done.stored)
         assert not list((mirror.folder / "files").glob(".*"))
+
+
+def test_mirror_fetch_files_reads_the_mocks_own_files(tmp_path: Path) -> None:
+    world = World(seed=7, users=30, messages_per_user=40)
+    with MockServer(world, dialect="documented files=own") as server, server.client() as client:
+        mirror = Mirror(tmp_path / "chats")
+        mirror.sync(client)
+        done = mirror.fetch_files(client)
+        assert done.fetched == done.files > 20
+        [(path,)] = rows(mirror, "SELECT sha256 FROM files WHERE name LIKE '%.png' LIMIT 1")
+        picture = (mirror.folder / "files" / path[:2] / path).read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert server.calls("file").count == done.fetched

@@ -43,8 +43,10 @@ pub struct Limits {
     pub max_bytes: u64,
 }
 
+type Ended = Pin<Box<dyn Stream<Item = (usize, Outcome)> + Send>>;
+
 /// Attachments that are being downloaded: only while `next` is awaited.
-pub struct Downloads(Mutex<Pin<Box<dyn Stream<Item = (usize, Outcome)> + Send>>>);
+pub struct Downloads(Mutex<Ended>);
 
 impl Downloads {
     /// Those that have ended after `time`, by their numbers, or the first that does; empty at the end.

