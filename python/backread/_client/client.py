@@ -23,11 +23,16 @@ from backread._client.options import (
     Service,
     SharedOptions,
 )
-from backread._client.secret import SECRET_VARIABLE, read_secret_file, redact_secret
+from backread._client.secret import (
+    SECRET_VARIABLE,
+    headers_for,
+    read_secret_file,
+    redact_secret,
+)
 from backread._client.users import AsyncUsers, Users
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Unpack
 
@@ -106,6 +111,7 @@ class _BaseClient:
         ca_bundle: str | os.PathLike[str] | None = None,
         allow_http: bool = False,
         user_agent: str | None = None,
+        headers: Mapping[str, str] | None = None,
         service: str | None = None,
         api_secret_file: str | os.PathLike[str] | None = None,
     ) -> None: ...
@@ -123,6 +129,8 @@ class _BaseClient:
             for name in Service.__annotations__:
                 if arguments[name] is None:
                     arguments[name] = os.environ.get(f"BACKREAD_{name.upper()}")
+            if arguments["headers"] is None:
+                arguments["headers"] = headers_for(arguments["base_url"])
             if arguments["ca_bundle"] is not None:
                 # A file's name may be bytes that are no text.
                 arguments["ca_bundle"] = os.fsencode(arguments["ca_bundle"])
@@ -315,6 +323,9 @@ class Client(_BaseClient):
         allow_http: Allows plain http to other machines and to proxies on other machines, which
             shows the secret on the way; loopback is always allowed.
         user_agent: The User-Agent header; ``None`` means ``backread/VERSION``.
+        headers: More headers for each request, such as a gateway's key; their values are secrets,
+            which are not pickled, and stay out of reprs, logs and errors; ``None`` means the JSON
+            object in ``BACKREAD_HEADERS``, for the service of ``BACKREAD_BASE_URL``.
         service: The name of a service in the config file: its settings apply where no argument is
             given, and no ``BACKREAD_`` setting of the environment does.
         api_secret_file: A file that holds the API Secret Key and nothing else, instead of

@@ -17,6 +17,7 @@ __all__ = [
     "BYTES",
     "COUNT",
     "FILE",
+    "HEADERS",
     "NUMBER",
     "SECONDS",
     "SWITCH",
@@ -170,6 +171,24 @@ def _is(*types: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, types)
 
 
+def _is_headers(value: Any) -> bool:
+    from collections.abc import Mapping
+
+    return isinstance(value, Mapping) and all(
+        isinstance(each, str) for pair in value.items() for each in pair
+    )
+
+
+def _read_headers(value: Any) -> dict[str, str]:
+    import json
+
+    with contextlib.suppress(TypeError, ValueError):
+        headers = json.loads(value)
+        if isinstance(headers, dict) and _is_headers(headers):
+            return headers
+    raise ValueError("a JSON object of texts")
+
+
 TEXT = Kind("TEXT", "string", _read_text, "a str", _is(str), str)
 WORD = TEXT._replace(metavar="WORD")
 ACTION = WORD._replace(read=_read_action, nullable=False)
@@ -196,4 +215,13 @@ COUNT = Kind(
     nullable=False,
 )
 BYTES = COUNT._replace(metavar="BYTES")
+HEADERS = Kind(
+    "JSON",
+    "object",
+    _read_headers,
+    "a mapping of names to values, both str",
+    _is_headers,
+    dict,
+    may_hold_password=True,
+)
 SWITCH = Kind("SWITCH", "boolean", read_switch, "a bool", _is(bool), bool, nullable=False)

@@ -7,6 +7,7 @@ docs/. The core checks the range of each value: ``src/core/config/options.rs``.
 
 # Without `from __future__ import annotations`: ARGUMENTS is read from the annotations.
 import os
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
@@ -15,6 +16,7 @@ from backread._client.option_kinds import (
     BYTES,
     COUNT,
     FILE,
+    HEADERS,
     NUMBER,
     SECONDS,
     SWITCH,
@@ -225,7 +227,21 @@ class Files(TypedDict, total=False):
     ]
 
 
-class ClientArguments(Service, ClientOptions, Files, total=False):
+class Gateway(TypedDict, total=False):
+    """What a gateway in front of the service needs."""
+
+    headers: Annotated[
+        Mapping[str, str] | None,
+        in_code(
+            HEADERS,
+            "More headers for each request, such as a gateway's key; their values are secrets, "
+            "which are not pickled, and stay out of reprs, logs and errors",
+            if_none="the JSON object in `BACKREAD_HEADERS`, for the service of `BACKREAD_BASE_URL`",
+        ),
+    ]
+
+
+class ClientArguments(Service, ClientOptions, Gateway, Files, total=False):
     """Every argument of `Client` and `AsyncClient`."""
 
 

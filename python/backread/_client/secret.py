@@ -4,11 +4,35 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["SECRET_VARIABLE", "read_secret_file", "redact_secret"]
+from backread._client.option_kinds import HEADERS
+
+__all__ = ["SECRET_VARIABLE", "headers_for", "read_secret_file", "redact_secret"]
 
 SECRET_VARIABLE = "BACKREAD_API_SECRET"
 
+HEADERS_VARIABLE = "BACKREAD_HEADERS"
+
 MOST_BYTES = 65_536
+
+
+def headers_for(base_url: str | None) -> dict[str, str] | None:
+    """The headers in the environment, if this is the environment's service; else None.
+
+    Raises:
+        ConfigurationError: If the variable is no JSON object of texts.
+    """
+    text, own = os.environ.get(HEADERS_VARIABLE), os.environ.get("BACKREAD_BASE_URL")
+    if not text or not own or not base_url or base_url.rstrip("/") != own.rstrip("/"):
+        return None
+    try:
+        headers: dict[str, str] = HEADERS.read(text)
+    except ValueError as error:
+        from backread.errors import ConfigurationError
+
+        raise ConfigurationError(
+            f'{HEADERS_VARIABLE} is not {error}, such as {{"X-Key": "…"}}; correct or unset it'
+        ) from None
+    return headers
 
 
 def redact_secret(text: str, secret: object = None) -> str:

@@ -2,10 +2,12 @@
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
+mod headers;
 mod options;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 #[cfg(unix)]
 use std::ffi::OsString;
 use std::fmt;
@@ -20,6 +22,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use url::{Host, ParseError, Url};
 
+use self::headers::Headers;
 pub use self::options::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options};
 use super::error::Error;
 
@@ -39,6 +42,8 @@ pub struct Settings {
     pub ca_bundle: Option<PathBuf>,
     pub allow_http: bool,
     pub user_agent: Option<String>,
+    /// Secrets.
+    pub headers: Option<HashMap<String, String>>,
 }
 
 /// Makes no second copy: the text's buffer becomes the secret's, which is overwritten when dropped.
@@ -79,6 +84,7 @@ pub struct Origin {
     pub proxy: Option<Url>,
     pub ca_bundle: Option<PathBuf>,
     pub user_agent: String,
+    pub headers: Headers,
 }
 
 impl fmt::Debug for Origin {
@@ -134,6 +140,7 @@ impl Origin {
             proxy,
             ca_bundle: settings.ca_bundle,
             user_agent: user_agent(settings.user_agent)?,
+            headers: Headers::new(settings.headers)?,
         })
     }
 
@@ -159,6 +166,12 @@ impl Origin {
         let hash = HighwayHasher::new(Key([low, high, !low, !high]))
             .hash64(self.api_secret.expose_secret().as_bytes());
         format!("{:04x}", hash as u16)
+    }
+
+    /// What no text may show.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        let secret = std::iter::once(self.api_secret.expose_secret());
+        secret.chain(self.headers.secrets())
     }
 
     /// Host and port, for messages.

@@ -7,8 +7,6 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use secrecy::ExposeSecret;
-
 use super::config::Origin;
 use super::error::{Error, ErrorKind};
 use crate::decode::json::Fault;
@@ -46,7 +44,9 @@ impl Redactor {
 
     fn redact_bytes(&self, text: &[u8]) -> Vec<u8> {
         match &self.0 {
-            Some(origin) => redacted_bytes(text, origin.api_secret.expose_secret().as_bytes()),
+            Some(origin) => origin.secrets().fold(text.to_vec(), |text, secret| {
+                redacted_bytes(&text, secret.as_bytes())
+            }),
             None => text.to_vec(),
         }
     }

@@ -160,11 +160,12 @@ fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
     let mut authorization = HeaderValue::from_maybe_shared(bearer).map_err(unfit)?;
     authorization.set_sensitive(true);
     let accept = HeaderValue::from_str(&accept(&origin.vendor)).map_err(unfit)?;
-    Ok(HeaderMap::from_iter([
+    let own = [
         (AUTHORIZATION, authorization),
         (ACCEPT, accept),
         (ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED)),
-    ]))
+    ];
+    Ok(own.into_iter().chain(origin.headers.values()).collect())
 }
 
 fn configuration(what: &str, error: &reqwest::Error) -> Error {
