@@ -2,8 +2,8 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::{mem, ptr};
+use std::marker::PhantomData;
+use std::ptr;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use pyo3::exceptions::PyTypeError;
@@ -14,10 +14,6 @@ use pyo3::types::{PyCapsule, PyString, PyType};
 
 use super::capsule::STREAM;
 use backread_core::process;
-
-/// The garbage collector was on, and is off for a batch. Threads take turns at it: a batch is made
-/// without releasing the GIL.
-static COLLECTOR_IS_PAUSED: AtomicBool = AtomicBool::new(false);
 
 /// A class whose objects are made as `object.__new__(cls)` makes them, without its `__init__`.
 pub struct PlainClass(Py<PyType>);
@@ -58,50 +54,25 @@ pub fn set_attribute(
     }
 }
 
-/// Keeps the garbage collector off until dropped, unless it was: none of the objects of a batch is
-/// garbage yet, and it would traverse those of a long list again and again. Meanwhile no Python code may
-/// run, unless in [`with_collector`].
-pub struct CollectorPause<'py>(Python<'py>);
+/// Keeps the garbage collector off until dropped: none of the objects of a batch is garbage yet, and
+/// it would traverse those of a long list again and again.
+pub struct CollectorPause<'py>(PhantomData<Python<'py>>);
 
 impl<'py> CollectorPause<'py> {
-    /// `None` from Python 3.12 on, whose collector runs only between Python's instructions.
+    /// `None` if it is off already, and from Python 3.12 on, whose collector runs only between
+    /// Python's instructions.
     pub fn new(py: Python<'py>) -> Option<Self> {
-        (py.version_info() < (3, 12)).then(|| Self::begin(py))
-    }
-
-    fn begin(py: Python<'py>) -> Self {
         // SAFETY: the thread is attached.
-        let was_on = unsafe { ffi::PyGC_Disable() } != 0;
-        COLLECTOR_IS_PAUSED.store(was_on, Ordering::Relaxed);
-        Self(py)
+        let was_on = py.version_info() < (3, 12) && unsafe { ffi::PyGC_Disable() } != 0;
+        was_on.then(|| Self(PhantomData))
     }
 }
 
 impl Drop for CollectorPause<'_> {
     fn drop(&mut self) {
-        resume_collector(self.0);
-    }
-}
-
-/// Runs Python code, perhaps within a pause.
-pub fn with_collector<T>(py: Python<'_>, run: impl FnOnce() -> T) -> T {
-    let was_paused = resume_collector(py);
-    let done = run();
-    if was_paused {
-        // The caller's pause ends this one, too.
-        mem::forget(CollectorPause::begin(py));
-    }
-    done
-}
-
-/// Whether it was paused.
-fn resume_collector(_: Python<'_>) -> bool {
-    let was_paused = COLLECTOR_IS_PAUSED.swap(false, Ordering::Relaxed);
-    if was_paused {
-        // SAFETY: the thread is attached.
+        // SAFETY: the thread is attached for as long as this value lives.
         unsafe { ffi::PyGC_Enable() };
     }
-    was_paused
 }
 
 /// Has the core's process id forgotten in each forked child, before anything else runs there.

@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
 use super::string_cache::StringCache;
-use crate::py::c_api::with_collector;
 use backread_core::decode::json::cursor::{Cursor, Span};
 use backread_core::decode::rows::Extra;
 
@@ -140,10 +139,10 @@ fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
             Ok(PyFloat::new(py, number).into_any())
         }
         _ => match py.get_type::<PyInt>().call1((text,)) {
-            Err(error) if error.is_instance_of::<PyValueError>(py) => with_collector(py, || {
+            Err(error) if error.is_instance_of::<PyValueError>(py) => {
                 let module = py.import("backread._files.json")?;
                 module.call_method1("SentNumber", (text,))
-            }),
+            }
             made => made,
         },
     }
