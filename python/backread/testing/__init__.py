@@ -8,6 +8,7 @@ parameter, 404, 405. Where the API is unspecified it guesses. A `Dialect` change
 
 from __future__ import annotations
 
+import backread.testing.jsonl  # noqa: F401  World.from_jsonl imports it
 from backread._backread import Clock, World, WorldSnapshot
 from backread.testing.audit import Audit, LostRow, RepeatedRow
 from backread.testing.dialect import Dialect

@@ -1,8 +1,10 @@
 //! Arguments from Python, with errors that name them.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{IntoPyDict, PyBool, PyDict};
 
 use backread_mock::world::Fields;
 
@@ -43,24 +45,14 @@ pub fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u6
 
 /// The milliseconds since 1970 of a datetime with a time zone, or an error that names the argument.
 pub fn milliseconds(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let refuse = |must: &str| PyValueError::new_err(format!("{argument}: must be {must}"));
-    let datetime = value.py().import("datetime")?.getattr("datetime")?;
-    if !value.is_instance(&datetime)? || value.call_method0("utcoffset")?.is_none() {
-        return Err(refuse("a datetime with a time zone"));
-    }
-    let seconds: f64 = value.call_method0("timestamp")?.extract()?;
-    if seconds < 0.0 {
-        return Err(refuse("after 1970"));
-    }
-    Ok((seconds * 1000.0).round() as u64)
-}
-
-/// Milliseconds since 1970 as a datetime in UTC.
-pub fn from_milliseconds(py: Python<'_>, moment: u64) -> PyResult<Bound<'_, PyAny>> {
-    let module = py.import("datetime")?;
-    let utc = module.getattr("UTC")?;
-    let datetime = module.getattr("datetime")?;
-    datetime.call_method1("fromtimestamp", (moment as f64 / 1000.0, utc))
+    let moment = value.extract::<SystemTime>().ok();
+    let since = moment.and_then(|moment| moment.duration_since(UNIX_EPOCH).ok());
+    let since = since.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "{argument}: must be a datetime with a time zone, after 1970, not {value}"
+        ))
+    })?;
+    Ok((since.as_secs_f64() * 1000.0).round() as u64)
 }
 
 /// Raises TypeError for unknown keyword arguments, with the nearest known one.
@@ -70,30 +62,19 @@ pub fn refuse_options(call: &str, given: &Bound<'_, PyDict>, known: &[&str]) -> 
     Ok(())
 }
 
-/// Field values as JSON.
+/// Field values as JSON, by Python's json module, which rejects NaN, cycles and other types.
 pub fn json_fields(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Fields> {
-    let mut read = Fields::new();
     let Some(fields) = fields else {
-        return Ok(read);
+        return Ok(Fields::new());
     };
-    for (name, value) in fields {
-        let name: String = name.extract()?;
-        let refuse = |problem: String| PyValueError::new_err(format!("{name}: {problem}"));
-        let text =
-            json_text(&value).map_err(|error| refuse(error.value(value.py()).to_string()))?;
-        let value = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
-        read.insert(name, value);
-    }
-    Ok(read)
-}
-
-/// A value as JSON text, by Python's json module, which rejects NaN, cycles and other types.
-pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let options = PyDict::new(value.py());
-    options.set_item("allow_nan", false)?;
-    let json = value.py().import("json")?;
-    json.call_method("dumps", (value,), Some(&options))?
-        .extract()
+    let py = fields.py();
+    let options = [("allow_nan", false)].into_py_dict(py)?;
+    let text = py
+        .import("json")?
+        .call_method("dumps", (fields,), Some(&options))
+        .map_err(|error| PyValueError::new_err(error.value(py).to_string()))?
+        .extract::<String>()?;
+    serde_json::from_str(&text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 pub fn parse_json(py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {

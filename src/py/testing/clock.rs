@@ -35,12 +35,10 @@ impl Clock {
     fn make_virtual(&self, py: Python<'_>, start: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let start = match start {
             None => virtual_start(),
-            Some(start) => start.extract::<SystemTime>().map_err(|cause| {
-                let error = PyTypeError::new_err(format!(
+            Some(start) => start.extract::<SystemTime>().map_err(|_| {
+                PyTypeError::new_err(format!(
                     "start must be a datetime with a time zone, from 1970 on, not {start}"
-                ));
-                error.set_cause(py, Some(cause));
-                error
+                ))
             })?,
         };
         py.detach(|| self.0.make_virtual(start));
@@ -106,24 +104,15 @@ impl Clock {
 
 /// A length of time, from a number of seconds or a timedelta.
 fn length(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
-    let refused = || {
-        PyValueError::new_err(format!(
-            "seconds must be 0 or more, not {value}: time never goes back"
-        ))
-    };
-    let Ok(seconds) = value.extract::<f64>() else {
-        return value.extract::<Duration>().map_err(|error| {
-            if error.is_instance_of::<PyValueError>(value.py()) {
-                refused()
-            } else {
-                PyTypeError::new_err(format!(
-                    "seconds must be a number of seconds or a timedelta, not {value}"
-                ))
-            }
-        });
-    };
+    let kinds = value.py().import("backread._client.option_kinds")?;
+    let checked = kinds
+        .getattr("SECONDS")?
+        .call_method1("check", ("seconds", value))?;
+    let seconds: f64 = checked.extract()?;
     if seconds.is_nan() || seconds < 0.0 {
-        return Err(refused());
+        return Err(PyValueError::new_err(format!(
+            "seconds must be 0 or more, not {value}: time never goes back"
+        )));
     }
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| PyOverflowError::new_err(MoveError::TooFar.to_string()))

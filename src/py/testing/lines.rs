@@ -1,63 +1,28 @@
-//! Worlds from and to JSON lines: files, bytes, and iterables of lines.
+//! Worlds from and to JSON lines.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyString};
-
-use super::arguments::json_text;
 
 use backread_mock::world::{JsonlReader, World};
 
-/// Reads a world from the file at a path (`str` or `os.PathLike`), from bytes, or from lines.
+/// Reads a world from the file at a path, from bytes, or from lines.
 pub fn read(source: &Bound<'_, PyAny>) -> PyResult<World> {
-    if let Ok(text) = source.cast::<PyBytes>() {
-        return World::from_jsonl(text.as_bytes()).map_err(PyValueError::new_err);
+    let module = source.py().import("backread.testing.jsonl")?;
+    let given = module.call_method1("lines_of", (source,))?;
+    let (name, lines): (String, Bound<'_, PyAny>) = given.extract()?;
+    let mut world = JsonlReader::default();
+    for line in lines.try_iter()? {
+        let line: PyBackedBytes = line?.extract()?;
+        let added = world.line(&line);
+        added.map_err(|problem| PyValueError::new_err(format!("{name}{problem}")))?;
     }
-    if !source.is_instance_of::<PyString>() && !source.hasattr("__fspath__")? {
-        return read_lines(source, "");
-    }
-    let path = source.str()?.to_string();
-    if path.trim_start().starts_with('{') {
-        return Err(PyValueError::new_err(
-            "lines: a str is the path of a file, but this is JSON; use text.encode() instead",
-        ));
-    }
-    let builtins = source.py().import("builtins")?;
-    let file = builtins.call_method1("open", (source, "rb"))?;
-    let world = read_lines(&file, &format!("{path}: "));
-    file.call_method0("close")?;
-    world
-}
-
-/// Reads a world line by line; problems with a line begin with `name`.
-fn read_lines(source: &Bound<'_, PyAny>, name: &str) -> PyResult<World> {
-    let refused = |problem| PyValueError::new_err(format!("{name}{problem}"));
-    let mut lines = JsonlReader::default();
-    for line in source.try_iter()? {
-        let line = line?;
-        if let Ok(line) = line.cast::<PyString>() {
-            let text = line
-                .to_str()
-                .map_err(|error| refused(format!("lines: a str is not Unicode text: {error}")))?;
-            lines.line(text.as_bytes()).map_err(refused)?;
-        } else if let Ok(line) = line.extract::<PyBackedBytes>() {
-            lines.line(&line).map_err(refused)?;
-        } else if line.is_instance_of::<PyDict>() {
-            lines.line(json_text(&line)?.as_bytes()).map_err(refused)?;
-        } else {
-            let kind = line.get_type().name()?;
-            let text =
-                format!("lines: each must be a dict, or JSON text as str or bytes, not {kind}");
-            return Err(PyTypeError::new_err(text));
-        }
-    }
-    Ok(lines.finish())
+    Ok(world.finish())
 }
 
 /// Writes a world to a file, atomically.

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use super::arguments::{
-    Id, count, from_milliseconds, json_fields, milliseconds, parse_json, refuse_options,
-};
+use super::arguments::{Id, count, json_fields, milliseconds, parse_json, refuse_options};
 use super::lines;
 use backread_mock::world::{self, GENERATOR_VERSION, WorldError};
 
@@ -155,7 +154,7 @@ impl World {
         if !world.inner.is_from_jsonl() && !world.inner.is_changed() {
             let (seed, users) = (world.inner.seed(), world.inner.users());
             let lengths = world.inner.messages_per_user();
-            let arguments = (seed, users, lengths, world.until(py)?).into_pyobject(py)?;
+            let arguments = (seed, users, lengths, world.until()).into_pyobject(py)?;
             return Ok((class.into_any(), arguments));
         }
         let text = py.detach(|| lines::text(&world.inner))?;
@@ -198,9 +197,9 @@ impl World {
 
     /// The time that no generated row is later than; None unless it was given.
     #[getter]
-    fn until<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn until(&self) -> Option<SystemTime> {
         let end = self.inner.end();
-        end.map(|end| from_milliseconds(py, end)).transpose()
+        end.map(|end| UNIX_EPOCH + Duration::from_millis(end))
     }
 
     /// The current number of users.
@@ -335,8 +334,11 @@ impl World {
             return Ok(format!("<World from JSON lines, users={users}>"));
         }
         let start = format!("World(seed={seed}, users={users}, messages_per_user=({lo}, {hi})");
-        match self.until(py)? {
-            Some(until) => Ok(format!("{start}, until={})", until.repr()?)),
+        match self.until() {
+            Some(until) => Ok(format!(
+                "{start}, until={})",
+                until.into_pyobject(py)?.repr()?
+            )),
             None => Ok(start + ")"),
         }
     }
