@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
+use pyo3::types::{PyModule, PyString, PyTuple};
 
 use super::convert::errors::class_name;
 use super::fork_safe_once::{name, once};
@@ -17,7 +17,6 @@ use backread_core::client::Client;
 use backread_core::observer::{Observed, Observer, OutageNote};
 use backread_core::process;
 
-static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 static OBSERVING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 thread_local! {
@@ -36,6 +35,9 @@ struct Looking {
     process: u32,
 }
 
+/// An operation, and the `traceparent` and `tracestate` of its requests.
+type Begun = (Py<PyAny>, Option<String>, Option<String>);
+
 impl CallObserver {
     /// With `traced`, requests tell the service which trace they belong to.
     pub fn begin(py: Python<'_>, name: &str, client: &Client, traced: bool) -> PyResult<Self> {
@@ -46,15 +48,10 @@ impl CallObserver {
         let Some(observing) = observing else {
             return Ok(Self(None));
         };
-        let begin = || -> PyResult<_> {
+        let begin = || -> PyResult<Option<Begun>> {
             let arguments = (name, &client.origin().base_url, traced);
-            let operation = observing.call_method1(name!(py, "begin"), arguments)?;
-            if operation.is_none() {
-                return Ok(None);
-            }
-            let headers: (Option<String>, Option<String>) =
-                operation.getattr(name!(py, "trace_headers"))?.extract()?;
-            Ok(Some((operation, headers)))
+            let begun = observing.call_method1(name!(py, "begin"), arguments)?;
+            begun.extract()
         };
         let begun = match telling(begin) {
             // Tracing errors must not fail a read.
@@ -64,7 +61,7 @@ impl CallObserver {
             }
             begun => begun?,
         };
-        let Some((operation, (traceparent, tracestate))) = begun else {
+        let Some((operation, traceparent, tracestate)) = begun else {
             return Ok(Self(None));
         };
         let trace = [("traceparent", traceparent), ("tracestate", tracestate)];
@@ -74,7 +71,7 @@ impl CallObserver {
             .collect();
         Ok(Self(Some(Arc::new(Looking {
             observer: Arc::new(Observer::of_trace(trace)),
-            operation: operation.unbind(),
+            operation,
             process: process::id(),
         }))))
     }
@@ -204,11 +201,7 @@ fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     if let Some(observing) = OBSERVING.get(py) {
         return Ok(Some(observing.bind(py)));
     }
-    let modules = once(py, &MODULES, || {
-        let modules = py.import("sys")?.getattr("modules")?;
-        Ok(modules.cast_into::<PyDict>()?.unbind())
-    })?
-    .bind(py);
+    let modules = py.import("sys")?.getattr("modules")?;
     if !modules.contains(name!(py, "logging"))?
         && !modules.contains(name!(py, "opentelemetry.trace"))?
     {

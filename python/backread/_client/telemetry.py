@@ -44,12 +44,18 @@ OUTAGE_BEGAN = "%s has stopped answering (%.1f s ago); requests wait while one a
 OUTAGE_ENDED = "%s answers again, after an outage of %.1f s"
 
 
-def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
-    """Starts an operation; None if neither logging nor tracing is on."""
+def begin(
+    name: str, base_url: str, traceparent: bool
+) -> tuple[Operation, str | None, str | None] | None:
+    """Starts an operation; None if neither logging nor tracing is on.
+
+    With it come the requests' ``traceparent`` and ``tracestate`` (W3C Trace Context); None is not
+    sent.
+    """
     logs = LOGGER.isEnabledFor(logging.INFO)
     # Programs can block an import by setting its entry to None.
     if sys.modules.get("opentelemetry.trace") is None:
-        return Operation(base_url) if logs else None
+        return (Operation(base_url), None, None) if logs else None
     from opentelemetry import trace
 
     tracer = trace.get_tracer("backread")
@@ -59,9 +65,8 @@ def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
     operation = Operation(base_url)
     if span.is_recording():
         operation.span, operation.tracer = span, tracer
-    if traceparent:
-        operation.trace_headers = _trace_headers(span)
-    return operation
+    headers = _trace_headers(span) if traceparent else (None, None)
+    return operation, *headers
 
 
 class Operation:
@@ -72,16 +77,12 @@ class Operation:
     INFO, or none if it is an outage. Neither records nor spans contain headers or bodies.
     """
 
-    trace_headers: tuple[str | None, str | None]
-    """The requests' ``traceparent`` and ``tracestate`` (W3C Trace Context); None is not sent."""
-
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
         self._context = copy_context()
         self._process = os.getpid()
         self.span: Span | None = None
         self.tracer: Tracer | None = None
-        self.trace_headers = None, None
         self._in_outage = False
         # The time of the first failure of what may be an outage, and its attempt until logged.
         self._failing_since: float | None = None
