@@ -47,13 +47,12 @@ __all__ = [
     "empty_table",
     "hide_emails",
     "hints_evidence",
-    "messages_table",
     "one_shot_stream",
     "read_dialect",
     "read_fault",
     "read_rate",
     "redacted",
-    "users_table",
+    "rows_table",
 ]
 
 _T = TypeVar("_T")
@@ -125,33 +124,17 @@ class NativeClient:
     def redacted(self, text: str) -> str: ...
     def secret_mark(self, key: bytes) -> str: ...
     def on_clock(self, clock: Clock) -> NativeClient: ...
-    def user(self, user_id: int, as_dict: bool, blocking: bool) -> Any: ...
-    def users_page(self, offset: int, limit: int, as_dict: bool, blocking: bool) -> Any: ...
-    def message(self, user_id: int, message_id: int, as_dict: bool, blocking: bool) -> Any: ...
-    def messages_page(
-        self, user_id: int, offset: int, limit: int, as_dict: bool, blocking: bool
+    def get(self, user_id: int, message_id: int | None, as_dict: bool, blocking: bool) -> Any: ...
+    def page(
+        self, user_id: int | None, offset: int, limit: int, as_dict: bool, blocking: bool
     ) -> Any: ...
-    def walk_users(
-        self, strict: bool, page_size: int, max_items: int | None, ends_unread: bool = False
+    def walk(self, user_id: int | None, options: WalkOptions) -> Walk: ...
+    def walk_all_messages(self, users: Sequence[int] | None, options: WalkOptions) -> Walk: ...
+    def walk_planned(
+        self, offset: int | None, users: Sequence[int], options: WalkOptions
     ) -> Walk: ...
-    def walk_messages(
-        self, user_id: int, strict: bool, page_size: int, max_items: int | None
-    ) -> Walk: ...
-    def walk_all_messages(
-        self, users: Sequence[int] | None, strict: bool, page_size: int, max_items: int | None
-    ) -> Walk: ...
-    def walk_planned_messages(self, users: Sequence[int], strict: bool, page_size: int) -> Walk: ...
-    def walk_planned_users(
-        self, offset: int, users: Sequence[int], strict: bool, page_size: int
-    ) -> Walk: ...
-    def sync_run(self, known: SyncKnown, options: SyncOptions) -> SyncRun: ...
-    def ask_rows(
-        self,
-        candidates: ArrowStream,
-        max_requests: int | None,
-        max_seconds: float | None,
-        privacy: NativePrivacy | None,
-    ) -> SyncRun: ...
+    def sync_run(self, known: SyncKnown, options: SyncOptions, limits: SyncLimits) -> SyncRun: ...
+    def ask_rows(self, candidates: ArrowStream, limits: SyncLimits) -> SyncRun: ...
     def downloads(
         self, links: list[tuple[str, str]], max_file_bytes: int, max_bytes: int | None
     ) -> Downloads: ...
@@ -182,10 +165,10 @@ class OfProcess(Generic[_T]):
 class Walk:
     """A walk in progress, over one list or over the messages of all users.
 
-    ``next_page`` returns a `Page` of rows not returned before, ``next_items`` a list of the items
-    of all pages that are ready, ``next_ids`` their ids (None for a row without an id), and
-    ``next_page_of`` a page with the user whose messages it holds (None for users). All return None
-    at the end; use only one of them for a walk. With ``as_dict``, items are the JSON objects as
+    ``next_page`` returns a `Page` of rows not returned before, after the id of the user whose
+    messages it holds (None for users); ``next_items`` a list of the items of all pages that are
+    ready, ``next_ids`` their ids (None for a row without an id). All return None at the end; use
+    only one of them for a walk. With ``as_dict``, items are the JSON objects as
     sent. ``stop`` may be called at any time, from any thread, and repeatedly. ``take_error``
     returns the error that ended the Arrow stream, once. ``arrow_stream`` with ``read_ahead`` reads
     the first part of the stream before it returns; ``privacy`` says what its rows leave out;
@@ -195,7 +178,6 @@ class Walk:
     report: WalkReport
     def next_items(self, as_dict: bool, blocking: bool) -> Any: ...
     def next_page(self, as_dict: bool, blocking: bool) -> Any: ...
-    def next_page_of(self, as_dict: bool, blocking: bool) -> Any: ...
     def next_ids(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...
     def take_error(self) -> BaseException | None: ...
@@ -239,15 +221,27 @@ class SyncKnown(Protocol):
     def profile(self) -> dict[str, Any] | None: ...
 
 @type_check_only
-class SyncOptions(TypedDict):
+class WalkOptions(TypedDict):
+    strict: bool
+    page_size: int
+    max_items: NotRequired[int | None]
+    ends_unread: NotRequired[bool]
+
+@type_check_only
+class SyncLimits(TypedDict, total=False):
+    """What a run may spend; ``max_requests`` must be there."""
+
+    max_requests: int | None
+    max_seconds: float | None
+    privacy: NativePrivacy | None
+
+@type_check_only
+class SyncOptions(SyncLimits):
     """How a sync reads; ``users`` (user_id) are the users that alone are read."""
 
     mode: Literal["incremental", "full", "quick"]
     max_staleness: float | None
-    max_requests: NotRequired[int | None]
-    max_seconds: NotRequired[float | None]
     users: NotRequired[ArrowStream | None]
-    privacy: NotRequired[NativePrivacy | None]
 
 @final
 class SyncRun:
@@ -349,11 +343,8 @@ class ArrowTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
-def users_table(items: tuple[Any, ...]) -> ArrowTable:
-    """Users as columns. Raises TypeError for an item that is not a `User`."""
-
-def messages_table(items: tuple[Any, ...]) -> ArrowTable:
-    """Messages as columns. Raises TypeError for an item that is not a `Message`."""
+def rows_table(items: tuple[Any, ...], resource: Literal["users", "messages"]) -> ArrowTable:
+    """Users or messages as columns. Raises TypeError for an item of another class."""
 
 def empty_table(
     resource: Literal["users", "messages", "lists", "rejects", "gone"],

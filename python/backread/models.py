@@ -327,13 +327,13 @@ class Page(Generic[T_co]):
         return bool(self.items) and isinstance(self.items[0], dict)
 
     def _table(self) -> "ArrowTable":
-        from backread._backread import messages_table, users_table
+        from backread._backread import rows_table
 
         first = self.items[0] if self.items else None
         if isinstance(first, User) or (first is None and self.resource == "users"):
-            return users_table(self.items)
+            return rows_table(self.items, "users")
         if isinstance(first, Message) or (first is None and self.resource == "messages"):
-            return messages_table(self.items)
+            return rows_table(self.items, "messages")
         if first is None:
             raise ValueError(
                 "a page without items and without a resource has no columns; "

@@ -1,8 +1,8 @@
-//! Parses arguments from Python: whole numbers, and the options of a client.
+//! Parses arguments from Python: numbers, and the options of a client and of a walk.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyBool, PyDict, PyInt};
+use pyo3::types::PyDict;
 use pythonize::Depythonizer;
 use serde::Deserialize;
 
@@ -12,40 +12,13 @@ use backread_core::error::Error;
 use backread_core::redact;
 use backread_core::walk::WalkSettings;
 
-/// A whole number from Python, extracted late so that errors can name the argument.
-pub struct Whole<'py>(pub Bound<'py, PyAny>);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Whole<'py> {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(object.to_owned()))
-    }
+/// An id or an offset; Python has checked its type.
+pub fn natural(py: Python<'_>, name: &str, number: i64) -> PyResult<Natural> {
+    Natural::new(name, number).map_err(|error| to_python(py, &error))
 }
 
-impl Whole<'_> {
-    fn integer(&self, py: Python<'_>, name: &str) -> PyResult<i64> {
-        if !self.0.is_instance_of::<PyInt>() || self.0.is_instance_of::<PyBool>() {
-            let given = self.0.get_type().name()?;
-            let message = format!("{name} must be an int, not {given}; nothing was sent");
-            return Err(PyTypeError::new_err(message));
-        }
-        self.0.extract().map_err(|error: PyErr| {
-            if error.is_instance_of::<PyOverflowError>(py) {
-                let message = format!("{name} must fit 64 bits; nothing was sent");
-                return to_python(py, &Error::invalid_argument(message));
-            }
-            error
-        })
-    }
-
-    pub fn natural(&self, py: Python<'_>, name: &str) -> PyResult<Natural> {
-        Natural::new(name, self.integer(py, name)?).map_err(|error| to_python(py, &error))
-    }
-
-    pub fn limit(&self, py: Python<'_>, name: &str) -> PyResult<Limit> {
-        Limit::new(name, self.integer(py, name)?).map_err(|error| to_python(py, &error))
-    }
+pub fn page_limit(py: Python<'_>, name: &str, number: i64) -> PyResult<Limit> {
+    Limit::new(name, number).map_err(|error| to_python(py, &error))
 }
 
 /// The fields of a core struct, checked, from a dict with their names as keys. An error's text hides
@@ -81,17 +54,26 @@ pub fn redacted(text: &str, secret: &str) -> String {
     redact::redacted(text, secret)
 }
 
-pub fn walk_settings(
-    py: Python<'_>,
+/// How a walk reads, as a dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct WalkOptions {
     strict: bool,
-    page_size: Whole<'_>,
-    max_items: Option<Whole<'_>>,
-) -> PyResult<WalkSettings> {
-    let most = max_items.map(|most| most.natural(py, "max_items"));
-    Ok(WalkSettings {
-        strict,
-        page_size: page_size.limit(py, "page_size")?,
-        max_items: most.transpose()?.map(Natural::get),
-        ..WalkSettings::WHOLE
-    })
+    page_size: i64,
+    #[pyo3(default)]
+    max_items: Option<u64>,
+    #[pyo3(default)]
+    ends_unread: bool,
+}
+
+impl WalkOptions {
+    pub fn settings(self, py: Python<'_>) -> PyResult<WalkSettings> {
+        Ok(WalkSettings {
+            strict: self.strict,
+            page_size: page_limit(py, "page_size", self.page_size)?,
+            max_items: self.max_items,
+            ends_unread: self.ends_unread,
+            ..WalkSettings::WHOLE
+        })
+    }
 }

@@ -1,7 +1,7 @@
 //! Record batches handed over through the Arrow C stream interface.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -12,7 +12,7 @@ use pyo3::types::PyCapsule;
 use super::capsule::{export_schema, export_stream, import_stream};
 use super::convert;
 use super::convert::errors::EXITING;
-use super::runtime::block_for_columns;
+use super::runtime::{block_for_columns, lock};
 use super::telemetry::CallObserver;
 use backread_core::api::Resource;
 use backread_core::arrow::batches::{batches, schema};
@@ -172,7 +172,7 @@ impl Batches {
                 failure.write_unraisable(py, None);
             }
         }
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *lock(&self.failed) = Some(error);
         ArrowError::ExternalError(text.into())
     }
 }
@@ -211,21 +211,14 @@ impl RecordBatchReader for Batches {
 
 /// One record batch; each call for its stream gives a new one.
 #[pyclass(frozen, module = "backread._backread")]
-pub struct ArrowTable {
-    batch: RecordBatch,
-}
-
-impl ArrowTable {
-    pub fn new(batch: RecordBatch) -> Self {
-        Self { batch }
-    }
-}
+#[derive(Clone)]
+pub struct ArrowTable(pub RecordBatch);
 
 #[pymethods]
 impl ArrowTable {
     #[getter]
     fn num_rows(&self) -> usize {
-        self.batch.num_rows()
+        self.0.num_rows()
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -236,12 +229,12 @@ impl ArrowTable {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // See `stream`.
         let _ = requested_schema;
-        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         stream(py, batches)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        export_schema(py, &self.batch.schema())
+        export_schema(py, &self.0.schema())
     }
 }
 
@@ -260,5 +253,5 @@ pub fn empty_table(resource: &str) -> PyResult<ArrowTable> {
             )));
         }
     };
-    Ok(ArrowTable::new(RecordBatch::new_empty(Arc::clone(schema))))
+    Ok(ArrowTable(RecordBatch::new_empty(Arc::clone(schema))))
 }

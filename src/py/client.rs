@@ -4,18 +4,17 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyDict};
+use pythonize::pythonize;
 use ring::hmac;
 use secrecy::ExposeSecret;
 
-use super::arguments::{Whole, from_dict, walk_settings};
+use super::arguments::{WalkOptions, from_dict, natural, page_limit};
 use super::convert::errors::to_python;
 use super::convert::{page, single};
 use super::downloads::NativeDownloads;
 use super::prepare;
-use super::privacy::NativePrivacy;
-use super::probe;
 use super::runtime::{run, run_often};
-use super::sync::{NativeSyncRun, SyncOptions};
+use super::sync::{NativeSyncRun, SyncLimits, SyncOptions};
 use super::telemetry::CallObserver;
 use super::walk::NativeWalk;
 use crate::py::testing::clock::Clock;
@@ -23,10 +22,11 @@ use backread_core::api::{List, Natural, Resource};
 use backread_core::client::Client;
 use backread_core::client::attachments::{Attachment, Limits};
 use backread_core::config::Settings;
+use backread_core::probe::probe;
+use backread_core::walk::Walk;
 use backread_core::walk::all_messages::all_messages;
 use backread_core::walk::crawl::Users;
 use backread_core::walk::shard_users::{ShardUsers, shard_users};
-use backread_core::walk::{Walk, WalkSettings};
 
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {
@@ -99,31 +99,25 @@ impl NativeClient {
         self.client.origin().secret_mark(key)
     }
 
-    fn user(
+    /// A user, or a message of that user.
+    fn get(
         &self,
         py: Python<'_>,
-        user_id: Whole<'_>,
+        user_id: i64,
+        message_id: Option<i64>,
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
-        let user_id = user_id.natural(py, "user_id")?;
-        let observer = self.observer(py, "users.get")?;
-        let client = observer.client(&self.client);
-        let read = async move { client.user(user_id).await };
-        let convert = observer.ending(move |py: Python<'_>, read| single(py, &read, None, as_dict));
-        run_often(py, blocking, &observer, read, convert)
-    }
-
-    fn message(
-        &self,
-        py: Python<'_>,
-        user_id: Whole<'_>,
-        message_id: Whole<'_>,
-        as_dict: bool,
-        blocking: bool,
-    ) -> PyResult<Py<PyAny>> {
-        let user_id = user_id.natural(py, "user_id")?;
-        let message_id = message_id.natural(py, "message_id")?;
+        let user_id = natural(py, "user_id", user_id)?;
+        let message_id = message_id.map(|id| natural(py, "message_id", id));
+        let Some(message_id) = message_id.transpose()? else {
+            let observer = self.observer(py, "users.get")?;
+            let client = observer.client(&self.client);
+            let read = async move { client.user(user_id).await };
+            let convert =
+                observer.ending(move |py: Python<'_>, read| single(py, &read, None, as_dict));
+            return run_often(py, blocking, &observer, read, convert);
+        };
         let observer = self.observer(py, "messages.get")?;
         let client = observer.client(&self.client);
         let read = async move { client.message(user_id, message_id).await };
@@ -133,74 +127,56 @@ impl NativeClient {
         run_often(py, blocking, &observer, read, convert)
     }
 
-    fn users_page(
+    /// A page of users, or of a user's messages.
+    fn page(
         &self,
         py: Python<'_>,
-        offset: Whole<'_>,
-        limit: Whole<'_>,
+        user_id: Option<i64>,
+        offset: i64,
+        limit: i64,
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
-        self.page(py, List::Users, offset, limit, as_dict, blocking)
-    }
-
-    fn messages_page(
-        &self,
-        py: Python<'_>,
-        user_id: Whole<'_>,
-        offset: Whole<'_>,
-        limit: Whole<'_>,
-        as_dict: bool,
-        blocking: bool,
-    ) -> PyResult<Py<PyAny>> {
-        let user_id = user_id.natural(py, "user_id")?;
-        let list = List::Messages { user_id };
-        self.page(py, list, offset, limit, as_dict, blocking)
-    }
-
-    #[pyo3(signature = (strict, page_size, max_items, ends_unread=false))]
-    fn walk_users(
-        &self,
-        py: Python<'_>,
-        strict: bool,
-        page_size: Whole<'_>,
-        max_items: Option<Whole<'_>>,
-        ends_unread: bool,
-    ) -> PyResult<NativeWalk> {
-        let settings = WalkSettings {
-            ends_unread,
-            ..walk_settings(py, strict, page_size, max_items)?
+        let list = list_of(py, user_id)?;
+        let offset = natural(py, "offset", offset)?.get();
+        let limit = page_limit(py, "limit", limit)?;
+        let (name, user_id) = match list {
+            List::Users => ("users.page", None),
+            List::Messages { user_id } => ("messages.page", Some(user_id.signed())),
         };
-        let observer = self.observer(py, "users.list")?;
-        let walk = Walk::new(observer.client(&self.client), List::Users, settings);
-        Ok(NativeWalk::new(walk, Resource::Users, observer))
+        let observer = self.observer(py, name)?;
+        let client = observer.client(&self.client);
+        let read = async move { client.page(list, offset, limit, &client.budget()).await };
+        let convert =
+            observer.ending(move |py: Python<'_>, read| page(py, &read, user_id, as_dict));
+        run(py, blocking, &observer, read, convert)
     }
 
-    fn walk_messages(
+    /// Walks the list of users, or of a user's messages.
+    fn walk(
         &self,
         py: Python<'_>,
-        user_id: Whole<'_>,
-        strict: bool,
-        page_size: Whole<'_>,
-        max_items: Option<Whole<'_>>,
+        user_id: Option<i64>,
+        options: WalkOptions,
     ) -> PyResult<NativeWalk> {
-        let user_id = user_id.natural(py, "user_id")?;
-        let settings = walk_settings(py, strict, page_size, max_items)?;
-        let observer = self.observer(py, "messages.list")?;
-        let list = List::Messages { user_id };
+        let list = list_of(py, user_id)?;
+        let settings = options.settings(py)?;
+        let (name, resource) = match list {
+            List::Users => ("users.list", Resource::Users),
+            List::Messages { .. } => ("messages.list", Resource::Messages),
+        };
+        let observer = self.observer(py, name)?;
         let walk = Walk::new(observer.client(&self.client), list, settings);
-        Ok(NativeWalk::new(walk, Resource::Messages, observer))
+        Ok(NativeWalk::new(walk, resource, observer))
     }
 
     fn walk_all_messages(
         &self,
         py: Python<'_>,
-        users: Option<Vec<Bound<'_, PyAny>>>,
-        strict: bool,
-        page_size: Whole<'_>,
-        max_items: Option<Whole<'_>>,
+        users: Option<Vec<i64>>,
+        options: WalkOptions,
     ) -> PyResult<NativeWalk> {
-        let settings = walk_settings(py, strict, page_size, max_items)?;
+        let settings = options.settings(py)?;
         let users = match users {
             None => Users::Listed,
             Some(users) => Users::Given(naturals(py, users)?.into_iter().collect()),
@@ -210,37 +186,25 @@ impl NativeClient {
         Ok(NativeWalk::new(walk, Resource::Messages, observer))
     }
 
-    /// The messages of a plan's users; users that are gone are counted and are not an error.
-    fn walk_planned_messages(
+    /// The users of a plan, the first of whom was at that offset; without one their messages, where
+    /// users that are gone are counted and are not an error.
+    fn walk_planned(
         &self,
         py: Python<'_>,
-        users: Vec<Bound<'_, PyAny>>,
-        strict: bool,
-        page_size: Whole<'_>,
+        offset: Option<i64>,
+        users: Vec<i64>,
+        options: WalkOptions,
     ) -> PyResult<NativeWalk> {
-        let settings = walk_settings(py, strict, page_size, None)?;
-        let users = Users::Planned(naturals(py, users)?.into_iter().collect());
+        let settings = options.settings(py)?;
+        let ids = naturals(py, users)?;
         let observer = self.observer(py, "shard.read")?;
-        let walk = all_messages(observer.client(&self.client), users, settings);
-        Ok(NativeWalk::new(walk, Resource::Messages, observer))
-    }
-
-    /// The users of a plan, the first of whom was at that offset.
-    fn walk_planned_users(
-        &self,
-        py: Python<'_>,
-        offset: Whole<'_>,
-        users: Vec<Bound<'_, PyAny>>,
-        strict: bool,
-        page_size: Whole<'_>,
-    ) -> PyResult<NativeWalk> {
-        let settings = walk_settings(py, strict, page_size, None)?;
-        let planned = ShardUsers {
-            offset: offset.natural(py, "offset")?.get(),
-            ids: naturals(py, users)?,
+        let client = observer.client(&self.client);
+        let Some(offset) = offset else {
+            let walk = all_messages(client, Users::Planned(ids.into_iter().collect()), settings);
+            return Ok(NativeWalk::new(walk, Resource::Messages, observer));
         };
-        let observer = self.observer(py, "shard.read")?;
-        let walk = shard_users(observer.client(&self.client), planned, settings);
+        let offset = natural(py, "offset", offset)?.get();
+        let walk = shard_users(client, ShardUsers { offset, ids }, settings);
         Ok(NativeWalk::new(walk, Resource::Users, observer))
     }
 
@@ -249,24 +213,22 @@ impl NativeClient {
         py: Python<'_>,
         known: &Bound<'_, PyAny>,
         options: SyncOptions<'_>,
+        limits: SyncLimits,
     ) -> PyResult<NativeSyncRun> {
         let observer = self.observer(py, "mirror.sync")?;
         let client = observer.client(&self.client);
-        NativeSyncRun::new(client, observer, known, options)
+        NativeSyncRun::new(client, observer, known, options, &limits)
     }
 
     fn ask_rows(
         &self,
         py: Python<'_>,
         candidates: &Bound<'_, PyAny>,
-        max_requests: Option<u64>,
-        max_seconds: Option<f64>,
-        privacy: Option<Py<NativePrivacy>>,
+        limits: SyncLimits,
     ) -> PyResult<NativeSyncRun> {
         let observer = self.observer(py, "mirror.sync")?;
         let client = observer.client(&self.client);
-        let limits = (max_requests, max_seconds);
-        NativeSyncRun::fetch_rows(client, observer, candidates, limits, privacy)
+        NativeSyncRun::fetch_rows(client, observer, candidates, &limits)
     }
 
     /// Starts downloads of links into new files.
@@ -292,6 +254,7 @@ impl NativeClient {
         Ok(NativeDownloads::new(downloads, observer))
     }
 
+    /// What the probe measured, as a dict for `backread.profile`.
     fn probe(
         &self,
         py: Python<'_>,
@@ -301,7 +264,11 @@ impl NativeClient {
     ) -> PyResult<Py<PyAny>> {
         let observer = self.observer(py, "probe")?;
         let client = observer.client(&self.client);
-        probe::profile(py, client, &observer, (max_requests, sample), blocking)
+        // Boxed because it is large, and passed on to the thread that waits.
+        let measure = Box::pin(async move { probe(&client, max_requests, sample).await });
+        let convert =
+            observer.ending(|py: Python<'_>, profile| Ok(pythonize(py, &profile)?.unbind()));
+        run(py, blocking, &observer, measure, convert)
     }
 
     /// A key derived from the secret: HMAC-SHA256 of ``label``, which differs for each use.
@@ -326,34 +293,19 @@ impl NativeClient {
     fn observer(&self, py: Python<'_>, name: &str) -> PyResult<CallObserver> {
         CallObserver::begin(py, name, &self.client, self.traceparent)
     }
-
-    fn page(
-        &self,
-        py: Python<'_>,
-        list: List,
-        offset: Whole<'_>,
-        limit: Whole<'_>,
-        as_dict: bool,
-        blocking: bool,
-    ) -> PyResult<Py<PyAny>> {
-        let offset = offset.natural(py, "offset")?.get();
-        let limit = limit.limit(py, "limit")?;
-        let (name, user_id) = match list {
-            List::Users => ("users.page", None),
-            List::Messages { user_id } => ("messages.page", Some(user_id.signed())),
-        };
-        let observer = self.observer(py, name)?;
-        let client = observer.client(&self.client);
-        let read = async move { client.page(list, offset, limit, &client.budget()).await };
-        let convert =
-            observer.ending(move |py: Python<'_>, read| page(py, &read, user_id, as_dict));
-        run(py, blocking, &observer, read, convert)
-    }
 }
 
-fn naturals(py: Python<'_>, users: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Natural>> {
-    users
-        .into_iter()
-        .map(|user_id| Whole(user_id).natural(py, "a user id in users"))
+fn list_of(py: Python<'_>, user_id: Option<i64>) -> PyResult<List> {
+    Ok(match user_id {
+        None => List::Users,
+        Some(user_id) => List::Messages {
+            user_id: natural(py, "user_id", user_id)?,
+        },
+    })
+}
+
+fn naturals(py: Python<'_>, users: Vec<i64>) -> PyResult<Vec<Natural>> {
+    let ids = users.into_iter();
+    ids.map(|id| natural(py, "a user id in users", id))
         .collect()
 }

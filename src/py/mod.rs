@@ -10,7 +10,6 @@ mod downloads;
 mod fork_safe_once;
 mod of_process;
 mod privacy;
-mod probe;
 mod rows_table;
 mod runtime;
 mod sync;
@@ -61,8 +60,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(privacy::hide_emails, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::one_shot_stream, module)?)?;
-    module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;
-    module.add_function(wrap_pyfunction!(rows_table::messages_table, module)?)?;
+    module.add_function(wrap_pyfunction!(rows_table::rows_table, module)?)?;
     testing::register(module)?;
     runtime::end_at_exit(module.py())
 }

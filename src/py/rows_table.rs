@@ -22,27 +22,26 @@ use backread_core::decode::page::Row;
 // Responses are never nested as deeply; a list that contains itself is.
 const DEEPEST: u32 = 128;
 
-/// Users as a table with the schema of their listing.
+/// Users, or messages, as a table with the schema of their listing.
 #[pyfunction]
-pub fn users_table(items: &Bound<'_, PyTuple>) -> PyResult<ArrowTable> {
-    let mut columns = UserColumns::default();
-    each(items, "User", Resource::Users, |_, row| {
-        columns.append_row(row, None).map_err(misfit)
-    })?;
-    let failed = |error| to_python(items.py(), &columns_failure(error));
-    Ok(ArrowTable::new(columns.finish().map_err(failed)?))
-}
-
-/// Messages as a table with the schema of their listing.
-#[pyfunction]
-pub fn messages_table(items: &Bound<'_, PyTuple>) -> PyResult<ArrowTable> {
-    let mut columns = MessageColumns::default();
-    each(items, "Message", Resource::Messages, |item, row| {
-        let user_id = item.getattr("user_id")?.extract()?;
-        columns.append_row(user_id, row, None).map_err(misfit)
-    })?;
-    let failed = |error| to_python(items.py(), &columns_failure(error));
-    Ok(ArrowTable::new(columns.finish().map_err(failed)?))
+pub fn rows_table(items: &Bound<'_, PyTuple>, resource: &str) -> PyResult<ArrowTable> {
+    let table = if resource == Resource::Users.key() {
+        let mut columns = UserColumns::default();
+        each(items, "User", Resource::Users, |_, row| {
+            columns.append_row(row, None).map_err(misfit)
+        })?;
+        columns.finish()
+    } else {
+        let mut columns = MessageColumns::default();
+        each(items, "Message", Resource::Messages, |item, row| {
+            let user_id = item.getattr("user_id")?.extract()?;
+            columns.append_row(user_id, row, None).map_err(misfit)
+        })?;
+        columns.finish()
+    };
+    table
+        .map(ArrowTable)
+        .map_err(|error| to_python(items.py(), &columns_failure(error)))
 }
 
 /// Appends each item as a row; all must be of the class with this name. Models made by hand may hold

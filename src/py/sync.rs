@@ -18,7 +18,6 @@ use backread_core::api::{Limit, Natural};
 use backread_core::arrow::columns::Rows;
 use backread_core::client::Client;
 use backread_core::privacy::Privacy;
-use backread_core::report::WalkReport;
 use backread_core::sync::{
     Audit, Batch, Evidence, HalfRead, Known, Mode, Progress, RowKey, RunEvidence, RunLimits,
     RunOptions, SyncRun,
@@ -30,10 +29,32 @@ use backread_core::sync::{
 pub struct SyncOptions<'py> {
     mode: String,
     max_staleness: Option<f64>,
-    max_requests: Option<u64>,
-    max_seconds: Option<f64>,
+    #[pyo3(default)]
     users: Option<Bound<'py, PyAny>>,
+}
+
+/// What a run may spend, and what is replaced in its rows, as a dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct SyncLimits {
+    max_requests: Option<u64>,
+    #[pyo3(default)]
+    max_seconds: Option<f64>,
+    #[pyo3(default)]
     privacy: Option<Py<NativePrivacy>>,
+}
+
+impl SyncLimits {
+    fn run_limits(&self) -> PyResult<RunLimits> {
+        Ok(RunLimits {
+            max_requests: self.max_requests,
+            max_time: seconds("max_seconds", self.max_seconds)?,
+        })
+    }
+
+    fn privacy(&self) -> Option<Arc<Privacy>> {
+        self.privacy.as_ref().map(|privacy| privacy.get().shared())
+    }
 }
 
 #[pyclass(frozen, name = "SyncRun", module = "backread._backread")]
@@ -48,6 +69,7 @@ impl NativeSyncRun {
         observer: CallObserver,
         known: &Bound<'_, PyAny>,
         options: SyncOptions<'_>,
+        limits: &SyncLimits,
     ) -> PyResult<Self> {
         let mode = match options.mode.as_str() {
             "incremental" => Mode::Incremental,
@@ -62,7 +84,7 @@ impl NativeSyncRun {
         let run = RunOptions {
             mode,
             max_staleness: seconds("max_staleness", options.max_staleness)?,
-            limits: limits(options.max_requests, options.max_seconds)?,
+            limits: limits.run_limits()?,
         };
         let mut known = read_known(known)?;
         if let Some(users) = options.users {
@@ -71,7 +93,7 @@ impl NativeSyncRun {
             known.given = Some(ids.collect());
         }
         Ok(Self {
-            run: Arc::new(SyncRun::new(&client, known, run, shared(options.privacy))),
+            run: Arc::new(SyncRun::new(&client, known, run, limits.privacy())),
             observer,
         })
     }
@@ -81,39 +103,21 @@ impl NativeSyncRun {
         client: Client,
         observer: CallObserver,
         candidates: &Bound<'_, PyAny>,
-        (max_requests, max_seconds): (Option<u64>, Option<f64>),
-        privacy: Option<Py<NativePrivacy>>,
+        limits: &SyncLimits,
     ) -> PyResult<Self> {
-        let mut keys = Vec::new();
-        for batch in batches(candidates)? {
-            let rows = Rows(&batch).keys().map_err(misfit)?;
-            keys.extend(rows.into_iter().map(|(resource, user_id, id)| RowKey {
-                resource,
-                user_id,
-                id,
-            }));
-        }
+        let keys = rows_of(candidates, |rows| rows.keys())?;
+        let keys = keys.into_iter().map(|(resource, user_id, id)| RowKey {
+            resource,
+            user_id,
+            id,
+        });
+        let keys = keys.collect();
+        let run = SyncRun::fetch(&client, keys, limits.run_limits()?, limits.privacy());
         Ok(Self {
-            run: Arc::new(SyncRun::fetch(
-                &client,
-                keys,
-                limits(max_requests, max_seconds)?,
-                shared(privacy),
-            )),
+            run: Arc::new(run),
             observer,
         })
     }
-}
-
-fn shared(privacy: Option<Py<NativePrivacy>>) -> Option<Arc<Privacy>> {
-    privacy.map(|privacy| privacy.get().shared())
-}
-
-fn limits(max_requests: Option<u64>, max_seconds: Option<f64>) -> PyResult<RunLimits> {
-    Ok(RunLimits {
-        max_requests,
-        max_time: seconds("max_seconds", max_seconds)?,
-    })
 }
 
 fn seconds(name: &str, given: Option<f64>) -> PyResult<Option<Duration>> {
@@ -125,11 +129,21 @@ fn seconds(name: &str, given: Option<f64>) -> PyResult<Option<Duration>> {
 
 /// The ids of a column, without nulls.
 fn read_ids(table: &Bound<'_, PyAny>, column: &str) -> PyResult<impl Iterator<Item = i64>> {
-    let mut ids = Vec::new();
+    Ok(rows_of(table, |rows| rows.ids(column))?
+        .into_iter()
+        .flatten())
+}
+
+/// What `read` takes from each batch of a table.
+fn rows_of<T>(
+    table: &Bound<'_, PyAny>,
+    read: impl Fn(Rows<'_>) -> Result<Vec<T>, ArrowError>,
+) -> PyResult<Vec<T>> {
+    let mut rows = Vec::new();
     for batch in batches(table)? {
-        ids.extend(Rows(&batch).ids(column).map_err(misfit)?);
+        rows.extend(read(Rows(&batch)).map_err(misfit)?);
     }
-    Ok(ids.into_iter().flatten())
+    Ok(rows)
 }
 
 /// All batches of an Arrow stream; empty for None.
@@ -152,36 +166,29 @@ fn misfit(error: ArrowError) -> PyErr {
 /// The content of the mirror's tables, from the attributes of an object; each may be None.
 fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
     let mut known = Known::default();
-    for batch in batches(&given.getattr("lists")?)? {
-        let lists = Rows(&batch).lists().map_err(misfit)?;
-        lists.into_iter().for_each(|list| known.take(list));
-    }
+    let lists = rows_of(&given.getattr("lists")?, |rows| rows.lists())?;
+    lists.into_iter().for_each(|list| known.take(list));
     let users_state: Option<String> = given.getattr("users_state")?.extract()?;
     known.users_half_read = users_state.as_deref().and_then(HalfRead::stored);
     let audit: Option<String> = given.getattr("audit")?.extract()?;
     known.audit = audit.as_deref().and_then(Audit::stored);
     let forgotten = given.getattr("forgotten")?;
     known.forgotten.extend(read_ids(&forgotten, "user_id")?);
-    for batch in batches(&given.getattr("held")?)? {
-        let rows = Rows(&batch);
-        let (user_ids, ids) = (rows.ids("user_id"), rows.ids("id"));
-        for (user_id, id) in user_ids
-            .map_err(misfit)?
+    let held = rows_of(&given.getattr("held")?, |rows| {
+        Ok(rows
+            .ids("user_id")?
             .into_iter()
-            .zip(ids.map_err(misfit)?)
-        {
-            if let Some(id) = id {
-                known.hold(user_id, id);
-            }
+            .zip(rows.ids("id")?)
+            .collect())
+    })?;
+    for (user_id, id) in held {
+        if let Some(id) = id {
+            known.hold(user_id, id);
         }
     }
     let users = given.getattr("users")?;
     if !users.is_none() {
-        let mut listed = Vec::new();
-        for batch in batches(&users)? {
-            listed.extend(Rows(&batch).users().map_err(misfit)?);
-        }
-        known.users = Some(listed);
+        known.users = Some(rows_of(&users, |rows| rows.users())?);
     }
     // A profile that another version wrote may not fit, and is then not used.
     let largest_page = given.getattr("profile")?.get_item("largest_page").ok();
@@ -312,51 +319,34 @@ pub struct SyncPace {
 }
 
 /// The content of one transaction; a table without rows is None.
-#[pyclass(frozen, module = "backread._backread")]
+#[pyclass(frozen, get_all, module = "backread._backread")]
 pub struct SyncBatch {
-    #[pyo3(get)]
-    users: Option<Py<ArrowTable>>,
-    #[pyo3(get)]
-    messages: Option<Py<ArrowTable>>,
-    #[pyo3(get)]
-    lists: Option<Py<ArrowTable>>,
-    #[pyo3(get)]
-    rejects: Option<Py<ArrowTable>>,
-    #[pyo3(get)]
-    gone: Option<Py<ArrowTable>>,
-    #[pyo3(get)]
+    users: Option<ArrowTable>,
+    messages: Option<ArrowTable>,
+    lists: Option<ArrowTable>,
+    rejects: Option<ArrowTable>,
+    gone: Option<ArrowTable>,
     users_state: Option<String>,
-    users_report: Option<Box<WalkReport>>,
+    users_report: Option<Py<PyAny>>,
     /// The sample of a quick run as JSON, and the numbers of lists drawn and skipped.
-    #[pyo3(get)]
     audit: Option<(String, u64, u64)>,
 }
 
 impl SyncBatch {
     fn new(py: Python<'_>, batch: Batch) -> PyResult<Self> {
-        let table = |batch: Option<_>| batch.map(|batch| Py::new(py, ArrowTable::new(batch)));
+        let report = batch.users_report.as_deref();
+        let report = report.map(|report| convert::report(py, report).map(Bound::unbind));
         Ok(Self {
-            users: table(batch.users).transpose()?,
-            messages: table(batch.messages).transpose()?,
-            lists: table(batch.lists).transpose()?,
-            rejects: table(batch.rejects).transpose()?,
-            gone: table(batch.gone).transpose()?,
+            users: batch.users.map(ArrowTable),
+            messages: batch.messages.map(ArrowTable),
+            lists: batch.lists.map(ArrowTable),
+            rejects: batch.rejects.map(ArrowTable),
+            gone: batch.gone.map(ArrowTable),
             users_state: batch.users_state,
-            users_report: batch.users_report,
+            users_report: report.transpose()?,
             audit: batch
                 .audit
                 .and_then(|audit| Some((audit.to_json()?, audit.drawn, audit.skipped))),
         })
-    }
-}
-
-#[pymethods]
-impl SyncBatch {
-    #[getter]
-    fn users_report(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.users_report
-            .as_deref()
-            .map(|report| convert::report(py, report).map(Bound::unbind))
-            .transpose()
     }
 }

@@ -1,7 +1,7 @@
 //! A walk as both APIs read it: by item, by page, or as an Arrow stream.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -11,7 +11,7 @@ use super::capsule::export_schema;
 use super::convert::errors::to_python;
 use super::convert::{self, items, walked_page};
 use super::privacy::NativePrivacy;
-use super::runtime::{run, run_often};
+use super::runtime::{lock, run, run_often};
 use super::telemetry::CallObserver;
 use backread_core::api::Resource;
 use backread_core::arrow::batches::schema;
@@ -24,40 +24,27 @@ const MOST_ROWS: usize = 2_048;
 // Nor from more JSON than this, in bytes.
 const MOST_JSON: usize = 8 * 1024 * 1024;
 
-/// Pages taken from the walk whose items are not created yet.
-#[derive(Default)]
-struct Ready(Mutex<VecDeque<WalkedPage>>);
-
-impl Ready {
-    fn put(&self, pages: Vec<WalkedPage>) {
-        self.lock().extend(pages);
+/// Takes the next pages to create items from; empty if there are none.
+fn take_pages(ready: &Mutex<VecDeque<WalkedPage>>) -> Vec<WalkedPage> {
+    let mut ready = lock(ready);
+    let (mut taken, mut rows, mut json) = (Vec::new(), 0, 0);
+    while let Some(page) = ready.front()
+        && (taken.is_empty()
+            || rows + page.rows.len() <= MOST_ROWS && json + page.size() <= MOST_JSON)
+    {
+        rows += page.rows.len();
+        json += page.size();
+        taken.extend(ready.pop_front());
     }
-
-    /// The next pages; empty if there are none.
-    fn take(&self) -> Vec<WalkedPage> {
-        let mut ready = self.lock();
-        let (mut taken, mut rows, mut json) = (Vec::new(), 0, 0);
-        while let Some(page) = ready.front()
-            && (taken.is_empty()
-                || rows + page.rows.len() <= MOST_ROWS && json + page.size() <= MOST_JSON)
-        {
-            rows += page.rows.len();
-            json += page.size();
-            taken.extend(ready.pop_front());
-        }
-        taken
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<WalkedPage>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    taken
 }
 
 #[pyclass(frozen, name = "Walk", module = "backread._backread")]
 pub struct NativeWalk {
     walk: Arc<Walk>,
     resource: Resource,
-    ready: Arc<Ready>,
+    /// Pages taken from the walk whose items are not created yet.
+    ready: Arc<Mutex<VecDeque<WalkedPage>>>,
     /// An error to raise once the items before it have been returned.
     pending: Arc<Mutex<Option<PyErr>>>,
     /// The error that ended an Arrow stream, whose reader gets only its text.
@@ -77,20 +64,6 @@ impl NativeWalk {
         }
     }
 
-    fn next_walked(
-        &self,
-        py: Python<'_>,
-        blocking: bool,
-        make: impl FnOnce(Python<'_>, &WalkedPage) -> PyResult<Py<PyAny>> + Send + 'static,
-    ) -> PyResult<Py<PyAny>> {
-        self.check_process(py)?;
-        let walk = Arc::clone(&self.walk);
-        let next = async move { walk.prefetch.next().await };
-        run(py, blocking, &self.observer, next, move |py, page| {
-            page.map_or_else(|| Ok(py.None()), |page| make(py, &page))
-        })
-    }
-
     // Call before locking: in a forked child, the thread that holds the lock may not exist.
     fn check_process(&self, py: Python<'_>) -> PyResult<()> {
         let checked = self.walk.prefetch.check_process();
@@ -108,18 +81,19 @@ impl NativeWalk {
     /// The items of the pages that are ready, or None at the end.
     fn next_items(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
         self.check_process(py)?;
-        if let Some(error) = take(&self.pending) {
+        if let Some(error) = lock(&self.pending).take() {
             return Err(error);
         }
         let (walk, ready) = (Arc::clone(&self.walk), Arc::clone(&self.ready));
         let pending = Arc::clone(&self.pending);
         let next = async move {
-            let taken = ready.take();
+            let taken = take_pages(&ready);
             if !taken.is_empty() {
                 return Ok(taken);
             }
-            ready.put(walk.prefetch.next_ready(AT_ONCE).await?);
-            Ok(ready.take())
+            let pages = walk.prefetch.next_ready(AT_ONCE).await?;
+            lock(&ready).extend(pages);
+            Ok(take_pages(&ready))
         };
         run_often(py, blocking, &self.observer, next, move |py, pages| {
             if pages.is_empty() {
@@ -128,7 +102,7 @@ impl NativeWalk {
             let (made, error) = items(py, &pages, as_dict)?;
             match error {
                 Some(error) if made.is_empty() => return Err(error),
-                error => *pending.lock().unwrap_or_else(PoisonError::into_inner) = error,
+                error => *lock(&pending) = error,
             }
             Ok(made.into_any().unbind())
         })
@@ -152,16 +126,17 @@ impl NativeWalk {
         })
     }
 
-    /// The next page, or None at the end.
-    fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
-        self.next_walked(py, blocking, move |py, page| walked_page(py, page, as_dict))
-    }
-
-    /// The next page with the id of the user whose messages it holds (None for users), or None at
+    /// The id of the user whose messages the next page holds (None for users), and the page; None at
     /// the end.
-    fn next_page_of(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
-        self.next_walked(py, blocking, move |py, page| {
-            let items = walked_page(py, page, as_dict)?;
+    fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
+        self.check_process(py)?;
+        let walk = Arc::clone(&self.walk);
+        let next = async move { walk.prefetch.next().await };
+        run(py, blocking, &self.observer, next, move |py, page| {
+            let Some(page) = page else {
+                return Ok(py.None());
+            };
+            let items = walked_page(py, &page, as_dict)?;
             Ok((page.user_id, items).into_pyobject(py)?.into_any().unbind())
         })
     }
@@ -171,7 +146,7 @@ impl NativeWalk {
             return Ok(());
         }
         self.walk.prefetch.stop();
-        self.ready.lock().clear();
+        lock(&self.ready).clear();
         let told = self.observer.tell(py);
         self.observer.end(py, None);
         told
@@ -179,7 +154,7 @@ impl NativeWalk {
 
     /// The error that ended the Arrow stream, if one did.
     fn take_error(&self) -> Option<PyErr> {
-        take(&self.failed)
+        lock(&self.failed).take()
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -209,8 +184,4 @@ impl NativeWalk {
         }
         stream(py, batches)
     }
-}
-
-fn take(error: &Mutex<Option<PyErr>>) -> Option<PyErr> {
-    error.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 if TYPE_CHECKING:
     from types import FunctionType
 
+    from backread._backread import WalkOptions
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST = 2**63 - 1
@@ -75,6 +77,15 @@ def page_offset(rows: object) -> int:
 def item_cap(rows: object) -> int | None:
     """The most items a walk returns: 0 or more; None for no cap."""
     return None if rows is None else whole("max_items", rows, 0, LARGEST)
+
+
+def walk_options(strict: bool, page_size: object, max_items: object) -> WalkOptions:
+    """The options of a walk, checked."""
+    return {
+        "strict": strict,
+        "page_size": page_limit("page_size", page_size),
+        "max_items": item_cap(max_items),
+    }
 
 
 def known_options(call: F) -> F:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
         ArrowStream,
         Clock,
         Downloads,
-        NativePrivacy,
         SyncKnown,
+        SyncLimits,
         SyncOptions,
         SyncRun,
     )
@@ -54,9 +54,6 @@ __all__ = ["AsyncClient", "Client", "__version__"]
 WITHHELD = "withheld: it holds a password"
 
 DEFAULTS = {name: option.default for name, option in ARGUMENTS.items()}
-
-UNLIMITED = dict.fromkeys(("max_requests", "max_seconds", "users", "privacy"))
-"""The defaults of a sync's options."""
 
 F = TypeVar("F", bound="Callable[..., None]")
 
@@ -409,17 +406,12 @@ class Client(_BaseClient):
         return self._native.secret_mark(key)
 
     def _sync_run(self, known: SyncKnown, **options: Unpack[SyncOptions]) -> SyncRun:
-        return self._native.sync_run(known, cast("SyncOptions", {**UNLIMITED, **options}))
+        options.setdefault("max_requests", None)
+        return self._native.sync_run(known, options, options)
 
-    def _ask_rows(
-        self,
-        candidates: ArrowStream,
-        *,
-        max_requests: int | None = None,
-        max_seconds: float | None = None,
-        privacy: NativePrivacy | None = None,
-    ) -> SyncRun:
-        return self._native.ask_rows(candidates, max_requests, max_seconds, privacy)
+    def _ask_rows(self, candidates: ArrowStream, **limits: Unpack[SyncLimits]) -> SyncRun:
+        limits.setdefault("max_requests", None)
+        return self._native.ask_rows(candidates, limits)
 
     def _downloads(
         self, links: list[tuple[str, str]], max_file_bytes: int, max_bytes: int | None

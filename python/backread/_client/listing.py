@@ -160,8 +160,8 @@ class Listing(_BaseListing[T_co]):
         """The same walk page by page; repeats are left out here too, so a page may be short."""
         walk = self._begin()
         try:
-            while (page := walk.next_page(self._as_dict, True)) is not None:
-                yield page
+            while (found := walk.next_page(self._as_dict, True)) is not None:
+                yield found[1]
             warn_of_unread(walk.report)
         finally:
             walk.stop()
@@ -170,8 +170,8 @@ class Listing(_BaseListing[T_co]):
         # Each page with the user whose messages it holds; None for users.
         walk = self._begin()
         try:
-            while (page := walk.next_page_of(self._as_dict, True)) is not None:
-                yield page
+            while (found := walk.next_page(self._as_dict, True)) is not None:
+                yield found
         finally:
             walk.stop()
 
@@ -245,8 +245,8 @@ class AsyncListing(_BaseListing[T_co]):
         """The same walk page by page; repeats are left out here too, so a page may be short."""
         walk = self._begin()
         try:
-            while (page := await walk.next_page(self._as_dict, False)) is not None:
-                yield page
+            while (found := await walk.next_page(self._as_dict, False)) is not None:
+                yield found[1]
             warn_of_unread(walk.report)
         finally:
             walk.stop()

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from backread._client.arguments import (
     identifier,
     identifiers,
-    item_cap,
     known_options,
     page_limit,
     page_offset,
+    walk_options,
 )
 from backread._client.listing import AsyncListing, Listing
+from backread._client.operations import walk_list
 
 if TYPE_CHECKING:
+    from backread._backread import WalkOptions
     from backread._client.operations import Reader, Walk
     from backread.models import Message, Page
     from backread.typed_dicts import MessageDict, PageDict
@@ -36,28 +38,23 @@ class _BaseMessages:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._client!r}>"
 
-    def _walk(self, user_id: int, strict: bool, page_size: int, max_items: int | None) -> Walk:
-        return self._client._native.walk_messages(user_id, strict, page_size, max_items)
-
-    def _walk_all(
-        self, users: tuple[int, ...] | None, strict: bool, page_size: int, max_items: int | None
-    ) -> Walk:
-        return self._client._native.walk_all_messages(users, strict, page_size, max_items)
+    def _walk_all(self, users: tuple[int, ...] | None, options: WalkOptions) -> Walk:
+        return self._client._native.walk_all_messages(users, options)
 
     def _list(
         self, user_id: int, strict: bool, page_size: int, max_items: int | None
     ) -> tuple[str, Callable[[], Walk]]:
         user_id = identifier("user_id", user_id)
-        checked = page_limit("page_size", page_size), item_cap(max_items)
-        return f"messages of user {user_id}", partial(self._walk, user_id, strict, *checked)
+        options = walk_options(strict, page_size, max_items)
+        return f"messages of user {user_id}", partial(walk_list, self._client, user_id, options)
 
     def _all(
         self, users: Iterable[int] | None, strict: bool, page_size: int, max_items: int | None
     ) -> tuple[str, Callable[[], Walk]]:
         chosen = identifiers("users", users)
-        checked = page_limit("page_size", page_size), item_cap(max_items)
+        options = walk_options(strict, page_size, max_items)
         title = "every user" if chosen is None else f"{len(chosen)} users"
-        return f"messages of {title}", partial(self._walk_all, chosen, strict, *checked)
+        return f"messages of {title}", partial(self._walk_all, chosen, options)
 
 
 class Messages(_BaseMessages):
@@ -219,7 +216,7 @@ class Messages(_BaseMessages):
             ValueError: A number is out of bounds; nothing is sent.
             BackreadError: The request failed.
         """
-        return self._client._native.messages_page(
+        return self._client._native.page(
             identifier("user_id", user_id),
             page_offset(offset),
             page_limit("limit", limit),
@@ -246,7 +243,7 @@ class Messages(_BaseMessages):
             ValueError: An id is negative; nothing is sent.
             BackreadError: The request failed in another way.
         """
-        return self._client._native.message(
+        return self._client._native.get(
             identifier("user_id", user_id), identifier("message_id", message_id), as_dict, True
         )
 
@@ -358,7 +355,7 @@ class AsyncMessages(_BaseMessages):
         self, user_id: int, offset: int = 0, limit: int = 99, *, as_dict: bool = False
     ) -> Any:
         """The async version of `Messages.page`."""
-        return await self._client._native.messages_page(
+        return await self._client._native.page(
             identifier("user_id", user_id),
             page_offset(offset),
             page_limit("limit", limit),
@@ -380,6 +377,6 @@ class AsyncMessages(_BaseMessages):
     ) -> Message | MessageDict: ...
     async def get(self, user_id: int, message_id: int, *, as_dict: bool = False) -> Any:
         """The async version of `Messages.get`."""
-        return await self._client._native.message(
+        return await self._client._native.get(
             identifier("user_id", user_id), identifier("message_id", message_id), as_dict, False
         )

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from backread._client.arguments import (
     identifier,
-    item_cap,
     known_options,
     page_limit,
     page_offset,
+    walk_options,
 )
 from backread._client.listing import AsyncListing, Listing
+from backread._client.operations import walk_list
 
 if TYPE_CHECKING:
     from backread._client.operations import Reader, Walk
@@ -35,14 +36,11 @@ class _BaseUsers:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._client!r}>"
 
-    def _walk(self, strict: bool, page_size: int, max_items: int | None) -> Walk:
-        return self._client._native.walk_users(strict, page_size, max_items)
-
     def _list(
         self, strict: bool, page_size: int, max_items: int | None
     ) -> tuple[str, Callable[[], Walk]]:
-        checked = page_limit("page_size", page_size), item_cap(max_items)
-        return "users", partial(self._walk, strict, *checked)
+        options = walk_options(strict, page_size, max_items)
+        return "users", partial(walk_list, self._client, None, options)
 
 
 class Users(_BaseUsers):
@@ -126,8 +124,8 @@ class Users(_BaseUsers):
             ValueError: A number is out of bounds; nothing is sent.
             BackreadError: The request failed.
         """
-        return self._client._native.users_page(
-            page_offset(offset), page_limit("limit", limit), as_dict, True
+        return self._client._native.page(
+            None, page_offset(offset), page_limit("limit", limit), as_dict, True
         )
 
     @overload
@@ -148,7 +146,7 @@ class Users(_BaseUsers):
             ValueError: The id is negative; nothing is sent.
             BackreadError: The request failed in another way.
         """
-        return self._client._native.user(identifier("user_id", user_id), as_dict, True)
+        return self._client._native.get(identifier("user_id", user_id), None, as_dict, True)
 
 
 class AsyncUsers(_BaseUsers):
@@ -209,8 +207,8 @@ class AsyncUsers(_BaseUsers):
     ) -> Page[User] | PageDict: ...
     async def page(self, offset: int = 0, limit: int = 99, *, as_dict: bool = False) -> Any:
         """The async version of `Users.page`."""
-        return await self._client._native.users_page(
-            page_offset(offset), page_limit("limit", limit), as_dict, False
+        return await self._client._native.page(
+            None, page_offset(offset), page_limit("limit", limit), as_dict, False
         )
 
     @overload
@@ -221,4 +219,4 @@ class AsyncUsers(_BaseUsers):
     async def get(self, user_id: int, *, as_dict: bool) -> User | UserDict: ...
     async def get(self, user_id: int, *, as_dict: bool = False) -> Any:
         """The async version of `Users.get`."""
-        return await self._client._native.user(identifier("user_id", user_id), as_dict, False)
+        return await self._client._native.get(identifier("user_id", user_id), None, as_dict, False)

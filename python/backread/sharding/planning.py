@@ -204,7 +204,9 @@ def plan(
 
 def listed_users(client: Client, strict: bool) -> tuple[list[tuple[int, int]], WalkReport]:
     """The list of users: position and id of each one with a usable id."""
-    walk = client._native.walk_users(strict, PAGE_SIZE, None, ends_unread=True)
+    walk = client._native.walk(
+        None, {"strict": strict, "page_size": PAGE_SIZE, "ends_unread": True}
+    )
     ids: list[int | None] = []
     try:
         while (some := walk.next_ids(True)) is not None:

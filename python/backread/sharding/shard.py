@@ -203,11 +203,12 @@ def unclosed(client: Client | None) -> Client | None:
 
 def walk_messages(client: Client, ids: list[int], strict: bool) -> Walk:
     """Walks the messages of users that were listed and may have disappeared since."""
-    return client._native.walk_planned_messages(ids, strict, PAGE_SIZE)
+    return _walk_users(client, None, ids, strict)
 
 
-def _walk_users(client: Client, offset: int, ids: list[int], strict: bool) -> Walk:
-    return client._native.walk_planned_users(offset, ids, strict, PAGE_SIZE)
+def _walk_users(client: Client, offset: int | None, ids: list[int], strict: bool) -> Walk:
+    # Without an offset, their messages.
+    return client._native.walk_planned(offset, ids, {"strict": strict, "page_size": PAGE_SIZE})
 
 
 def signing_key(secret: str | Client) -> bytes:
