@@ -28,6 +28,7 @@ from backread.models import WalkReport
 from backread.typed_dicts import MessageDict, UserDict
 
 __all__ = [
+    "Downloads",
     "OPENAPI",
     "ArrowTable",
     "Clock",
