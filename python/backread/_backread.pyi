@@ -28,10 +28,10 @@ from backread.models import WalkReport
 from backread.typed_dicts import MessageDict, UserDict
 
 __all__ = [
-    "Downloads",
     "OPENAPI",
     "ArrowTable",
     "Clock",
+    "Downloads",
     "HintsEvidence",
     "NativeClient",
     "NativeLane",
