@@ -126,6 +126,17 @@ def test_mirror_fetch_files_gives_each_bad_link_a_reason(
         assert not [each for each in files_below(mirror.folder / "files") if each.is_file()]
 
 
+def test_mirror_fetch_files_asks_a_proxy_for_public_names_only(tmp_path: Path) -> None:
+    links = [f"http://{host}/a.png" for host in ("files.example.com", "10.0.0.1", "intranet")]
+    with Service(*links) as service:
+        service.files = {"/a.png": answer(200, PNG)}
+        mirror = synced(tmp_path / "chats", service)
+        with service.client(proxy=service.url) as client:
+            done = mirror.fetch_files(client)
+        assert (done.fetched, done.failures) == (1, 2)
+        assert [each.target for each in service.requests if "a.png" in each.target] == links[:1]
+
+
 def test_mirror_fetch_files_gives_a_name_that_is_safe(tmp_path: Path) -> None:
     with Service("/f/..%2F..%2Fetc%2Fpasswd\u202egnp.sh", "/f/%00") as service:
         mirror = synced(tmp_path / "chats", service)
