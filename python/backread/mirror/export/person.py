@@ -32,7 +32,7 @@ SOURCES = {
 }
 """All tables with rows about a person."""
 
-ORDERS = {"messages": MESSAGE_ORDER, "rejects": "first_seen_at, id"}
+ORDERS = {"messages": MESSAGE_ORDER, "files": "message_id", "rejects": "first_seen_at, id"}
 
 SPOKEN = ("created_at", "sender_type", *SENDER, "body", "file_url", "deleted_at")
 
