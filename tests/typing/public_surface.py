@@ -10,6 +10,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, assert_type
 
+import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
+import polars  # type: ignore[import-not-found, unused-ignore]
+import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
 import backread
 from backread import (
     AsyncClient,
@@ -188,12 +192,13 @@ def sync_listing(listing: Listing[User]) -> None:
     iterator: Iterator[User] = iter(listing)
     assert_type(next(iterator), User)
     assert_type((listing.to_list(), listing.report), tuple[list[User], WalkReport])
+    assert_type((listing.first(), listing.count()), tuple[User | None, int | None])
     assert_type(listing.__arrow_c_stream__(), object)
     listing.__arrow_c_stream__(requested_schema=None)
-    listing.to_arrow()
-    listing.to_polars()
-    listing.to_pandas()
-    listing.to_pandas(dtype_backend="pyarrow")
+    assert_type(listing.to_arrow(), pyarrow.Table)
+    assert_type(listing.to_polars(), polars.DataFrame)
+    assert_type(listing.to_pandas(), pandas.DataFrame)
+    assert_type(listing.to_pandas(dtype_backend="pyarrow"), pandas.DataFrame)
     assert_type(wider(listing), list[User | Message])
 
 
@@ -209,11 +214,15 @@ async def async_listing(listing: AsyncListing[Message]) -> None:
     iterator: AsyncIterator[Message] = aiter(listing)
     assert_type(await anext(iterator), Message)
     assert_type(await listing.to_list(), list[Message])
+    assert_type(await listing, list[Message])
+    assert_type((await listing.first(), await listing.count()), tuple[Message | None, int | None])
+    for wrong in listing:  # type: ignore[attr-defined]
+        print(wrong)
     assert_type((listing.report, listing.__arrow_c_stream__()), tuple[WalkReport, object])
-    await listing.to_arrow()
-    await listing.to_polars()
-    await listing.to_pandas()
-    await listing.to_pandas(dtype_backend="pyarrow")
+    assert_type(await listing.to_arrow(), pyarrow.Table)
+    assert_type(await listing.to_polars(), polars.DataFrame)
+    assert_type(await listing.to_pandas(), pandas.DataFrame)
+    assert_type(await listing.to_pandas(dtype_backend="pyarrow"), pandas.DataFrame)
 
 
 def a_page(page: Page[User]) -> None:
@@ -225,10 +234,10 @@ def a_page(page: Page[User]) -> None:
     assert_type([user.id for user in page], list[int])
     assert_type(page.resource, Literal["users", "messages"] | None)
     assert_type((page.__arrow_c_stream__(), page.__arrow_c_schema__()), tuple[object, object])
-    page.to_arrow()
-    page.to_polars()
-    page.to_pandas()
-    page.to_pandas(dtype_backend=None)
+    assert_type(page.to_arrow(), pyarrow.Table)
+    assert_type(page.to_polars(), polars.DataFrame)
+    assert_type(page.to_pandas(), pandas.DataFrame)
+    assert_type(page.to_pandas(dtype_backend=None), pandas.DataFrame)
     assert_type(Page[int](99, 0, None, (1, 2)), Page[int])
     Page[User](99, 0, None, (), "users")
 

@@ -324,3 +324,48 @@ def test_a_refused_offset_is_an_error_unless_it_may_lie_past_the_end(face, scrip
     with pytest.raises(StatusError, match=f"offset={first}") as caught:
         walk(face, server)
     assert caught.value.status_code == status
+
+
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_first_gives_one_item_for_one_request(each_face, scripted, as_dict):
+    server = scripted(paged(users(250)))
+    listing = each_face.client(server).users.list(strict=True, as_dict=as_dict)
+    first = each_face.call(listing.first)
+    assert (first["id"] if as_dict else first.id) == 1
+    assert [each.target for each in server.requests] == ["/external/users?offset=0&limit=1"]
+    assert (listing.report.requests, listing.report.certificate) == (1, "uncertified")
+
+
+def test_first_is_none_if_there_is_no_item(face, scripted):
+    client = face.client(scripted(paged([])))
+    assert client.users.list().first() is None
+    assert client.messages.list(42, max_items=0).first() is None
+
+
+def test_count_is_the_total_that_the_service_states(each_face, scripted):
+    server = scripted(paged(users(250)))
+    listing = each_face.client(server).users.list(max_items=3)
+    assert each_face.call(listing.count) == 250
+    assert [each.target for each in server.requests] == ["/external/users?offset=0&limit=1"]
+    without_total = each_face.client(scripted(paged([message(7)], key="messages", total=None)))
+    assert each_face.call(without_total.messages.list(42).count) is None
+
+
+def test_count_of_all_messages_says_what_counts_them(face, scripted):
+    server = scripted(paged(users(2)))
+    with pytest.raises(TypeError, match=r"mirror\.table\('conversations'\)"):
+        face.client(server).messages.all().count()
+    assert not server.requests
+
+
+def test_an_async_listing_is_awaited_for_its_items(scripted):
+    async def main() -> None:
+        async with AsyncClient(server.url, "secret", "example") as client:
+            listing = client.users.list()
+            assert ids(await listing) == list(range(1, 251))
+            assert listing.report.certificate == "linked"
+            with pytest.raises(TypeError, match="async for"):
+                list(listing)
+
+    server = scripted(paged(users(250)))
+    asyncio.run(main())

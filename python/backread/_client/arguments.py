@@ -79,13 +79,9 @@ def item_cap(rows: object) -> int | None:
     return None if rows is None else whole("max_items", rows, 0, LARGEST)
 
 
-def walk_options(strict: bool, page_size: object, max_items: object) -> WalkOptions:
-    """The options of a walk, checked."""
-    return {
-        "strict": strict,
-        "page_size": page_limit("page_size", page_size),
-        "max_items": item_cap(max_items),
-    }
+def walk_options(strict: bool, page_size: object) -> WalkOptions:
+    """The options of a walk except ``max_items``, checked."""
+    return {"strict": strict, "page_size": page_limit("page_size", page_size)}
 
 
 def known_options(call: F) -> F:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import aclosing, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
@@ -31,20 +31,41 @@ __all__ = ["AsyncListing", "Listing"]
 
 T_co = TypeVar("T_co", covariant=True)
 Frame = TypeVar("Frame")
+Value = TypeVar("Value")
 
 
 class _BaseListing(Generic[T_co]):
     """The state and Arrow interface that both kinds of listing share."""
 
-    __slots__ = ("_as_dict", "_is_planned", "_original", "_start", "_title", "_walk")
+    __slots__ = (
+        "_as_dict",
+        "_is_planned",
+        "_max_items",
+        "_original",
+        "_short_page",
+        "_start",
+        "_title",
+        "_walk",
+    )
 
     _reading: ClassVar[tuple[str, ...]]
     """Examples of reading it, for a notebook."""
 
-    def __init__(self, title: str, start: Callable[[], Walk], as_dict: bool) -> None:
+    def __init__(
+        self,
+        title: str,
+        start: Callable[[int | None], Walk],
+        as_dict: bool,
+        max_items: int | None = None,
+        short_page: Callable[[bool], Any] | None = None,
+    ) -> None:
         self._title = title
+        # Starts a walk of at most so many items.
         self._start = start
         self._as_dict = as_dict
+        self._max_items = max_items
+        # Requests one row as sent, blocking or not.
+        self._short_page = short_page
         self._walk: Walk | None = None
         # The listing whose progress this one displays: both have the same report.
         self._original: _BaseListing[T_co] | None = None
@@ -73,7 +94,7 @@ class _BaseListing(Generic[T_co]):
     def __arrow_c_schema__(self) -> object:
         """The schema of the stream; sends no request."""
         self._is_planned = True
-        return self._start().__arrow_c_schema__()
+        return self._start(self._max_items).__arrow_c_schema__()
 
     @property
     def __array__(self) -> Callable[..., NoReturn]:
@@ -82,17 +103,44 @@ class _BaseListing(Generic[T_co]):
             raise AttributeError("a listing of dicts is no array")
         return no_array(self)
 
-    def _begin(self) -> Walk:
-        walk = self._start()
+    def _begin(self, most: int | None = None) -> Walk:
+        """Starts a walk over the listing, or over its first ``most`` items."""
+        limits = [each for each in (self._max_items, most) if each is not None]
+        walk = self._start(min(limits, default=None))
         listing: _BaseListing[T_co] | None = self
         while listing is not None:
             listing._walk = walk
             listing = listing._original
         return walk
 
+    # Coroutines that await nothing if they block, see `run_blocking`.
+
+    async def _first(self, blocking: bool) -> T_co | None:
+        walk = self._begin(1)
+        try:
+            items = walk.next_items(self._as_dict, blocking)
+            items = items if blocking else await items
+            if not items:
+                warn_of_unread(walk.report)
+        finally:
+            walk.stop()
+        return items[0] if items else None
+
+    async def _count(self, blocking: bool) -> int | None:
+        if self._short_page is None:
+            raise TypeError(
+                f"no request of the service counts {self._title}; for one user, use "
+                "client.messages.list(user_id).count(), and for all, the column messages of "
+                "mirror.table('conversations') after mirror.sync(client)"
+            )
+        page = self._short_page(blocking)
+        total = (page if blocking else await page).get("total")
+        return total if type(total) is int else None
+
     # Without the walk: an unpickled listing starts a new one.
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._title, self._start, self._as_dict)
+        state = self._title, self._start, self._as_dict, self._max_items, self._short_page
+        return type(self), state
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._title}>"
@@ -175,6 +223,30 @@ class Listing(_BaseListing[T_co]):
         finally:
             walk.stop()
 
+    def first(self) -> T_co | None:
+        """The first item, or None if there is none.
+
+        Of users or of one user's messages, this is one request for one row. ``report`` describes
+        this walk, which proves nothing of the rest.
+
+        Example:
+            ``message = client.messages.list(42).first()``
+        """
+        return run_blocking(self._first(True))
+
+    def count(self) -> int | None:
+        """The number of items by the service's ``total``, from one request for one row.
+
+        It ignores ``max_items``; None if the service sends no total.
+
+        Raises:
+            TypeError: No request counts these items, such as those of ``messages.all()``.
+
+        Example:
+            ``client.users.list().count()``
+        """
+        return run_blocking(self._count(True))
+
     def to_list(self) -> list[T_co]:
         """All items, in memory."""
         rows: list[T_co] = []
@@ -209,7 +281,8 @@ class Listing(_BaseListing[T_co]):
 class AsyncListing(_BaseListing[T_co]):
     """A list of the service, fetched while you iterate with ``async for``.
 
-    Otherwise like `Listing`. Reading the Arrow stream itself blocks; the ``to_…`` methods read it
+    Awaiting it gives the list of all items: ``users = await client.users.list()``. Otherwise it is
+    like `Listing`. Reading the Arrow stream itself blocks; the ``to_…`` methods read it
     in a thread, and cancelling them ends their requests.
 
     An iteration ends with the exception that interrupts it, as those of all generators do: after a
@@ -220,11 +293,23 @@ class AsyncListing(_BaseListing[T_co]):
 
     _reading = (
         "async for {item} in listing",
-        "await listing.to_list()",
+        "await listing",
         "await listing.to_polars()",
         "await listing.to_pandas()",
         "await listing.to_arrow()",
     )
+
+    def __await__(self) -> Generator[Any, Any, list[T_co]]:
+        return self.to_list().__await__()
+
+    # Not for type checkers, which would let a plain loop pass.
+    if not TYPE_CHECKING:
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                "an AsyncListing is read with `async for item in listing`, or with "
+                "`await listing` for a list of all items"
+            )
 
     async def __aiter__(self) -> AsyncIterator[T_co]:
         async with aclosing(self._batches()) as batches:
@@ -250,6 +335,30 @@ class AsyncListing(_BaseListing[T_co]):
             warn_of_unread(walk.report)
         finally:
             walk.stop()
+
+    async def first(self) -> T_co | None:
+        """The first item, or None if there is none.
+
+        Of users or of one user's messages, this is one request for one row. ``report`` describes
+        this walk, which proves nothing of the rest.
+
+        Example:
+            ``message = await client.messages.list(42).first()``
+        """
+        return await self._first(False)
+
+    async def count(self) -> int | None:
+        """The number of items by the service's ``total``, from one request for one row.
+
+        It ignores ``max_items``; None if the service sends no total.
+
+        Raises:
+            TypeError: No request counts these items, such as those of ``messages.all()``.
+
+        Example:
+            ``await client.users.list().count()``
+        """
+        return await self._count(False)
 
     async def to_list(self) -> list[T_co]:
         """All items, in memory."""
@@ -280,6 +389,16 @@ class AsyncListing(_BaseListing[T_co]):
         check_dtype_backend(dtype_backend)
         convert = partial(pandas_frame, dtype_backend=dtype_backend)
         return await ArrowSource(self).read_in_thread(convert)
+
+
+def run_blocking(work: Coroutine[Any, Any, Value]) -> Value:
+    """The value of a coroutine that awaits nothing; both kinds of listing share such work."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        value: Value = end.value
+        return value
+    raise RuntimeError("blocking work awaited something")
 
 
 class ArrowSource:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from backread._client.arguments import (
     identifier,
     identifiers,
+    item_cap,
     known_options,
     page_limit,
     page_offset,
@@ -19,7 +20,7 @@ from backread._client.operations import walk_list
 
 if TYPE_CHECKING:
     from backread._backread import WalkOptions
-    from backread._client.operations import Reader, Walk
+    from backread._client.operations import Parts, Reader, Walk
     from backread.models import Message, Page
     from backread.typed_dicts import MessageDict, PageDict
 
@@ -38,23 +39,34 @@ class _BaseMessages:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._client!r}>"
 
-    def _walk_all(self, users: tuple[int, ...] | None, options: WalkOptions) -> Walk:
-        return self._client._native.walk_all_messages(users, options)
+    def _walk_all(
+        self, users: tuple[int, ...] | None, options: WalkOptions, max_items: int | None
+    ) -> Walk:
+        return self._client._native.walk_all_messages(users, {**options, "max_items": max_items})
+
+    def _short_page(self, user_id: int, blocking: bool) -> Any:
+        return self._client._native.page(user_id, 0, 1, True, blocking)
 
     def _list(
-        self, user_id: int, strict: bool, page_size: int, max_items: int | None
-    ) -> tuple[str, Callable[[], Walk]]:
+        self, user_id: int, as_dict: bool, strict: bool, page_size: int, max_items: int | None
+    ) -> Parts:
         user_id = identifier("user_id", user_id)
-        options = walk_options(strict, page_size, max_items)
-        return f"messages of user {user_id}", partial(walk_list, self._client, user_id, options)
+        start = partial(walk_list, self._client, user_id, walk_options(strict, page_size))
+        short_page = partial(self._short_page, user_id)
+        return f"messages of user {user_id}", start, as_dict, item_cap(max_items), short_page
 
     def _all(
-        self, users: Iterable[int] | None, strict: bool, page_size: int, max_items: int | None
-    ) -> tuple[str, Callable[[], Walk]]:
+        self,
+        users: Iterable[int] | None,
+        as_dict: bool,
+        strict: bool,
+        page_size: int,
+        max_items: int | None,
+    ) -> Parts:
         chosen = identifiers("users", users)
-        options = walk_options(strict, page_size, max_items)
+        start = partial(self._walk_all, chosen, walk_options(strict, page_size))
         title = "every user" if chosen is None else f"{len(chosen)} users"
-        return f"messages of {title}", partial(self._walk_all, chosen, options)
+        return f"messages of {title}", start, as_dict, item_cap(max_items), None
 
 
 class Messages(_BaseMessages):
@@ -121,7 +133,7 @@ class Messages(_BaseMessages):
         Example:
             ``for message in client.messages.list(42): print(message.body)``
         """
-        return Listing(*self._list(user_id, strict, page_size, max_items), as_dict)
+        return Listing(*self._list(user_id, as_dict, strict, page_size, max_items))
 
     @overload
     def all(
@@ -189,7 +201,7 @@ class Messages(_BaseMessages):
         Example:
             ``polars.DataFrame(client.messages.all(users=[42, 43]))``
         """
-        return Listing(*self._all(users, strict, page_size, max_items), as_dict)
+        return Listing(*self._all(users, as_dict, strict, page_size, max_items))
 
     @overload
     def page(
@@ -294,7 +306,7 @@ class AsyncMessages(_BaseMessages):
         max_items: int | None = None,
     ) -> AsyncListing:  # type: ignore[type-arg]
         """All messages of one user, for ``async for``; otherwise like `Messages.list`."""
-        return AsyncListing(*self._list(user_id, strict, page_size, max_items), as_dict)
+        return AsyncListing(*self._list(user_id, as_dict, strict, page_size, max_items))
 
     @overload
     def all(
@@ -337,7 +349,7 @@ class AsyncMessages(_BaseMessages):
         max_items: int | None = None,
     ) -> AsyncListing:  # type: ignore[type-arg]
         """All messages of all users, for ``async for``; otherwise like `Messages.all`."""
-        return AsyncListing(*self._all(users, strict, page_size, max_items), as_dict)
+        return AsyncListing(*self._all(users, as_dict, strict, page_size, max_items))
 
     @overload
     async def page(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backread._backread import NativeClient, NativePrivacy, WalkOptions
     from backread.models import WalkReport
+
+Parts: TypeAlias = (
+    "tuple[str, Callable[[int | None], Walk], bool, int | None, Callable[[bool], Any] | None]"
+)
+"""The arguments of a listing."""
 
 
 class Walk(Protocol):
@@ -37,6 +42,8 @@ class Reader(Protocol):
     def _native(self) -> NativeClient: ...
 
 
-def walk_list(reader: Reader, user_id: int | None, options: WalkOptions) -> Walk:
+def walk_list(
+    reader: Reader, user_id: int | None, options: WalkOptions, max_items: int | None
+) -> Walk:
     """Starts a walk over the list of users, or of a user's messages."""
-    return reader._native.walk(user_id, options)
+    return reader._native.walk(user_id, {**options, "max_items": max_items})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from backread._client.arguments import (
     identifier,
+    item_cap,
     known_options,
     page_limit,
     page_offset,
@@ -17,7 +17,7 @@ from backread._client.listing import AsyncListing, Listing
 from backread._client.operations import walk_list
 
 if TYPE_CHECKING:
-    from backread._client.operations import Reader, Walk
+    from backread._client.operations import Parts, Reader
     from backread.models import Page, User
     from backread.typed_dicts import PageDict, UserDict
 
@@ -36,11 +36,12 @@ class _BaseUsers:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._client!r}>"
 
-    def _list(
-        self, strict: bool, page_size: int, max_items: int | None
-    ) -> tuple[str, Callable[[], Walk]]:
-        options = walk_options(strict, page_size, max_items)
-        return "users", partial(walk_list, self._client, None, options)
+    def _short_page(self, blocking: bool) -> Any:
+        return self._client._native.page(None, 0, 1, True, blocking)
+
+    def _list(self, as_dict: bool, strict: bool, page_size: int, max_items: int | None) -> Parts:
+        start = partial(walk_list, self._client, None, walk_options(strict, page_size))
+        return "users", start, as_dict, item_cap(max_items), self._short_page
 
 
 class Users(_BaseUsers):
@@ -102,7 +103,7 @@ class Users(_BaseUsers):
         Example:
             ``frame = client.users.list().to_pandas()``
         """
-        return Listing(*self._list(strict, page_size, max_items), as_dict)
+        return Listing(*self._list(as_dict, strict, page_size, max_items))
 
     @overload
     def page(
@@ -191,7 +192,7 @@ class AsyncUsers(_BaseUsers):
         max_items: int | None = None,
     ) -> AsyncListing:  # type: ignore[type-arg]
         """All users, as an `AsyncListing` for ``async for``; otherwise like `Users.list`."""
-        return AsyncListing(*self._list(strict, page_size, max_items), as_dict)
+        return AsyncListing(*self._list(as_dict, strict, page_size, max_items))
 
     @overload
     async def page(

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
+from copy import copy
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
@@ -65,8 +66,9 @@ def progress(listing: Listing[T] | AsyncListing[T]) -> Listing[T] | AsyncListing
         )
     start = listing._start
     if not (isinstance(start, partial) and start.func is _ShownWalk):
-        start = cast("Callable[[], Walk]", partial(_ShownWalk, start, listing._title))
-    shown = type(listing)(listing._title, start, listing._as_dict)
+        start = cast("Callable[[int | None], Walk]", partial(_ShownWalk, start, listing._title))
+    shown = copy(listing)
+    shown._start = start
     shown._original = listing
     return shown
 
@@ -137,8 +139,10 @@ def _fraction(done: int, total: int | None) -> float | None:
 class _ShownWalk:
     """A walk with a progress bar, from its first step until it ends or is stopped."""
 
-    def __init__(self, start: Callable[[], Walk], title: str) -> None:
-        self._walk = start()
+    def __init__(
+        self, start: Callable[[int | None], Walk], title: str, max_items: int | None
+    ) -> None:
+        self._walk = start(max_items)
         self._title = title
         self._display: _Display | None = None
         self._begun = False

@@ -170,7 +170,7 @@ class Shard(Generic[T_co]):
                 "secret, so it was changed or was planned with another secret; plan again"
             )
 
-    def _walk(self, client: Client, strict: bool) -> Callable[[], Walk]:
+    def _walk(self, client: Client, strict: bool) -> Callable[[int | None], Walk]:
         ids = self.user_ids()
         if self.resource == "users":
             return partial(_walk_users, client, self._offset, ids, strict)
@@ -201,12 +201,19 @@ def unclosed(client: Client | None) -> Client | None:
     return None if client is None or client._native.is_closed else client
 
 
-def walk_messages(client: Client, ids: list[int], strict: bool) -> Walk:
-    """Walks the messages of users that were listed and may have disappeared since."""
-    return _walk_users(client, None, ids, strict)
+def walk_messages(
+    client: Client, ids: list[int], strict: bool, max_items: int | None = None
+) -> Walk:
+    """Walks the messages of users that were listed and may have disappeared since.
+
+    A walk over a shard has no ``max_items``: whoever wants fewer rows stops it.
+    """
+    return _walk_users(client, None, ids, strict, max_items)
 
 
-def _walk_users(client: Client, offset: int | None, ids: list[int], strict: bool) -> Walk:
+def _walk_users(
+    client: Client, offset: int | None, ids: list[int], strict: bool, max_items: int | None
+) -> Walk:
     # Without an offset, their messages.
     return client._native.walk_planned(offset, ids, {"strict": strict, "page_size": PAGE_SIZE})
 
