@@ -9,13 +9,26 @@ neither ``int`` nor ``float`` holds is a ``Decimal`` whose ``str`` is what was s
 aware datetimes in UTC, to the microsecond.
 
 All of them compare, copy, pickle, hash and work with `dataclasses.asdict`; hashes ignore the
-dictionaries in them.
+dictionaries in them. ``to_dict`` and ``to_json`` give JSON, which ``from_dict`` and ``from_json``
+read back. Their repr has at most 100 characters.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import FrozenInstanceError, dataclass, field, fields
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NoReturn,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
+
+from backread._files.dataclass_json import JsonRecord, dataclass_from_json, value_of_key
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -52,8 +65,8 @@ MEANINGS = {
 """What each certificate says, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserAttribute:
+@dataclass(frozen=True, slots=True, repr=False)
+class UserAttribute(JsonRecord):
     """One custom property of a user, set through the widget's code.
 
     Attributes:
@@ -77,8 +90,8 @@ class UserAttribute:
         return f"{text_of(self.value)} ({text_of(self.extra)})" if self.extra else self.value
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+@dataclass(frozen=True, slots=True, repr=False)
+class User(JsonRecord):
     """One visitor of the chat widget.
 
     Any field except ``id`` is ``None`` if the service sent null, another type, or nothing.
@@ -109,6 +122,8 @@ class User:
     user_attributes: tuple[UserAttribute, ...] | None
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
+    _in_repr = ("id", "name", "email")
+
     @property
     def attributes(self) -> dict[str, str | None]:
         """The custom properties by name, such as ``user.attributes["plan"]``; a new dict.
@@ -136,8 +151,8 @@ class User:
         return [*rows, *(self.extra or {}).items()]
 
 
-@dataclass(frozen=True, slots=True)
-class UserSender:
+@dataclass(frozen=True, slots=True, repr=False)
+class UserSender(JsonRecord):
     """The sender of a message whose ``sender_type`` is ``user``.
 
     Attributes:
@@ -153,8 +168,8 @@ class UserSender:
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorSender:
+@dataclass(frozen=True, slots=True, repr=False)
+class OperatorSender(JsonRecord):
     """The sender of a message whose ``sender_type`` is ``operator``.
 
     Attributes:
@@ -174,8 +189,8 @@ class OperatorSender:
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
-class OtherSender:
+@dataclass(frozen=True, slots=True, repr=False)
+class OtherSender(JsonRecord):
     """A sender of an undocumented kind.
 
     Its ``sender_type`` is not one of the two documented values, or the sender has no integer id.
@@ -191,8 +206,8 @@ Sender: TypeAlias = UserSender | OperatorSender | OtherSender
 """The author of a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+@dataclass(frozen=True, slots=True, repr=False)
+class Message(JsonRecord):
     """One chat message.
 
     Any field except ``id`` and ``user_id`` is ``None`` if the service sent null, another type, or
@@ -226,6 +241,8 @@ class Message:
     user_id: int
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
+    _in_repr = ("id", "created_at", "body")
+
     @property
     def sender_name(self) -> str | None:
         """An operator's forename and surname, or the name of another sender; None without one."""
@@ -250,8 +267,8 @@ class Message:
         return card(f"Message {self.id}", [*rows, *(self.extra or {}).items()])
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T_co]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Page(JsonRecord, Generic[T_co]):
     """One list response: its rows, and the envelope as sent.
 
     ``limit`` is the page size the server applied (rows), ``offset`` the position it applied
@@ -269,7 +286,9 @@ class Page(Generic[T_co]):
     offset: int | None
     total: int | None
     items: tuple[T_co, ...]
-    resource: Literal["users", "messages"] | None = field(default=None, compare=False, repr=False)
+    resource: Literal["users", "messages"] | None = field(default=None, compare=False)
+
+    _in_repr = ("limit", "offset", "total", "items")
 
     def __iter__(self) -> Iterator[T_co]:
         return iter(self.items)
@@ -323,6 +342,21 @@ class Page(Generic[T_co]):
 
         return pandas_frame(self, dtype_backend)
 
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """The page that `to_dict` converted; ValueError as for `User.from_dict`.
+
+        ``resource`` says whether its items are users or messages. Without one they stay dicts, as
+        do objects of the service as sent.
+        """
+        page = dataclass_from_json(cls, document, cls.__name__)
+        kinds: dict[str | None, type[Any]] = {"users": User, "messages": Message}
+        items: tuple[Any, ...] = page.items
+        kind = kinds.get(page.resource)
+        if kind is None or None in (value_of_key(each, "extra") for each in items):
+            return page
+        return replace(page, items=tuple(map(kind.from_dict, items)))
+
     def _holds_dicts(self) -> bool:
         return bool(self.items) and isinstance(self.items[0], dict)
 
@@ -371,8 +405,8 @@ class Page(Generic[T_co]):
         return grid(caption, "rows of the page", sender_first(columns), records)
 
 
-@dataclass(frozen=True, slots=True)
-class WalkReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class WalkReport(JsonRecord):
     """What one walk over a list requested, received and proved. All numbers are counts.
 
     - ``requests`` sent, including retries; ``pages`` read to their end.
@@ -430,35 +464,7 @@ class WalkReport:
     unread_users: tuple[int, ...] = ()
     unreadable_rows: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The report as a dict of JSON values, times in ISO 8601, for `from_dict`."""
-        from backread._files.dataclass_json import to_json_value
-
-        document: dict[str, Any] = to_json_value(self)
-        return document
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> "WalkReport":
-        """The report that `to_dict` of this or an earlier release made.
-
-        Unknown keys are ignored. Raises ValueError, with the path of the key, for anything else.
-        """
-        from backread._files.dataclass_json import dataclass_from_json
-
-        return dataclass_from_json(cls, document, "WalkReport")
-
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        import json
-
-        return json.dumps(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> "WalkReport":
-        """The report in the JSON text of `to_json`; ValueError as for `from_dict`."""
-        from backread._files.json import parse_json
-
-        return cls.from_dict(parse_json(text, "WalkReport"))
+    _in_repr = ("certificate", "rows", "distinct", "requests", "reason")
 
     def _repr_html_(self) -> str:
         from backread._display.html import Html, card, every_field
@@ -506,8 +512,8 @@ class WalkReport:
         return [(name, value) for name, value in rows if value]
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+@dataclass(frozen=True, slots=True, repr=False)
+class Attempt(JsonRecord):
     """One request that was sent for a call.
 
     ``status`` is the HTTP status, ``None`` without a response; ``error`` says what went wrong,

@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
+from backread.models import Page
 from helpers import expected_rows
 from helpers.api_rows import message, user
 from helpers.mirrors import sync
@@ -93,9 +94,11 @@ def service(key: str, rows: list[str]) -> Callable[[Request], bytes]:
     return respond
 
 
-def same(one: Any, other: Any) -> bool:
+def same(*values: Any) -> bool:
     """Equal in value, in type and in the order of keys, all the way down."""
-    return repr(one) == repr(other)
+    # The repr of a model is short; that of its fields is not.
+    one, other = (repr(asdict(Page(None, None, None, (value,)))) for value in values)
+    return one == other
 
 
 @pytest.mark.parametrize("key", ["users", "messages"])

@@ -10,6 +10,7 @@ import pytest
 
 from backread import models, typed_dicts
 from backread._client.columns import COLUMNS
+from backread._files.json import SentNumber
 from backread.models import Message, OperatorSender, OtherSender, Page, User, UserAttribute
 from helpers.arrow_consumers import KINDS
 
@@ -86,6 +87,94 @@ def test_extra_is_part_of_the_value_and_not_shared():
     assert replace(USER, extra={}) != USER
     assert {USER: "known"}[copy.deepcopy(USER)] == "known"
     assert OtherSender("bot", 1).extra is not OtherSender("bot", 1).extra
+
+
+@pytest.mark.parametrize(
+    "record", [User, UserAttribute, Message, models.UserSender, OperatorSender]
+)
+def test_typed_dict_has_the_fields_of_its_dataclass(record):
+    shape = getattr(typed_dicts, f"{record.__name__}Dict")
+    # The others are not part of the response.
+    sent = [field for field in fields(record) if field.name not in ("extra", "user_id")]
+    assert get_type_hints(shape) == {
+        field.name: AS_SENT.get(field.type, field.type) for field in sent
+    }
+    assert shape.__required_keys__ == {field.name for field in sent} & {"id"}
+
+
+@pytest.mark.parametrize("resource", ["users", "messages"])
+def test_columns_of_other_packages_are_those_of_the_arrow_stream(resource):
+    kinds = {"int": "whole", "bool": "truth", "datetime": "moment", "tuple": "attributes"}
+    of_stream = {name: kind.replace("choice", "text") for name, kind in KINDS[resource].items()}
+    columns = COLUMNS[resource]
+    assert {each.name: kinds.get(each.kind, "text") for each in columns} == of_stream
+    assert [each.name for each in columns if not each.nullable] == [
+        name for name in of_stream if name in ("user_id", "id")
+    ]
+
+
+def test_every_public_name_has_a_docstring():
+    for name in models.__all__:
+        if isinstance(getattr(models, name), type):
+            # dataclass() writes the signature as one where there is none.
+            assert not getattr(models, name).__doc__.startswith(f"{name}(")
+
+
+def test_extra_is_part_of_the_value_and_not_shared():
+    assert replace(USER, extra={}) != USER
+    assert {USER: "known"}[copy.deepcopy(USER)] == "known"
+    assert OtherSender("bot", 1).extra is not OtherSender("bot", 1).extra
+
+
+def test_asdict_goes_all_the_way_down_and_has_no_properties():
+    taken_apart = asdict(USER)
+    assert [*taken_apart] == [field.name for field in fields(User)]
+    assert taken_apart["user_attributes"][1] == {
+        "name": "seats",
+        "value": None,
+        "extra": {"unit": "people"},
+    }
+    assert asdict(message(OPERATOR))["sender"]["forename"] == "Grace"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        USER,
+        *map(message, (OPERATOR, models.UserSender(42, "Ada", None), OtherSender(None, 1), None)),
+        Page(99, 0, 1, (USER,), "users"),
+        Page(99, 0, 1, (message(OPERATOR),), "messages"),
+        Page(99, 0, 1, ({"id": 1, "created_at": "2024"},), "users"),
+        models.Attempt(503, None, 0.25, 0.0),
+    ],
+)
+def test_json_gives_the_same_model_back(record):
+    assert type(record).from_dict(record.to_dict()) == record
+    assert type(record).from_json(record.to_json()) == record
+
+
+def test_to_dict_has_json_values():
+    sent = replace(USER, extra={"large": SentNumber("1e400")}).to_dict()
+    assert sent["created_at"] == "2024-03-05T09:31:07.042000+00:00"
+    assert sent["user_attributes"][1] == {
+        "name": "seats",
+        "value": None,
+        "extra": {"unit": "people"},
+    }
+    assert sent["extra"] == {"large": "1e400"}
+    with pytest.raises(ValueError, match=r"not a User: \$.id has the wrong type, str"):
+        User.from_dict({**sent, "id": "42"})
+
+
+def test_reprs_fit_on_a_line():
+    user = replace(USER, name="Ada", email="ada@example.com")
+    assert repr(user) == "User(id=42, name='Ada', email='ada@example.com')"
+    assert (
+        repr(message(OPERATOR)) == "Message(id=7, created_at=2024-03-05T09:31:07Z, body='Hello 👋')"
+    )
+    assert repr(Page(99, 0, 1, (user,))) == "Page(limit=99, offset=0, total=1, items=<1 item>)"
+    assert len(repr(replace(user, name="Ada\n" * 1_000))) == 100
+    assert len(repr(replace(message(OPERATOR), body="Hello " * 1_000))) == 100
 
 
 def test_a_page_is_read_like_a_sequence():

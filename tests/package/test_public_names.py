@@ -59,7 +59,16 @@ def test_an_objects_names_are_those_of_the_api():
             (client.messages, ["all", "get", "list", "page"]),
             (
                 client.users.list(),
-                ["pages", "report", "to_arrow", "to_list", "to_pandas", "to_polars"],
+                [
+                    "count",
+                    "first",
+                    "pages",
+                    "report",
+                    "to_arrow",
+                    "to_list",
+                    "to_pandas",
+                    "to_polars",
+                ],
             ),
         ):
             assert [name for name in dir(thing) if not name.startswith("_")] == expected

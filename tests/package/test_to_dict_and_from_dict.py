@@ -1,4 +1,4 @@
-"""`to_dict` and `from_dict` of reports, profiles, shards and plans."""
+"""`to_dict` and `from_dict` of reports, profiles, shards and plans; also what no model takes."""
 
 import json
 import math
@@ -14,7 +14,7 @@ pytest.importorskip("hypothesis")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backread import Client, ServiceProfile, WalkReport, plan
+from backread import Client, Page, ServiceProfile, User, WalkReport, plan
 from backread.landing import Landed
 from backread.mirror import SyncFigures, SyncReport
 from backread.sharding import Plan, Shard
@@ -134,7 +134,9 @@ def test_times_and_numbers_past_their_range_are_value_errors(client):
             WalkReport.from_dict({**report, name: odd})
 
 
-@pytest.mark.parametrize("kind", [WalkReport, SyncReport, Landed, ServiceProfile, Shard, Plan])
+@pytest.mark.parametrize(
+    "kind", [User, Page, WalkReport, SyncReport, Landed, ServiceProfile, Shard, Plan]
+)
 @pytest.mark.parametrize("given", [None, 7, "x", [], {}, {"shards": [None]}])
 def test_what_is_no_record_is_refused(kind, given):
     with pytest.raises(ValueError, match=r"^not a "):

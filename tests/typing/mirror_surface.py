@@ -9,6 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import assert_type
 
+import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
+import polars  # type: ignore[import-not-found, unused-ignore]
+import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
 from backread import (
     AsyncClient,
     AsyncListing,
@@ -75,10 +79,10 @@ def the_mirror(client: Client) -> None:
     assert_type(table, MirrorTable)
     assert_type((table.columns, table.num_rows), tuple[list[str], int])
     assert_type((table.__arrow_c_stream__(), table.__arrow_c_schema__()), tuple[object, object])
-    table.to_arrow()
-    table.to_polars()
-    table.scan_polars()
-    table.to_pandas(dtype_backend="pyarrow")
+    assert_type(table.to_arrow(), pyarrow.Table)
+    assert_type(table.to_polars(), polars.DataFrame)
+    assert_type(table.scan_polars(), polars.LazyFrame)
+    assert_type(table.to_pandas(dtype_backend="pyarrow"), pandas.DataFrame)
     changes = mirror.changes(since=1, table="users")
     assert_type(changes, Changes)
     assert_type((changes.cursor, changes.num_rows, changes.columns), tuple[str, int, list[str]])
@@ -118,6 +122,7 @@ def told(state: SyncProgress) -> None:
 
 
 def a_sync_report(report: SyncReport) -> None:
+    assert_type(SyncReport.from_json(report.to_json()), SyncReport)
     assert_type((report.run_id, report.resumed, report.seconds), tuple[int, bool, float])
     assert_type((report.started_at, report.ended_at), tuple[datetime, datetime])
     assert_type(report.lists_by_certificate, dict[str, int])

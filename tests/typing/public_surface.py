@@ -276,6 +276,16 @@ def a_message(message: Message) -> None:
             assert_type(nobody, None)
 
 
+def json_of(user: User, message: Message, page: Page[User], report: WalkReport) -> None:
+    assert_type((user.to_dict(), page.to_json()), tuple[dict[str, Any], str])
+    if message.sender is not None:
+        assert_type(message.sender.to_dict(), dict[str, Any])
+    assert_type(User.from_dict(user.to_dict()), User)
+    assert_type(Message.from_json(message.to_json()), Message)
+    assert_type(Page[User].from_json(page.to_json()), Page[User])
+    assert_type(WalkReport.from_dict(report.to_dict()), WalkReport)
+
+
 def a_report(report: WalkReport) -> None:
     counts: Sequence[int] = [
         report.requests,

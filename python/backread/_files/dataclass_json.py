@@ -1,29 +1,97 @@
-"""Converts dataclasses to dicts of JSON values, and back."""
+"""Converts dataclasses to dicts of JSON values, and back; gives them methods and a short repr."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-__all__ = ["dataclass_from_json", "to_json_value", "value_of_key"]
+from backread._files.json import parse_json
+
+__all__ = ["JsonRecord", "ShortRepr", "dataclass_from_json", "to_json_value", "value_of_key"]
 
 T = TypeVar("T")
 
 DEEPEST = 127
 """The most levels of nesting, as for responses of the service."""
 
+LONGEST_REPR = 100
+"""The most characters of a repr, which a test's output and a debugger show on one line."""
+
+
+class ShortRepr:
+    """Gives a dataclass, made with ``repr=False``, a repr of its most telling fields."""
+
+    __slots__ = ()
+
+    _in_repr: ClassVar[tuple[str, ...]] = ()
+    """The fields in the repr; by default all but ``extra``."""
+
+    def __repr__(self) -> str:
+        names = self._in_repr or [each for each in self.__match_args__ if each != "extra"]  # type: ignore[attr-defined]
+        shown = ", ".join(f"{name}={_brief(getattr(self, name))}" for name in names)
+        text = f"{type(self).__qualname__}({shown})"
+        return text if len(text) <= LONGEST_REPR else f"{text[: LONGEST_REPR - 2]}…)"
+
+
+class JsonRecord(ShortRepr):
+    """Gives a dataclass its methods for JSON, which lose nothing on the way there and back."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as a dict of JSON values, for `from_dict`; times in ISO 8601, tuples as lists.
+
+        ``from_dict(x.to_dict()) == x``, except that a number beyond the range of ``float``, which
+        only ``extra`` may have, is the text that was sent.
+
+        Example:
+            ``client.users.get(42).to_dict()["created_at"]`` is ``"2026-11-30T08:15:00+00:00"``
+        """
+        # Fields that were beside the others are one level deeper here, in `extra`.
+        document: dict[str, Any] = to_json_value(self, DEEPEST + 1)
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """What `to_dict` of this or an earlier release converted.
+
+        Unknown keys are ignored. Raises ValueError, with the path of the key, for anything else.
+        """
+        return dataclass_from_json(cls, document, cls.__name__)
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """What the JSON text of `to_json` has; ValueError as for `from_dict`."""
+        return cls.from_dict(parse_json(text, cls.__name__))
+
 
 def to_json_value(value: Any, levels: int = DEEPEST) -> Any:
     """Converts a value to JSON types; raises ValueError if it has others.
 
     Dataclasses become dicts by field name, tuples become lists, dates and datetimes ISO 8601 text,
-    and integer keys text.
+    and integer keys and decimals text.
     """
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -33,6 +101,8 @@ def to_json_value(value: Any, levels: int = DEEPEST) -> Any:
         raise ValueError(f"JSON has no {value}")
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
     if levels == 0:
         raise ValueError("it is nested too deep")
     if is_dataclass(value):
@@ -67,13 +137,15 @@ def dataclass_from_json(kind: type[T], document: Any, what: str) -> T:
 
 def _value(kind: Any, value: Any, path: str) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
-    if kind is Any:
+    if kind is Any or isinstance(kind, TypeVar):
         return _any(value, path)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in inner:
             return None
-        [kind] = [each for each in inner if each is not type(None)]
-        return _value(kind, value, path)
+        kinds = [each for each in inner if each is not type(None)]
+        # Senders are told apart by the names of their fields.
+        fitting = [each for each in kinds if len(kinds) == 1 or _has_fields(each, value)]
+        return _value((fitting or kinds)[0], value, path)
     if origin is Literal:
         if isinstance(value, str) and value in inner:
             return value
@@ -125,6 +197,10 @@ def _object(kind: Any, value: Mapping[Any, Any], path: str) -> Any:
     )
 
 
+def _has_fields(kind: Any, value: Any) -> bool:
+    return isinstance(value, Mapping) and all(each.name in value for each in fields(kind))
+
+
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
@@ -144,6 +220,17 @@ def _text_key(key: Any) -> str:
     if type(key) is int:
         return str(key)
     raise ValueError(f"JSON keys cannot have the type {type(key).__name__}")
+
+
+def _brief(value: Any) -> str:
+    """A value in a repr: the start of a text, a time as such, how many items a container has."""
+    if isinstance(value, str):
+        return repr(value[:LONGEST_REPR])
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds").replace("+00:00", "Z")
+    if isinstance(value, (tuple, Mapping)):
+        return f"<{len(value)} item{'' if len(value) == 1 else 's'}>"
+    return repr(value)
 
 
 def _instant(value: Any, path: str) -> datetime:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -12,8 +11,7 @@ from uuid import uuid4
 from backread._client.client import Client
 from backread._client.listing import ArrowSource
 from backread._client.privacy import Privacy, loaded
-from backread._files.dataclass_json import dataclass_from_json, to_json_value
-from backread._files.json import parse_json
+from backread._files.dataclass_json import JsonRecord
 from backread.landing.manifest import refuse_other_choice
 from backread.landing.run import shard_folder
 from backread.landing.storage import Folder, Storage, require
@@ -23,8 +21,8 @@ from backread.sharding import Shard
 __all__ = ["Landed", "land"]
 
 
-@dataclass(frozen=True, slots=True)
-class Landed:
+@dataclass(frozen=True, slots=True, repr=False)
+class Landed(JsonRecord):
     """A shard that was read to its end; the worker sends it to the process that commits.
 
     ``run_id`` is the plan's id. ``file`` is relative to the folder, ``rows`` and ``size`` (bytes)
@@ -40,25 +38,6 @@ class Landed:
     size: int
     report: WalkReport
     privacy: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """This as a dict of JSON values, for `from_dict`."""
-        document: dict[str, Any] = to_json_value(self)
-        return document
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Landed:
-        """What `to_dict` made; ValueError, with the path of the key, for anything else."""
-        return dataclass_from_json(cls, document, "landed shard")
-
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict())
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Landed:
-        """What the JSON text of `to_json` says; ValueError as for `from_dict`."""
-        return cls.from_dict(parse_json(text, "landed shard"))
 
 
 def land(

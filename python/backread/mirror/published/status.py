@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from backread._display.html import card
 from backread._display.words import amount, counts, duration, minute, odd_values
-from backread._files.dataclass_json import to_json_value
+from backread._files.dataclass_json import ShortRepr, to_json_value
 from backread.errors import MirrorError
 from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
 from backread.mirror.published.snapshot_reader import SnapshotReader
@@ -69,8 +69,8 @@ class StatusLine:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorStatus:
+@dataclass(frozen=True, slots=True, repr=False)
+class MirrorStatus(ShortRepr):
     """What the published snapshot of a mirror proves, and what to do about the rest.
 
     - ``folder``: its path. ``as_of``, UTC: the end of the newest run over all users that read
@@ -125,6 +125,8 @@ class MirrorStatus:
     audit: str | None
     audit_ok: bool
     evidence: str
+
+    _in_repr = ("run_id", "as_of", "users", "messages")
 
     @property
     def ok(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
@@ -19,7 +18,7 @@ from backread._display.html import (
 )
 from backread._display.style import TABLES
 from backread._display.words import amount, counts, duration, odd_values
-from backread._files.dataclass_json import dataclass_from_json, to_json_value
+from backread._files.dataclass_json import JsonRecord
 
 Mode: TypeAlias = Literal["incremental", "full", "quick"]
 """How a sync reads, see `Mirror.sync`."""
@@ -66,8 +65,8 @@ class SyncProgress:
         return self.users + self.messages
 
 
-@dataclass(frozen=True, slots=True)
-class SyncFigures:
+@dataclass(frozen=True, slots=True, repr=False)
+class SyncFigures(JsonRecord):
     """What one sync read and changed, or all syncs of a run. All but the times are counts.
 
     - ``users`` and ``messages`` are rows read from the service in ``requests`` requests; a row
@@ -113,7 +112,7 @@ class SyncFigures:
     audit_misses: int = field(default=0, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SyncReport(SyncFigures):
     """What one sync read and changed, and what its run has proved so far.
 
@@ -178,23 +177,12 @@ class SyncReport(SyncFigures):
     audit: str | None = None
     evidence: str | None = None
 
+    _in_repr = ("run_id", "state", "users", "messages", "certificate")
+
     @property
     def partial(self) -> bool:
         """True if the run is not at its end; the next sync continues it."""
         return self.state == "partial"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as a dict of JSON values, times in ISO 8601, for `from_dict`."""
-        document: dict[str, Any] = to_json_value(self)
-        return document
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> SyncReport:
-        """The report that `to_dict` of this or an earlier release made.
-
-        Unknown keys are ignored. Raises ValueError, with the path of the key, for anything else.
-        """
-        return dataclass_from_json(cls, document, "SyncReport")
 
     def _repr_html_(self) -> str:
         head = "".join(
