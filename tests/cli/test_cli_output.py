@@ -390,7 +390,11 @@ def test_formulas_are_guarded_in_csv_unless_it_is_to_be_raw(
     assert said.startswith(f"backread: {len(FORMULAS)} cells begin with an apostrophe")
     assert "--raw-csv" in said
     assert cells(written("csv", "--raw-csv")[0]) == names
-    assert written("csv", "--excel")[0].startswith("\ufeffid,")
+    for_excel = written("csv", "--excel")[0]
+    assert for_excel.startswith("\ufeffid,")
+    [*_, user] = csv.DictReader(io.StringIO(for_excel, newline=""))
+    times = ("created_at", "2024-03-05 09:31:07"), ("online_at", "2024-03-07 11:00:00")
+    assert [(name, user[name]) for name, _ in times] == [*times]
     lines = written("jsonl")[0].splitlines()
     assert [json.loads(line)["name"] for line in lines] == names
     assert "\\u202e" in lines[-1]

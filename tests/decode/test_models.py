@@ -90,54 +90,6 @@ def test_extra_is_part_of_the_value_and_not_shared():
 
 
 @pytest.mark.parametrize(
-    "record", [User, UserAttribute, Message, models.UserSender, OperatorSender]
-)
-def test_typed_dict_has_the_fields_of_its_dataclass(record):
-    shape = getattr(typed_dicts, f"{record.__name__}Dict")
-    # The others are not part of the response.
-    sent = [field for field in fields(record) if field.name not in ("extra", "user_id")]
-    assert get_type_hints(shape) == {
-        field.name: AS_SENT.get(field.type, field.type) for field in sent
-    }
-    assert shape.__required_keys__ == {field.name for field in sent} & {"id"}
-
-
-@pytest.mark.parametrize("resource", ["users", "messages"])
-def test_columns_of_other_packages_are_those_of_the_arrow_stream(resource):
-    kinds = {"int": "whole", "bool": "truth", "datetime": "moment", "tuple": "attributes"}
-    of_stream = {name: kind.replace("choice", "text") for name, kind in KINDS[resource].items()}
-    columns = COLUMNS[resource]
-    assert {each.name: kinds.get(each.kind, "text") for each in columns} == of_stream
-    assert [each.name for each in columns if not each.nullable] == [
-        name for name in of_stream if name in ("user_id", "id")
-    ]
-
-
-def test_every_public_name_has_a_docstring():
-    for name in models.__all__:
-        if isinstance(getattr(models, name), type):
-            # dataclass() writes the signature as one where there is none.
-            assert not getattr(models, name).__doc__.startswith(f"{name}(")
-
-
-def test_extra_is_part_of_the_value_and_not_shared():
-    assert replace(USER, extra={}) != USER
-    assert {USER: "known"}[copy.deepcopy(USER)] == "known"
-    assert OtherSender("bot", 1).extra is not OtherSender("bot", 1).extra
-
-
-def test_asdict_goes_all_the_way_down_and_has_no_properties():
-    taken_apart = asdict(USER)
-    assert [*taken_apart] == [field.name for field in fields(User)]
-    assert taken_apart["user_attributes"][1] == {
-        "name": "seats",
-        "value": None,
-        "extra": {"unit": "people"},
-    }
-    assert asdict(message(OPERATOR))["sender"]["forename"] == "Grace"
-
-
-@pytest.mark.parametrize(
     "record",
     [
         USER,

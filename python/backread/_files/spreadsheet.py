@@ -1,14 +1,25 @@
-"""Keeps spreadsheets from running text in CSV as a formula."""
+"""CSV for spreadsheets: no text runs as a formula, and Excel reads times as times."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 
-__all__ = ["BYTE_ORDER_MARK", "FORMULA", "guarded", "guards_in_words"]
+__all__ = [
+    "BYTE_ORDER_MARK",
+    "EXCEL_TIME",
+    "FORMULA",
+    "excel_time",
+    "guarded",
+    "guards_in_words",
+]
 
 BYTE_ORDER_MARK = "\ufeff"
 """Tells Excel that a file is UTF-8."""
+
+EXCEL_TIME = "%Y-%m-%d %H:%M:%S"
+"""The times that Excel reads in CSV, in UTC: a fraction would have a comma in some languages."""
 
 FORMULA = (
     "[\\x00-\\x20\\x7f-\\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff]*"
@@ -22,6 +33,14 @@ one always restores the text.
 """
 
 _formula = re.compile(FORMULA)
+
+
+def excel_time(text: str) -> str:
+    """``2026-11-30 08:15:00`` for a time in ISO 8601 in UTC; other text stays as it is."""
+    try:
+        return datetime.fromisoformat(text).strftime(EXCEL_TIME)
+    except ValueError:
+        return text
 
 
 def guarded(text: str, tell: Callable[[], None]) -> str:

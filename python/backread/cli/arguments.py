@@ -98,7 +98,8 @@ RawOption = Annotated[
     bool, flag("CSV with unchanged texts, even spreadsheet formulas.", "--raw-csv")
 ]
 ExcelOption = Annotated[
-    bool, flag("CSV that Excel opens as UTF-8, with a byte order mark.", "--excel")
+    bool,
+    flag("CSV for Excel: with a byte order mark, and times that it reads as times.", "--excel"),
 ]
 JsonOption = Annotated[bool, flag("The same as --format json.", "--json")]
 PagerOption = Annotated[

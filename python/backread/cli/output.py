@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from backread._files.paths import shown
-from backread._files.spreadsheet import BYTE_ORDER_MARK, guarded, guards_in_words
+from backread._files.spreadsheet import BYTE_ORDER_MARK, excel_time, guarded, guards_in_words
 from backread._progress.bar import progress
 from backread.cli.arguments import (
     ExcelOption,
@@ -346,9 +346,17 @@ def _write_csv(
     mark = BYTE_ORDER_MARK if target.excel else ""
     stream.write(_encoded(f"{mark}{','.join(columns)}\n"))
     for row in rows:
-        stream.write(_encoded(",".join(map(cell, row)) + "\n"))
+        cells = _for_excel(columns, row) if target.excel else row
+        stream.write(_encoded(",".join(map(cell, cells)) + "\n"))
     if guards:
         say(guards_in_words(guards))
+
+
+def _for_excel(columns: Sequence[str], cells: Sequence[object]) -> list[object]:
+    return [
+        excel_time(value) if name.endswith("_at") and isinstance(value, str) else value
+        for name, value in zip(columns, cells, strict=True)
+    ]
 
 
 def _write_parquet_rows(rows: Iterable[dict[str, Any]], path: Path) -> None:

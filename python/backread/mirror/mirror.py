@@ -530,7 +530,8 @@ class Mirror:
                 ends in ``.json``, else a folder with that, the conversation as text, and the
                 attachments that `fetch_files` stored.
             raw_csv: Writes texts to CSV unchanged, even if a spreadsheet takes them for formulas.
-            excel: Writes CSV with a byte order mark, without which Excel does not expect UTF-8.
+            excel: Writes CSV with a byte order mark, without which Excel does not expect UTF-8, and
+                with times that it reads as times: ``2026-11-30 08:15:00``, UTC, to the second.
             codec: How Parquet is compressed: ``"zstd"`` (the default), ``"snappy"`` for readers
                 that lack zstd, ``"gzip"`` or ``"uncompressed"``.
             replace: Replaces an existing file, or a folder that has only files of an export, once

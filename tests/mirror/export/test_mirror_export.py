@@ -123,6 +123,20 @@ def test_raw_csv_has_texts_as_they_are_and_excel_a_mark(mirror, tmp_path):
     assert names == {ALICE: "=Alice", BOB: "", SILENT: ""}
 
 
+def test_csv_for_excel_has_times_that_it_reads(tmp_path):
+    time = datetime(2026, 11, 30, 8, 15, 0, 123_456, UTC)
+    user = {"id": 1, **dict.fromkeys(("created_at", "updated_at", "online_at"), time)}
+    BatchSource(batch([user], swept="snapshot")).sync_into(tmp_path / "chats")
+    Mirror(tmp_path / "chats").export(tmp_path / "users.csv", tables=["users"], excel=True)
+    with (tmp_path / "users.csv").open(encoding="utf-8-sig", newline="") as file:
+        [row] = csv.DictReader(file)
+    times = {name: value for name, value in row.items() if name.endswith("_at")}
+    assert times.pop("created_at") == times.pop("updated_at") == "2026-11-30 08:15:00"
+    assert times.pop("deleted_at") == ""
+    for value in times.values():
+        datetime.strptime(value, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007
+
+
 def test_json_lines_have_nested_values_and_null(mirror, tmp_path):
     mirror.export(tmp_path / "out", format="jsonl", tables=EVERY)
     read = {

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from backread._client.columns import ATTRIBUTE, COLUMNS
+from backread._files.spreadsheet import EXCEL_TIME
 from backread.mirror.store.engine import quoted
 
 Column = tuple[str, str]
@@ -66,6 +67,15 @@ def as_text(column: Column) -> str:
     elif is_nested(kind):
         value = f"CAST(to_json({_parsed(column)}) AS VARCHAR)"
     return f"{value} AS {identifier(name)}"
+
+
+def as_excel_text(column: Column) -> str:
+    """Like `as_text`, but times as `excel_time` writes them."""
+    name, kind = column
+    if not kind.startswith("TIMESTAMP"):
+        return as_text(column)
+    in_utc = f"{identifier(name)} AT TIME ZONE 'UTC'" if kind == TIMESTAMP else identifier(name)
+    return f"strftime({in_utc}, {quoted(EXCEL_TIME)}) AS {identifier(name)}"
 
 
 def as_naive(column: Column) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from backread._files.spreadsheet import BYTE_ORDER_MARK, FORMULA
 from backread.mirror.export.cells import (
+    as_excel_text,
     as_json_value,
     as_text,
     identifier,
@@ -68,10 +69,11 @@ def _write_csv(job: Job, table: TableQuery, path: Path, *, raw: bool, excel: boo
 
     Texts are quoted, so that an empty one is ``""``, and spreadsheets that split at semicolons and
     tabs do not split them. Texts that a spreadsheet would run as a formula are guarded, unless
-    ``raw``; with ``excel`` the file begins with a byte order mark.
+    ``raw``; with ``excel`` the file begins with a byte order mark, and times are as Excel reads.
     """
     texts = [name for name, kind in table.columns if may_be_text(kind)]
-    expressions = {column[0]: as_text(column) for column in table.columns}
+    written = as_excel_text if excel else as_text
+    expressions = {column[0]: written(column) for column in table.columns}
     if not raw:
         formulas = {name: _is_formula(name) for name in texts}
         expressions |= {
