@@ -25,6 +25,8 @@ __all__ = [
     "require",
 ]
 
+__tracebackhide__ = True
+
 DtypeBackend = Literal["pyarrow"] | None
 """The column types of a pandas frame: pandas' own (None), or Arrow's."""
 

@@ -44,6 +44,39 @@ def test_all_users(backread_mock, backread_client):
     )
 
 
+def test_an_error_ends_at_the_callers_line(pytester):
+    pytester.makepyfile("""
+import asyncio
+import pytest
+from backread import Client
+
+async def read(lane, user_id):
+    async with lane.async_client() as client:
+        return await client.messages.list(user_id)
+
+@pytest.mark.parametrize("call", [
+    lambda lane, client: client.users.get(999),
+    lambda lane, client: client.messages.page(999, limit=100),
+    lambda lane, client: client.users.list(limit=9),
+    lambda lane, client: list(client.messages.list(999)),
+    lambda lane, client: client.messages.list(999).first(),
+    lambda lane, client: client.messages.list(999).to_polars(),
+    lambda lane, client: asyncio.run(read(lane, 999)),
+    lambda lane, client: Client("chat.example.com", "secret", "example"),
+    lambda lane, client: Client(timeout="soon"),
+    lambda lane, client: Client(api_secret_file="missing"),
+    lambda lane, client: Client(service="missing"),
+])
+def test_call(call, backread_mock, backread_client):
+    call(backread_mock, backread_client)
+""")
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--tb=short")
+    done.assert_outcomes(failed=11)
+    places = [line for line in done.outlines if re.match(r"\S+\.py:\d+: in ", line)]
+    assert sum("test_an_error_ends" in line for line in places) >= 22
+    assert not [line for line in places if "backread" in line]
+
+
 def test_a_server_of_ones_own_is_audited_alike(pytester):
     done = outcome(
         pytester,

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from backread._backread import WalkOptions
 
+__tracebackhide__ = True
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST = 2**63 - 1
@@ -92,6 +94,7 @@ def known_options(call: F) -> F:
 
     @wraps(call)
     def checked(*args: Any, **options: Any) -> Any:
+        __tracebackhide__ = True
         try:
             made = function.__name__ == "__init__"
             name = type(args[0]).__name__ if made else function.__qualname__

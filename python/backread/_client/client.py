@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncClient", "Client", "__version__"]
 
+__tracebackhide__ = True
+
 WITHHELD = "withheld: it holds a password"
 
 DEFAULTS = {name: option.default for name, option in ARGUMENTS.items()}

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncListing", "Listing"]
 
+__tracebackhide__ = True
+
 T_co = TypeVar("T_co", covariant=True)
 Frame = TypeVar("Frame")
 Value = TypeVar("Value")
@@ -191,6 +193,7 @@ class Listing(_BaseListing[T_co]):
     )
 
     def __iter__(self) -> Iterator[T_co]:
+        __tracebackhide__ = True
         with closing(self._batches()) as batches:
             for items in batches:
                 yield from items
@@ -312,6 +315,7 @@ class AsyncListing(_BaseListing[T_co]):
             )
 
     async def __aiter__(self) -> AsyncIterator[T_co]:
+        __tracebackhide__ = True
         async with aclosing(self._batches()) as batches:
             async for items in batches:
                 for item in items:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncMessages", "Messages"]
 
+__tracebackhide__ = True
+
 # ``list`` and ``all`` are annotated with a bare class below their overloads, because jedi, which
 # completes names in notebooks, does not follow a generic one.
 

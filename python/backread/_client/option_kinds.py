@@ -33,6 +33,8 @@ __all__ = [
     "read_whole_number",
 ]
 
+__tracebackhide__ = True
+
 # A text, since datetime is imported only where a timedelta is given.
 Duration: TypeAlias = "float | timedelta"
 

@@ -8,6 +8,8 @@ from backread._client.option_kinds import HEADERS
 
 __all__ = ["SECRET_VARIABLE", "headers_for", "read_secret_file", "redact_secret"]
 
+__tracebackhide__ = True
+
 SECRET_VARIABLE = "BACKREAD_API_SECRET"
 
 HEADERS_VARIABLE = "BACKREAD_HEADERS"

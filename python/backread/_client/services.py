@@ -26,6 +26,8 @@ from backread.errors import ConfigurationError
 
 __all__ = ["CONFIG_VARIABLE", "NamedService", "config_file", "find_service", "read_services"]
 
+__tracebackhide__ = True
+
 CONFIG_VARIABLE = "BACKREAD_CONFIG"
 
 FOLDERS = {"win32": ("APPDATA", "~"), "darwin": ("", "~/Library/Application Support")}

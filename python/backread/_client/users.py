@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncUsers", "Users"]
 
+__tracebackhide__ = True
+
 # ``list`` is annotated with a bare class below its overloads, because jedi, which completes names
 # in notebooks, does not follow a generic one.
 
