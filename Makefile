@@ -26,7 +26,7 @@ export PYTHONUTF8 := 1
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test build develop optimised docs lint lint-rust lint-python lint-types bench bench-decode bench-mock bench-mirror bench-pace bench-speed clean test-build test-rust \
-	test-python test-wheel test-integrations prepare-integrations test-extras test-long test-long-walks test-long-python test-long-soak notebook fuzz sanitize audit release-check
+	test-python test-wheel test-integrations prepare-integrations test-extras test-long test-long-walks test-long-python test-long-soak notebook pictures fuzz sanitize audit release-check
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
@@ -43,6 +43,7 @@ help:
 	@echo "make audit    known vulnerabilities of the crates and the extras; asks GitHub and PyPI"
 	@echo "make release-check  what a release publishes, without publishing: version, wheel, SBOM, ABI, source archive"
 	@echo "make notebook run the example notebook and keep its outputs"
+	@echo "make pictures take the pictures of README.md again; needs chromium, as test-browser does"
 	@echo "make bench    the cost of the import, the size of the wheel, and all that follow"
 	@echo "make bench-decode  decoding in seconds and in instructions; needs valgrind"
 	@echo "make bench-mock  the speed of the mock beside other servers; needs wrk"
@@ -162,6 +163,10 @@ test-long-python: $(STAMPS)/wheel $(STAMPS)/tools
 
 test-long-soak: $(STAMPS)/wheel $(STAMPS)/tools
 	$(BIN)/python tests/soak.py $(SOAK_REQUESTS)
+
+pictures: $(CI_WHEELS)/stamp
+	$(BIN)/python tools/find_packages.py browser
+	$(BIN)/python tools/run_integration.py --script tools/pictures.py $(CI_WHEELS)
 
 notebook: $(STAMPS)/wheel $(STAMPS)/tools
 	$(BIN)/python tools/execute_notebook.py examples/notebook/chats.ipynb

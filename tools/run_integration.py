@@ -2,6 +2,8 @@
 
 Usage: ``python tools/run_integration.py NAME WHEELS [ARGUMENT...]``. NAME is a folder of
 ``tests/integrations``, WHEELS the folder with the wheel, and the arguments are pytest's.
+``python tools/run_integration.py --script FILE WHEELS`` runs a script in the environment that most
+integrations share.
 ``python tools/run_integration.py --prepare [NAME...]`` makes environments, three at a time. It
 needs no wheel, so it can run while Rust compiles. Without a name it makes all but that of
 ``workers``, whose tests are all long.
@@ -158,8 +160,8 @@ def prepare_all(names: list[str]) -> int:
         return 0 if all(list(pool.map(succeeds, wanted.values()))) else 1
 
 
-def run(name: str, wheels: str, *arguments: str) -> int:
-    """Runs the tests of a folder; returns pytest's exit code."""
+def run(name: str, wheels: str, *command: str) -> int:
+    """Runs Python in the environment of a folder, with the wheel; returns the exit code."""
     [wheel] = Path(wheels).resolve().glob("backread-*.whl")
     environment = environment_of(name)
     prepare(environment)
@@ -169,8 +171,8 @@ def run(name: str, wheels: str, *arguments: str) -> int:
     kept = {
         key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
     }
-    command = [environment.python, "-m", "pytest", f"tests/integrations/{name}", *arguments]
-    return subprocess.run(command, cwd=ROOT, env={**kept, "PATH": path}).returncode
+    done = subprocess.run([environment.python, *command], cwd=ROOT, env={**kept, "PATH": path})
+    return done.returncode
 
 
 if __name__ == "__main__":
@@ -178,4 +180,8 @@ if __name__ == "__main__":
         sys.exit(prepare_all(sys.argv[2:]))
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    sys.exit(run(*sys.argv[1:]))
+    if sys.argv[1] == "--script":
+        script, folder = sys.argv[2:]
+        sys.exit(run("browser", folder, script))
+    name, folder, *arguments = sys.argv[1:]
+    sys.exit(run(name, folder, "-m", "pytest", f"tests/integrations/{name}", *arguments))

@@ -249,5 +249,5 @@ def test_links_of_the_readme_lead_somewhere_here_and_on_pypi(monkeypatch, tmp_pa
     rewritten = re.findall(r"\]\(([^)]*)\)", copy.read_text(encoding="utf-8"))
     assert len(rewritten) == len(targets)
     assert "https://forge.example/us/backread/blob/v0.1.0/docs/how-to/mirror.md" in rewritten
-    assert "https://forge.example/us/backread/raw/v0.1.0/docs/images/demo.svg" in rewritten
+    assert "https://forge.example/us/backread/raw/v0.1.0/docs/images/browse.png" in rewritten
     assert [each for each in rewritten if not each.startswith("https://")] == []
