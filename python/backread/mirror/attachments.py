@@ -72,7 +72,12 @@ ORDER BY tried, created_at DESC, messages.user_id, id
 
 @dataclass(frozen=True, slots=True)
 class FailedFile:
-    """An attachment that could not be fetched, and why."""
+    """An attachment that could not be fetched.
+
+    - ``user_id``, ``message_id``: its message.
+    - ``name``: the name at the end of its link.
+    - ``reason``: why it could not be fetched.
+    """
 
     user_id: int
     message_id: int
@@ -82,7 +87,11 @@ class FailedFile:
 
 @dataclass(frozen=True, slots=True)
 class FilesProgress:
-    """How far `Mirror.fetch_files` has come: counts of files and of bytes, and seconds."""
+    """How far `Mirror.fetch_files` has come.
+
+    - ``files``: links that were tried, ``failed`` of them in vain; ``files_total``: links to try.
+    - ``bytes``: of the files fetched so far; ``seconds``: since the call began.
+    """
 
     files: int
     files_total: int
