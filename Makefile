@@ -31,7 +31,7 @@ export PYTHONUTF8 := 1
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, all tests that need no other program, the wheel on each Python found"
-	@echo "make test-integrations  contract tests with the real Airflow, Spark, nginx, browsers and others; each also alone, as make test-spark"
+	@echo "make test-integrations  contract tests with the real Airflow, Spark, nginx, browsers and others; one of them: make test-spark"
 	@echo "make test-long  210,000 simulated walks, a million requests with faults, kills, sanitizers, the slow integrations"
 	@echo "make fuzz     five minutes for each fuzz target; needs cargo-fuzz"
 	@echo "make sanitize Rust's tests under AddressSanitizer, Python objects under memcheck; needs valgrind"
@@ -93,7 +93,7 @@ lint-types: $(STAMPS)/ci $(STAMPS)/tools
 	$(BIN)/basedpyright
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest backread._backread
 
-# From the sources alone: it compiles nothing, and needs no network once its packages are installed.
+# From the sources only: it compiles nothing, and needs no network once its packages are installed.
 docs: $(STAMPS)/docs
 	rm -rf target/site
 	$(BIN)/python tools/docs/check_names.py
@@ -175,7 +175,7 @@ audit: $(CARGO_DENY) $(STAMPS)/audit
 	$(CARGO_DENY) --workspace --locked check advisories
 	$(BIN)/python tools/audit_extras.py
 
-# What the release workflow does, for this machine alone.
+# What the release workflow does, for this machine only.
 RELEASE := target/release-check
 release-check: $(WHEELS)/stamp $(STAMPS)/tools $(STAMPS)/release
 	rm -rf $(RELEASE)/sdist
@@ -199,7 +199,7 @@ fuzz:
 	done
 
 # The core and the mock under AddressSanitizer, which looks for leaks too; then what is written for C's
-# interface to Python under memcheck, where each object has memory of its own. CPython itself and libc
+# interface to Python under memcheck, where each object has separate memory. CPython itself and libc
 # have findings there, so those count that have a frame of ours.
 MEMCHECK := valgrind --quiet --leak-check=no --num-callers=40 --log-file=target/memcheck.log
 sanitize: $(STAMPS)/wheel $(STAMPS)/tools
@@ -266,7 +266,7 @@ $(STAMPS)/bench $(STAMPS)/audit $(STAMPS)/docs $(STAMPS)/release: $(STAMPS)/venv
 	$(PIP) install --constraint constraints.txt --group $(@F)
 	@touch $@
 
-# The peers need other versions of what the tools need, so each has an environment of its own.
+# The peers need other versions of what the tools need, so each has a separate environment.
 target/mirror-peers/%/stamp: benches/peers/mirror/%.txt
 	@rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)

@@ -1,4 +1,4 @@
-"""Servers in processes of their own, and wrk to load them."""
+"""Servers in separate processes, and wrk to load them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def requests_of(server: MockServer) -> int:
 
 
 def start(folder: Path, server: MockServer) -> subprocess.Popen[bytes]:
-    """A sync in a process of its own."""
+    """A sync in a separate process."""
     settings = {
         "BACKREAD_BASE_URL": server.url,
         "BACKREAD_API_SECRET": server.secret,
@@ -132,7 +132,7 @@ def main() -> int:
     print(f"users {world.total_users:,}, messages {world.total_messages:,}, seed {given.seed}")
     print(f"kills {killed.kills}, in {killed.seconds:.1f} s")
     print(f"requests of all attempts together {killed.requests:,}")
-    print(f"requests of one run that nobody kills {fresh.requests:,}")
+    print(f"requests of one run without a kill {fresh.requests:,}")
     print(f"ratio {ratio:.3f} (at most {given.most})")
     print(f"the full sync afterwards: {closing.requests:,} requests, {closing.deleted:,} gone")
     print(f"holds what a fresh mirror holds: {'yes' if same else 'NO'}")

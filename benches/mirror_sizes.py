@@ -1,6 +1,6 @@
 """What a sync of a mirror costs at several sizes: requests, CPU, memory and disk.
 
-Each case is a world and four syncs in processes of their own: the first, one of an unchanged world,
+Each case is a world and four syncs in separate processes: the first, one of an unchanged world,
 one after 1 % of the users got a message, and a full one; then quick ones, of an unchanged world and
 after 1 % of the users got a message, once hints are trusted. The mock runs in another process,
 whose CPU does not count. Peak memory is that of the process of the sync. The case ``wide`` has rows

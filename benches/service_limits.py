@@ -2,7 +2,7 @@
 
 Usage: ``python benches/service_limits.py [SECONDS] [--write]``; each row takes about that long,
 default 60. ``--write`` puts some of its rows into docs/compared/speed.md.
-The mock answers in this process, on a thread of its own; one client reads every user's messages,
+The mock answers in this process, on a separate thread; one client reads every user's messages,
 one page each. Allowed is what the bucket would have let through in the time that the walk took
 (burst + rate x time), or as many requests as fit in it at that latency and so many at once. Prints
 a table in Markdown; exit code 1 if a goal is missed.

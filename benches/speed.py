@@ -54,7 +54,7 @@ IMPORTED = ("wreq", "pyreqwest", "primp", "msgspec", "httpx", "requests", "aioht
 
 
 def named(only: Sequence[str]) -> list[Program]:
-    """The programs that are named, or whose table or kind of rows is; all if none is named."""
+    """The programs with these names, tables or kinds of rows; all if no name is given."""
     unknown = {*only} - {*ROUNDS} - {*KINDS} - {program.key for program in PROGRAMS}
     if unknown:
         listed = ", ".join(program.key for program in PROGRAMS)

@@ -98,7 +98,7 @@ SHARED_NOTES = {
         "which has its name, as `BACKREAD_RATE_LIMIT` for `--rate-limit`. `--service` has none."
     )
 }
-"""What is said above these options."""
+"""The text above these options."""
 
 KNOWN_ARGUMENTS = {"The mirror's folder.", "The user's id."}
 """Arguments that the introduction describes."""

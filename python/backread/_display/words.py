@@ -82,7 +82,7 @@ def odd_values(by_column: Mapping[str, int]) -> str:
 
 
 def repaired_text(places: int) -> str:
-    """What to say of text that was not valid; empty if none was."""
+    """A sentence about invalid text; empty if there was none."""
     if not places:
         return ""
     return (

@@ -48,7 +48,7 @@ def find_output() -> ProgressOutput | None:
 
 
 def above_progress(text: str) -> str:
-    """Whole lines as they are to be written to stderr, above the line of progress if there is one.
+    """Whole lines, ready for stderr, above the line of progress if there is one.
 
     In one piece, because another thread may draw that line.
     """

@@ -93,7 +93,7 @@ def argument(metavar: str, help: str, **settings: Any) -> Any:  # noqa: A002
 Folder = Annotated[Path, argument("FOLDER", "The mirror's folder.", parser=folder_to_write)]
 UserId = Annotated[int, argument("USER_ID", "The user's id.", min=0)]
 MessageId = Annotated[int, argument("MESSAGE_ID", "The message's id.", min=0)]
-LimitOption = Annotated[int | None, value("NUMBER", "The most rows to read.", min=1)]
+LimitOption = Annotated[int | None, value("NUMBER", "The maximum number of rows.", min=1)]
 RawOption = Annotated[
     bool, flag("CSV with unchanged texts, even spreadsheet formulas.", "--raw-csv")
 ]

@@ -45,7 +45,7 @@ def changes(
         Table | None, typer.Option(show_default="both", help="Only the rows of one table.")
     ] = None,
 ) -> None:
-    """Writes the users and messages of the mirror in FOLDER that changed.
+    """Writes the users and messages that changed in the mirror in FOLDER.
 
     The cursor for the next call is printed to stderr, unless there is a --cursor-file.
 

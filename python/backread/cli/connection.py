@@ -144,7 +144,7 @@ def _for_service(context: typer.Context, given: dict[str, Any]) -> dict[str, Any
 
 
 def _read(context: typer.Context, name: str, text: str) -> Any:
-    """The value of an option; a BadParameter that names it says what its text must be."""
+    """Parses an option; raises a BadParameter that names it and says what it accepts."""
     try:
         if name == "secret_file" or ARGUMENTS[name].kind is FILE:
             return to_read(text)

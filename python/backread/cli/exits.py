@@ -96,7 +96,7 @@ OPTIONS = {
 TRACEBACK_VARIABLE = "BACKREAD_TRACEBACK"
 
 NAMED = 20
-"""The most users named in one line."""
+"""How many users one line names at most."""
 
 # The first matching class decides, so subclasses come before their bases.
 CODES: tuple[tuple[type[Exception], int], ...] = (

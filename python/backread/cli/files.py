@@ -30,7 +30,7 @@ def files(
     as_json: bool,
     folder: Folder,
     max_bytes: Annotated[
-        int | None, value("SIZE", "Stop after so much, such as 2GB.", parser=byte_size)
+        int | None, value("SIZE", "Stop after this much, such as 2GB.", parser=byte_size)
     ] = None,
     max_file_bytes: Annotated[
         int | None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["forget"]
 
 MOST_NAMED = 20
-"""The most users that are named before they are removed."""
+"""How many users are named before they are removed."""
 
 USERS = """
 SELECT id, name, email, (SELECT count(*) FROM messages WHERE user_id = users.id)

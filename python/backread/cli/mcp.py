@@ -22,7 +22,7 @@ def mcp(
 
     Such programs (clients of the Model Context Protocol) start this command themselves. The tools
     only read: they find users, search, read conversations, and give figures and runs. What people
-    wrote goes to the model as it is, and may try to give it orders.
+    wrote goes to the model unchanged, and may try to give it orders.
 
     Examples:
         backread mcp chats

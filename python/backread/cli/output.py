@@ -77,7 +77,7 @@ LINES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """In which format rows are written, and where to."""
+    """The format in which rows are written, and the target."""
 
     format: Format
     output: Path | None = None

@@ -37,7 +37,7 @@ def probe(
         int, value("NUMBER", "How many users' messages to read.", min=0)
     ] = PROBE_SAMPLE,
     max_requests: Annotated[
-        int, value("NUMBER", "The most requests, including retries.", min=1)
+        int, value("NUMBER", "The maximum number of requests, including retries.", min=1)
     ] = PROBE_REQUESTS,
     against: Annotated[
         Path | None,

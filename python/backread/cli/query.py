@@ -105,7 +105,7 @@ def _is_changed_by_arrow(kind: DuckDBPyType) -> bool:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Turns what DuckDB says of a query into one sentence."""
+    """Turns DuckDB's error about a query into one sentence."""
     from backread.mirror.store.engine import load_duckdb
 
     duckdb = load_duckdb()

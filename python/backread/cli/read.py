@@ -120,7 +120,7 @@ def _write_one(
 
 
 def named(item: Mapping[str, object], asked: int) -> Mapping[str, object]:
-    """The object, if it has the id that was asked for.
+    """The object, if it has the requested id.
 
     `DecodeError` for another one, such as an error that came with status 200.
     """

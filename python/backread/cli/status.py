@@ -50,7 +50,7 @@ def status(
         float | None,
         value(
             "NUMBER",
-            "The most days since a list was read in full; by default that of the last sync.",
+            "How many days ago a list may have been read in full; by default as in the last sync.",
             min=0,
             max=36_500,
         ),
@@ -83,7 +83,7 @@ def status(
     raise typer.Exit(0 if found.ok else INCOMPLETE)
 
 
-Limit = Annotated[int, value("NUMBER", "The most runs, newest first.", min=1)]
+Limit = Annotated[int, value("NUMBER", "The maximum number of runs, newest first.", min=1)]
 
 
 @with_target

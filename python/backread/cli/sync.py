@@ -179,7 +179,7 @@ def sync(
 def summary(done: SyncReport, *, quick: bool = False) -> str:
     """One line about a sync, and the figures of its run if an earlier sync began it.
 
-    With the evidence for hints, if it was to be ``quick``.
+    With the evidence for hints, if a ``quick`` sync was requested.
     """
     lists = counts(done.lists_by_certificate)
     ends = done.lists_by_kind.get("end", 0)
@@ -195,7 +195,7 @@ def summary(done: SyncReport, *, quick: bool = False) -> str:
         _cost(done),
         f"proof: users {done.certificate}{f' ({reason})' if reason else ''}"
         + (f", message lists {lists}" if lists else ""),
-        f"{ends:,} of them read at their end alone" if ends else "",
+        f"{ends:,} of them read only at their end" if ends else "",
         f"{done.lists_trusted:,} lists skipped" if done.lists_trusted else "",
         (done.audit or "").rstrip("."),
         (done.evidence or "").rstrip(".") if quick else "",

@@ -49,7 +49,7 @@ ATTEMPTS = 5
 
 COMMIT_SECONDS = 2.0
 MOST_FAILED = 20
-"""The most failures that a report names; the table has all."""
+"""How many failures a report names; the table has all."""
 
 UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffd]')
 """What file systems do not accept in a name, or terminals in a line."""
@@ -243,7 +243,7 @@ class _Fetching:
         )
 
     def _links(self) -> list[_Link]:
-        """What is to be fetched, in the order of `LINKS`."""
+        """The links to fetch, in the order of `LINKS`."""
         present = {each.name for each in (self.store.folder / FILES).glob("??/*")}
         found = []
         for user_id, message_id, url, tried, sha256, unchanged in self.store.rows(LINKS):

@@ -261,7 +261,7 @@ class Mirror:
         Args:
             client: The service's client, whose proxy, TLS certificates and timeout are used; by
                 default one from the environment.
-            max_bytes: No file is requested once so many bytes have arrived.
+            max_bytes: No more files are requested once this many bytes have arrived.
             max_file_bytes: The largest file, in bytes.
             only: Patterns of the files' names, such as ``"*.pdf"``, or of the media types that the
                 names' suffixes stand for, such as ``"image/*"``.
@@ -509,7 +509,7 @@ class Mirror:
 
         The target is created complete or not at all. Files get the access of their folder, or of
         the file they replace; a new folder is private to this user. Memory does not grow with the
-        number of rows. Rows are in the order of their key, messages in that of ``user_id``,
+        number of rows. Rows are sorted by their key, and messages by ``user_id``,
         ``created_at`` and ``id``. Without ``users``, messages are unordered in Parquet, CSV,
         JSON lines and DuckDB: several threads write them; an order would take time and memory.
 
@@ -635,7 +635,7 @@ class Mirror:
                 text, in UTC unless it names another zone.
             until: Only messages created before this time; a date is its beginning.
             user: Only messages of this user's conversation, by the user's id.
-            limit: The most hits to return.
+            limit: The maximum number of hits.
 
         Returns:
             The hits, newest first; those without a time last.
@@ -685,7 +685,7 @@ class Mirror:
             on_progress: Called before each step, in this thread; an exception ends the computation.
 
         Returns:
-            The figures as one dict of JSON values: ``json.dumps`` takes it as it is.
+            The figures as one dict of JSON values: pass it to ``json.dumps``.
 
         Raises:
             MirrorError: Nothing is published yet.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["doctor"]
 
 PATIENCE = 10.0
-"""The most seconds for each step of the network."""
+"""The timeout in seconds for each step of the network check."""
 
 PREFIX = "BACKREAD_"
 SETTINGS = {name for name, option in ARGUMENTS.items() if option.on_command_line}

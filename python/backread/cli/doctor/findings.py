@@ -22,7 +22,7 @@ wrapped = partial(
 
 
 class Findings:
-    """Collects findings; prints each at once, unless they are to be JSON.
+    """Collects findings; prints each at once, except for JSON.
 
     A finding has a topic, such as "service"; a state, of which a warning may be meant, and a
     problem must be solved; a text; and an advice, empty if there is nothing to do.

@@ -33,7 +33,7 @@ LONGEST_ADDRESS = 320
 """RFC 5321 section 4.5.3.1: 64 characters, an @ and 255."""
 
 LONGEST = {"body": 2_000, "snippet": 400, "last_body": 400, "last_url": 300, "file_url": 300}
-"""The most characters of fields that may have more than `LONGEST_OTHER`."""
+"""The length limit of fields that may exceed `LONGEST_OTHER`."""
 LONGEST_OTHER = 100
 LONGEST_CELL = 500
 """Of a query's result."""

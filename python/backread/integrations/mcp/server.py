@@ -1,4 +1,4 @@
-"""The server: its tools, and what it says of itself."""
+"""The server: its tools and its description."""
 
 from __future__ import annotations
 

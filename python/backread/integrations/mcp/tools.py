@@ -53,7 +53,7 @@ PERSON = tuple(each.name for each in fields(Person))
 FIGURES = ("totals", "responses", "states", "invitations", "attachments")
 
 MOST_SKIPPED = 10_000
-"""The most messages that a search skips: it reads their bodies."""
+"""How many messages a search may skip: it reads their bodies."""
 
 EMAILS = (("users", "email"), ("conversations", "email"), ("messages", "sender_email"))
 """The columns with addresses, by table."""
@@ -64,7 +64,7 @@ HIDDEN_COLUMNS = (
 )
 
 DEEPEST_QUERY = 100
-"""The most nested brackets: DuckDB parses unclosed ones in quadratic time, uninterrupted."""
+"""The nesting limit of brackets: DuckDB parses unclosed ones in quadratic time, uninterrupted."""
 
 RUNS = """
 SELECT run_id, mode, state, started_at, ended_at, users, messages, messages_added, certificate,
@@ -168,7 +168,7 @@ class Tools:
         message. since and until are about any message of the conversation: dates or times in ISO
         8601, UTC unless they name a zone; until is excluded. files: only with attachments.
         """
-        # First: a sync may publish while people are counted, and no age is to be of later data.
+        # First: a sync may publish while people are counted, and the age must not be newer.
         facts = self._age()
         query = PeopleQuery(words, since, until, unread, last_sender, files=files, order=order)
         page = self._people.find(query, offset=offset, limit=limit)

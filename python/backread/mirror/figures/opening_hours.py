@@ -78,7 +78,7 @@ def _times(found: re.Match[str], text: str) -> tuple[int, int]:
     start_hour, start_minute, end_hour, end_minute = (int(each or 0) for each in found.groups())
     start, end = start_hour * 60 + start_minute, end_hour * 60 + end_minute
     if start >= MIDNIGHT or end > MIDNIGHT or start_minute > 59 or end_minute > 59:
-        raise _refused(found[0], text, "the times of a day are 0:00 to 24:00")
+        raise _refused(found[0], text, "times must be between 0:00 and 24:00")
     if start == end:
         raise _refused(found[0], text, "it ends when it begins; a whole day is 0-24")
     return start, (end - start) % MIDNIGHT or MIDNIGHT

@@ -357,7 +357,7 @@ def read_window(
         around: The id of a message to read with those around it.
         before: The id of a message; reads the messages before it.
         after: The id of a message; reads the messages after it.
-        limit: The most messages to read.
+        limit: The maximum number of messages.
 
     Returns:
         The messages; none if the conversation has none at that place.

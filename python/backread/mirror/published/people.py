@@ -201,7 +201,7 @@ class People:
         Args:
             query: Which people; None for all, newest last message first.
             offset: How many of them to skip.
-            limit: The most to return.
+            limit: The maximum number of people.
         """
         query = PeopleQuery() if query is None else query
         offset = whole("offset", offset, 0, LARGEST, then="")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Only plain words, because a comment or string could hide the start of the explained statement.
 EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s)?\s*(\([\w\s,]*\))?", re.IGNORECASE)
-# The nodes of DuckDB's syntax tree; quotation marks within texts are escaped there.
+# The nodes of DuckDB's syntax tree, where quotation marks in strings are escaped.
 NODE = re.compile(r'"type":"(\w+_NODE)"')
 READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 # The call of a table function, with its name.

@@ -22,7 +22,7 @@ BYTES_PER_VALUE = 8
 def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[DataFile]:
     """The files of the next snapshot, in the order of their ranges: held ones, and new ones.
 
-    A new one, which is to be written, has no name yet.
+    A new one, not written yet, has no name.
 
     Args:
         store: The database.

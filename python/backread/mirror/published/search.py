@@ -20,7 +20,7 @@ WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
 """A quoted phrase, or what is between blanks."""
 
 LONGEST_WORDS = 1_000
-"""The most characters of a search: DuckDB plans conditions in quadratic time."""
+"""The length limit of a search: DuckDB plans conditions in quadratic time."""
 
 SNIPPET = 160
 """The number of characters of a snippet."""
@@ -29,7 +29,7 @@ BEFORE = 50
 """The number of characters before its first match."""
 
 LONG_WORD = 20
-"""The most characters that a snippet leaves out at an end, so as not to cut a word."""
+"""How many characters a snippet drops at an end rather than cut a word."""
 
 SENDER = ("sender_forename", "sender_surname", "sender_name")
 

@@ -94,7 +94,7 @@ class SnapshotReader:
             try:
                 return self._connect(manifest, restricted)
             except MirrorError:
-                # A publication may have removed it, at once if a user was to be forgotten.
+                # A publication may have removed it, at once if a user was forgotten.
                 newest = read_manifest(self.folder)
                 if newest is None or newest == manifest:
                     raise

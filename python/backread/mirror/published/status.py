@@ -18,7 +18,7 @@ from backread.mirror.store.engine import from_microseconds, timestamp
 from backread.mirror.store.schema import ALL_USERS, READ_ALL
 
 MOST_FAILED = 20
-"""The most failed lists that are named."""
+"""How many failed lists are named."""
 
 LAST = f"""
 SELECT run_id, mode, state, coalesce(certificate, 'uncertified') AS users_certificate,
@@ -29,7 +29,7 @@ SELECT run_id, mode, state, coalesce(certificate, 'uncertified') AS users_certif
 FROM ({LAST_READ}) WHERE {ALL_USERS}
 """
 
-# Users whom the newest run that read all lists did not find are not asked for their messages.
+# Users whom the newest run that read all lists did not find have no lists to read.
 LISTS = f"""
 CREATE OR REPLACE TEMP TABLE status_lists AS
 WITH missed AS (

@@ -40,7 +40,7 @@ AND sender_id IN (SELECT user_id FROM leaving) AND user_id NOT IN (SELECT user_i
 """How many messages in the lists of others are of the users to forget."""
 
 SHOWN = 10
-"""The most ids that an error names."""
+"""How many ids an error names."""
 
 UNCOMPLETED = (
     "the users are removed from the tables, but their texts may be left in files until the next "

@@ -122,7 +122,7 @@ LISTS: tuple[Column, ...] = (
     ("checked_at", "TIMESTAMPTZ"),
     # When it was last read in full.
     ("swept_at", "TIMESTAMPTZ"),
-    # What the core needs to know next time, as JSON; null if the whole list is to be read.
+    # What the core needs to know next time, as JSON; null if the whole list must be read.
     ("state", "VARCHAR"),
 )
 
@@ -267,7 +267,7 @@ SIDE_TABLES: dict[str, tuple[Column, ...]] = {
 META: tuple[Column, ...] = (("key", "VARCHAR"), ("value", "VARCHAR"))
 
 PURGE_PENDING = "purge_pending"
-"""The key in ``meta`` that is there while rows were deleted and traces of them may be left."""
+"""The key in ``meta`` that is set while traces of deleted rows may be left."""
 
 PROFILE = "profile"
 """The key in ``meta`` of the service's profile as JSON; in a snapshot it is a table of one row."""

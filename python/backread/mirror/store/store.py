@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 GENERATION = "generation"
-"""The key in ``meta`` that counts the states which are to be published."""
+"""The key in ``meta`` that counts the states to publish."""
 
 
 class ArrowTable(Protocol):
@@ -170,11 +170,11 @@ class Store:
 
     @property
     def generation(self) -> int:
-        """The number of states that were to be published."""
+        """The number of states to publish."""
         return int(self.meta(GENERATION) or 0)
 
     def count_change(self) -> None:
-        """Counts a state that is to be published, inside the caller's transaction."""
+        """Counts a state to publish, inside the caller's transaction."""
         self.set_meta(GENERATION, str(1 + self.generation))
 
     def never_finished(self) -> bool:

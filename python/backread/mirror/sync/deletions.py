@@ -26,7 +26,7 @@ from backread.mirror.sync.runs import Run, set_in_run
 SEEN_BEFORE = f"greatest(first_seen_at, (SELECT max(ended_at) FROM runs WHERE {READ_ALL}))"
 
 SAMPLE = 16
-"""The rows of a table that are asked for by id before more than half of it is marked."""
+"""How many rows of a table are fetched by id before more than half of it is marked."""
 LEAST_DOUBTED = 10
 """Fewer rows are marked without asking."""
 
@@ -184,7 +184,7 @@ def _values(keys: list[tuple[int, int]]) -> str:
 def _distrust_contradicted(store: Store, run: Run) -> None:
     """Takes the certificates from lists that left out a row which was found by its id.
 
-    So it does where most rows were left out, unless all that were asked for are gone.
+    So it does where most rows were left out, unless all rows fetched by id are gone.
     """
     if run.asked_newest:
         store.rows(

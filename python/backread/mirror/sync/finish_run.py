@@ -100,7 +100,7 @@ def end_partial(
         run: The run.
         spent: The cost since its last commit.
         lists: How many lists are done, and how many there are; None for what the tables tell.
-        stopped_by: What stopped the run, if it was not the budget alone.
+        stopped_by: What stopped the run, if it was not just the budget.
     """
     done, total = lists or _lists_of(store, run)
     deleted = 0

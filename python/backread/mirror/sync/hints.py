@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def compare_hints(store: Store, run: Run, lists: str) -> dict[str, int]:
-    """Counts what ended lists show of the hints; the counts are to be added to the run.
+    """Counts what ended lists show of the hints; the caller adds the counts to the run.
 
     Users whose lists have changed although their hints had not moved are added to
     ``run.unannounced``. ``lists`` are the core's rows.

@@ -147,7 +147,7 @@ class SyncReport(SyncFigures):
     - ``retention_problem``: why rows past the mirror's ``retention`` were not removed: the clock of
       this machine is wrong, or the service's; null if there is no such reason.
     - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
-      nothing did, or its budget alone.
+      nothing did, or only its budget.
     """
 
     run: SyncFigures

@@ -61,9 +61,9 @@ class Run:
     unknown_users: set[int] = field(default_factory=set)
     """Those of the given users that the service does not know."""
     sampled: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    """Rows that would be marked as deleted and were asked for, by table: user id and id."""
+    """Rows that would be marked as deleted and were fetched by id, by table: user id and id."""
     asked_newest: bool = False
-    """True once the newest messages that lists did not show are asked for by id."""
+    """True once the newest messages missing from lists were fetched by id."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -130,7 +130,7 @@ def begin_run(
 
 
 def begin_users_run(store: Store, *, moved: bool = False) -> Run:
-    """A run over given users. It leaves an unfinished run over all users as it is."""
+    """A run over given users. It does not touch an unfinished run over all users."""
     with store.transaction():
         # Its rows and lists keep the number of one that was killed and is deleted next.
         run = Run(_next_id(store), "incremental", resumed=False, alone=False, given=True)

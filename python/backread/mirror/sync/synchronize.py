@@ -231,7 +231,7 @@ class _Sync:
             self._client = client
             ended_early = self._read(self._reading(), service, "reading")
             if self._trust_ended:
-                # The lists that were to be skipped are read, too.
+                # The lists it would have skipped are read, too.
                 ended_early = self._read(self._reading(), service, "reading")
             if self._run.mode == "full" and not ended_early:
                 ended_early = self._ask(service)
@@ -344,7 +344,7 @@ class _Sync:
         self._trust_ended |= trusted and self._has_missed
 
     def _verify(self, user_ids: list[int]) -> dict[int, bool]:
-        """Fetches users by id; says of those that came whether their hints are as they were."""
+        """Fetches users by id; returns, for each user found, whether the hints are unchanged."""
         found: dict[int, bool] = {}
         with named_errors(self._store.folder):
             fetching = self._fetching(users_to_ask(self._store, user_ids))
