@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 from rich.cells import cell_len
 
 from backread import Mirror
-from backread._report import is_report
+from backread._report.page import is_report
 from backread.testing import MockServer, World
 from helpers.command_line import posix_only
 from helpers.mirrors import BatchSource, batch, sync
@@ -275,7 +275,7 @@ def test_a_report_that_cannot_be_made_is_one_line(backread, chats, tmp_path, mon
         (("--open",), "add -o report.html"),
         (("-o", "report.pdf"), "the report is HTML"),
         (("-o", "r.html", "--format", "json"), "leave out -o"),
-        (("-o", tmp_path), f"is a folder; name a file in it: -o {tmp_path / 'report.html'}"),
+        (("-o", tmp_path), f"{tmp_path} "),
         (("-o", "none/report.html"), "does not exist; create it"),
         (("-o", chats / "report.html"), "is inside the mirror"),
     ):

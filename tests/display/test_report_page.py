@@ -14,7 +14,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
 from backread import Mirror
-from backread._report import report_html
+from backread._report.page import report_html
 from backread.cli.report_text import figures_text
 from backread.testing import MockServer, World
 from helpers.hostile_mirror import hostile_mirror

@@ -99,6 +99,7 @@ def the_mirror(client: Client) -> None:
     assert_type(figures["responses"]["p50_seconds"], float | None)
     assert_type(figures["coverage"]["proved"], bool)
     mirror.figures(on_progress=computing)
+    assert_type(mirror.report("report.html", since="2024-01-01", on_progress=computing), Path)
     conversation = mirror.conversation(42)
     assert_type(conversation, Conversation)
     assert_type(conversation.user, User)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from backread._display.html import Html, safe
-from backread._report.charts import FULL_WIDTH, Columns, Series, bar, legend
+from backread._report.charts import FULL_WIDTH, Columns, Series, bar
 from backread._report.elements import (
     MOST_UNITS,
     Cell,
+    Listed,
     cut,
     figure,
     operator_names,
@@ -17,22 +18,18 @@ from backread._report.elements import (
     shares,
     table,
 )
+from backread._report.figures import Figures
 from backread._report.words import local, percent, seconds, unit_label
-from backread.mirror.figures import Figures
 
 __all__ = [
     "attachments",
     "invitations",
     "longest",
     "operators",
-    "response_times",
     "responses",
     "states",
     "trend",
-    "workload",
 ]
-
-MOST_OPERATORS = 12
 
 DURATION_STEPS = (
     1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200,
@@ -76,7 +73,12 @@ def responses(figures: Figures) -> Html:
         return section(heading, note, words)
     names = ("< 1 min", "1–5 min", "5–15 min", "15–60 min", "1–4 h", "4–24 h", "1–7 d", "> 7 d")
     counts = [
-        (name, each["conversations"], answered)
+        (
+            name,
+            each["conversations"],
+            answered,
+            f"waited.{each['from_seconds']}.{each['to_seconds'] or ''}",
+        )
         for name, each in zip(names, found["buckets"], strict=True)
     ]
     more: list[tuple[Cell, ...]] = [
@@ -86,7 +88,8 @@ def responses(figures: Figures) -> Html:
         ("longest", seconds(found["longest_seconds"]), ""),
     ]
     if outside:
-        more.insert(0, ("answered outside opening hours", outside, percent(outside, answered)))
+        listed = Listed(outside, "figure=answered_outside_hours")
+        more.insert(0, ("answered outside opening hours", listed, percent(outside, answered)))
     drawn = shares(heading, ("Time", "Conversations", "Share"), counts, 0, more)
     return section(heading, note, drawn)
 
@@ -102,7 +105,7 @@ def trend(figures: Figures) -> Html:
     note = (
         f"Of the conversations whose user first wrote in the {unit}: half took at most this long."
     )
-    labels = [unit_label(each["start"], unit) for each in shown]
+    labels = [unit_label(each, unit) for each in shown]
     columns = Columns(
         heading,
         note,
@@ -121,13 +124,14 @@ def states(figures: Figures) -> Html:
     found, asked = figures["states"], figures["responses"]["asked"]
     conversations = figures["totals"]["conversations"]
     counts = [
-        ("Answered", figures["responses"]["answered"], asked),
-        ("Not answered", figures["responses"]["unanswered"], asked),
+        ("Answered", figures["responses"]["answered"], asked, "answered"),
+        ("Not answered", figures["responses"]["unanswered"], asked, "unanswered"),
     ]
     for name, key in STATES.items():
         # Kinds of senders that were never last are left out.
         if found[key] or not name.endswith("last"):
-            counts.append((name, found[key], conversations))
+            listed = key.removesuffix("_conversations")
+            counts.append((name, found[key], conversations, listed))
     heading = "Where conversations stand"
     note = (
         "Answered counts conversations in which a user wrote; who wrote last and unread count all "
@@ -136,73 +140,44 @@ def states(figures: Figures) -> Html:
     return section(heading, note, shares(heading, ("State", "Conversations", "Share"), counts, 0))
 
 
-def response_times(figures: Figures) -> Html:
-    heading = "First response time by operator"
-    chosen = sorted(
-        (each for each in figures["operators"] if each["first_responses"]),
-        key=lambda each: -each["first_responses"],
-    )[:MOST_OPERATORS]
-    note = (
-        f"The operator who answered first gets the response; the {len(chosen)} with the most. Half "
-        "of the responses took at most the median, nine in ten at most the 90% time."
-    )
-    if not chosen:
-        words = "<p>No operator has answered a user in this period.</p>"
-        return section(heading, note, words)
-    names = operator_names(figures)
-    slowest = max(each["p90_seconds"] or 0 for each in chosen)
-    bars = [
-        bar(each["p50_seconds"], slowest, 0) + bar(each["p90_seconds"], slowest, 1)
-        for each in chosen
-    ]
-    rows = [(safe(names[each["id"]]), each["first_responses"], *_times(each)) for each in chosen]
-    drawn = table(heading, ("Operator", "First responses", *TIMES), rows, bars)
-    return section(heading, note, legend([*zip(TIMES, (0, 1), strict=True)]) + drawn)
-
-
 def _times(figures: Mapping[str, Any]) -> tuple[str, str]:
     """The response times of an operator, or of all, under the heads `TIMES`."""
     return seconds(figures["p50_seconds"]), seconds(figures["p90_seconds"])
 
 
-def workload(figures: Figures) -> Html:
-    heading = "Messages by operator"
-    chosen = figures["operators"][:MOST_OPERATORS]
-    note = f"Messages without automatic invitations; the {len(chosen)} operators with the most."
-    if not chosen:
-        return section(heading, note, "<p>No operator wrote in this period.</p>")
-    names = operator_names(figures)
-    most = max(each["messages"] for each in chosen)
-    rows = [(safe(names[each["id"]]), each["messages"]) for each in chosen]
-    bars = [bar(each["messages"], most, 1) for each in chosen]
-    return section(heading, note, table(heading, ("Operator", "Messages"), rows, bars))
-
-
 def operators(figures: Figures) -> Html:
     operators = figures["operators"]
-    names = operator_names(figures)
-    rows = [
-        (
-            safe(names[each["id"]]),
-            each["messages"],
-            percent(each["messages"], figures["totals"]["operator_messages"]),
-            each["conversations"],
-            each["first_responses"],
-            *_times(each),
-        )
-        for each in operators
-    ]
-    if not rows:
-        return Html("")
     heading = "Operators' workload"
+    if not operators:
+        return section(heading, "", "<p>No operator wrote in this period.</p>")
+    names = operator_names(figures)
+    most = operators[0]["messages"]
+    rows, bars = [], []
+    for each in operators:
+        number = "none" if each["id"] is None else each["id"]
+        listed = f"figure=operator.{number}"
+        share = percent(each["messages"], figures["totals"]["operator_messages"])
+        answered = Listed(each["first_responses"], f"figure=first_response.{number}")
+        rows.append(
+            (
+                safe(names[each["id"]]),
+                Listed(each["messages"], listed),
+                share,
+                Listed(each["conversations"], listed),
+                answered,
+                *_times(each),
+            )
+        )
+        bars.append(bar(each["messages"], most, 1))
     note = (
         "Messages without automatic invitations, the conversations in which they are, and how many "
-        "conversations the operator answered first and how fast."
+        "conversations the operator answered first and how fast: half took at most the median, "
+        "nine in ten at most the 90% time."
     )
     if figures["operators_total"] > len(operators):
         note += f" The first {len(operators)} of {figures['operators_total']:,}, by messages."
     columns = ("Operator", "Messages", "Share", "Conversations", "First responses", *TIMES)
-    return section(heading, note, table(heading, columns, rows), "full long")
+    return section(heading, note, table(heading, columns, rows, bars), "full long")
 
 
 def invitations(figures: Figures) -> Html:
@@ -216,9 +191,9 @@ def invitations(figures: Figures) -> Html:
         f"{found['users_followed']:,} of {found['users']:,} invited users wrote afterwards."
     )
     counts = [
-        ("User wrote later", found["followed"], sent),
-        ("Only read", found["read"], sent),
-        ("Not read", found["unread"], sent),
+        ("User wrote later", found["followed"], sent, "invitation.followed"),
+        ("Only read", found["read"], sent, "invitation.read"),
+        ("Not read", found["unread"], sent, "invitation.unread"),
     ]
     caption = f"Outcome of {sent:,} invitations"
     drawn = shares(caption, ("Outcome", "Invitations", "Share"), counts, 2)
@@ -235,7 +210,10 @@ def attachments(figures: Figures) -> Html:
         f"operators, in {found['conversations']:,} conversations; by the suffix of the file's "
         "address."
     )
-    counts = [(name, count, found["messages"]) for name, count in found["by_type"].items()]
+    counts = [
+        (name, count, found["messages"], f"files.{name}")
+        for name, count in found["by_type"].items()
+    ]
     drawn = shares("Attachments by type", ("Type", "Messages", "Share"), counts, 0)
     return section(f"{heading}: {found['messages']:,}", note, drawn)
 
@@ -245,7 +223,7 @@ def longest(figures: Figures) -> Html:
         (
             safe(cut(each["name"]) or f"user {each['user_id']}"),
             str(each["user_id"]),
-            each["messages"],
+            Listed(each["messages"], f"user={each['user_id']}"),
             each["user_messages"],
             each["operator_messages"],
             local(each["first_message_at"], figures["timezone"]),

@@ -5,21 +5,53 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
+from typing import NamedTuple
 
 from backread._client.privacy import hide_emails
 from backread._display.html import Html, shortened
 from backread._display.words import is_invisible, line
 from backread._report.charts import Columns, bar, chart, legend
+from backread._report.figures import Figures
 from backread._report.words import percent
-from backread.mirror.figures import Figures
 
-__all__ = ["MOST_UNITS", "Cell", "cut", "figure", "operator_names", "section", "shares", "table"]
+__all__ = [
+    "MOST_UNITS",
+    "Cell",
+    "Listed",
+    "cut",
+    "figure",
+    "list_link",
+    "operator_names",
+    "section",
+    "shares",
+    "table",
+]
 
 LONGEST_NAME = 60
+NOTHING = ("0", "–", "·")
 MOST_UNITS = 200
 """The most days, weeks or months in a chart: the last ones."""
 
-Cell = str | int | Html
+
+class Listed(NamedTuple):
+    """A number that counts conversations or their messages, and the list of them.
+
+    ``query`` is of the page of `backread browse`, such as ``figure=unanswered``.
+    """
+
+    value: int | str
+    query: str
+
+
+Cell = str | int | Html | Listed
+
+
+def list_link(value: int | str, query: str) -> Html:
+    """A number as a link, which `report_html` completes, or leaves out."""
+    text = _text(value)
+    # The remaining types of attachments have no list.
+    is_plain = text in NOTHING or query == "figure=files.other"
+    return Html(text if is_plain else f'<a href="list:{escape(query)}">{text}</a>')
 
 
 def section(heading: str, note: str, content: str, size: str = "half") -> Html:
@@ -40,14 +72,20 @@ def figure(heading: str, note: str, columns: Columns, name: str, details: Html, 
 def shares(
     caption: str,
     columns: tuple[str, str, str],
-    counts: Sequence[tuple[str, int, int]],
+    counts: Sequence[tuple[str, int, int, str]],
     colour: int,
     more: Sequence[Sequence[Cell]] = (),
 ) -> Html:
-    """A table of names with a count, its share of a whole, and a bar; ``more`` rows have none."""
-    largest = max((count for _, count, _ in counts), default=0)
-    rows = [(name, count, percent(count, whole)) for name, count, whole in counts]
-    bars = [bar(count, largest, colour) for _, count, _ in counts]
+    """A table of names with a count, its share of a whole, and a bar; ``more`` rows have none.
+
+    Each count has the name of its list in `Figures`.
+    """
+    largest = max((count for _, count, *_ in counts), default=0)
+    rows = [
+        (name, Listed(count, f"figure={listed}"), percent(count, whole))
+        for name, count, whole, listed in counts
+    ]
+    bars = [bar(count, largest, colour) for _, count, *_ in counts]
     return table(caption, columns, [*rows, *more], bars)
 
 
@@ -81,6 +119,8 @@ def table(
 
 
 def _text(value: Cell) -> str:
+    if isinstance(value, Listed):
+        return list_link(*value)
     if isinstance(value, int):
         return f"{value:,}"
     return value if isinstance(value, Html) else escape(value)
@@ -91,6 +131,8 @@ def _kind(number: bool) -> str:
 
 
 def _is_number(value: Cell) -> bool:
+    if isinstance(value, Listed):
+        return True
     return isinstance(value, int) or (
         (not isinstance(value, Html) and value[:1].isdigit()) or value == "–"
     )

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from html import escape
+import re
+from collections.abc import Callable
+from html import escape, unescape
 
-from backread import __version__
+from backread._client.client import __version__
 from backread._display.html import Html, safe, shortened
 from backread._display.words import line, odd_values
 from backread._report import conversations, times
-from backread._report.elements import cut, section, table
-from backread._report.style import STYLE
-from backread._report.words import (
+from backread._report.elements import cut, list_link, section, table
+from backread._report.figures import (
+    Figures,
     coverage_lines,
-    local,
+    main_figures,
     no_data,
-    percent,
     period,
-    seconds,
     span,
     title,
 )
-from backread.mirror.figures import Figures
+from backread._report.style import STYLE
+from backread._report.words import local
 from backread.models import MEANINGS
 
 __all__ = ["is_report", "report_html"]
@@ -30,6 +31,9 @@ __all__ = ["is_report", "report_html"]
 MARKER = b'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n<meta name="generator" '
 MARKER += b'content="backread report">'
 """How every report begins."""
+
+LINK = re.compile(r'<a href="list:([^"]*)">(.*?)</a>')
+"""What `list_link` makes."""
 
 LONGEST_NAME = 60
 
@@ -41,8 +45,6 @@ SECTIONS = (
     conversations.responses,
     conversations.states,
     conversations.trend,
-    conversations.response_times,
-    conversations.workload,
     conversations.operators,
     conversations.invitations,
     conversations.attachments,
@@ -51,19 +53,34 @@ SECTIONS = (
 """In their order on the page; each has a line that says what its figures count."""
 
 
-def report_html(figures: Figures, name: str | None = None) -> str:
+def report_html(
+    figures: Figures,
+    name: str | None = None,
+    *,
+    address: Callable[[str], str] | None = None,
+    controls: str = "",
+) -> str:
     """The figures as one HTML page that loads nothing and runs no script.
 
     Args:
         figures: What to show.
         name: The name of the mirror for the title, such as that of its folder.
+        address: Where the list of a number is, by its query; by default, no number is a link.
+        controls: Markup above the figures.
     """
+
+    def link(found: re.Match[str]) -> str:
+        if address is None:
+            return found[2]
+        return f'<a href="{escape(address(unescape(found[1])))}">{found[2]}</a>'
+
     heading = title(figures, shortened(line(name or ""), LONGEST_NAME))
     # The hash allows this style sheet alone (Content Security Policy Level 3, section 2.3.1).
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    forms = "'self'" if controls else "'none'"
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
+        f"form-action {forms}"
     )
     computed = local(figures["computed_at"], "UTC")
     return (
@@ -75,7 +92,8 @@ def report_html(figures: Figures, name: str | None = None) -> str:
         # Without it, a browser asks a web server for /favicon.ico.
         '<link rel="icon" href="data:,">\n'
         f"<title>{escape(heading)}</title>\n<style>{STYLE}</style></head>\n"
-        f"<body>\n{_header(figures, heading)}\n<main>{_sections(figures)}</main>\n"
+        f"<body>\n{_header(figures, heading)}\n"
+        f"<main>{controls}{LINK.sub(link, _sections(figures))}</main>\n"
         f"<footer><p>Computed {computed} UTC by backread {escape(__version__)}. "
         "Deleted users and messages are in no figure.</p></footer>\n</body></html>\n"
     )
@@ -142,34 +160,12 @@ def _sections(figures: Figures) -> Html:
 
 
 def _tiles(figures: Figures) -> Html:
-    totals, first, now = figures["totals"], figures["responses"], figures["states"]
-    tiles = (
-        ("Messages", f"{totals['messages']:,}", f"in {totals['conversations']:,} conversations"),
-        ("Median first response", seconds(first["p50_seconds"]), "half took at most this long"),
-        (
-            "90% of first responses within",
-            seconds(first["p90_seconds"]),
-            "1 in 10 took longer",
-        ),
-        (
-            "Never answered",
-            f"{first['unanswered']:,}",
-            f"{percent(first['unanswered'], first['asked'])} of {first['asked']:,} asked",
-        ),
-        (
-            "User wrote last",
-            f"{now['user_wrote_last']:,}",
-            f"{percent(now['user_wrote_last'], totals['conversations'])} of conversations",
-        ),
-        (
-            "Unread by operators",
-            f"{now['unread_by_operator_messages']:,}",
-            f"messages in {now['unread_by_operator_conversations']:,} conversations",
-        ),
-    )
-    body = "".join(
-        f'<div><dt>{escape(name)}</dt><dd class="big">{escape(value)}</dd>'
-        f'<dd class="more">{escape(more)}</dd></div>'
-        for name, value, more in tiles
-    )
+    before = main_figures(figures, figures["before"]) if figures["before"] else []
+    body = ""
+    for place, (name, value, more, listed) in enumerate(main_figures(figures)):
+        earlier = f"; before: {before[place][1]}" if place < len(before) else ""
+        body += (
+            f'<div><dt>{escape(name)}</dt><dd class="big">{list_link(value, f"figure={listed}")}'
+            f'</dd><dd class="more">{escape(more + earlier)}</dd></div>'
+        )
     return Html(f'<dl class="tiles">{body}</dl>')

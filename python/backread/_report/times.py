@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from backread._display.html import Html
 from backread._report.charts import FULL_WIDTH, Columns, Series
-from backread._report.elements import MOST_UNITS, figure, section, table
+from backread._report.elements import MOST_UNITS, Listed, figure, list_link, section, table
+from backread._report.figures import Figures
 from backread._report.words import WEEKDAYS, seconds, unit_label
-from backread.mirror.figures import Figures
 
 __all__ = ["heat", "hours", "volume", "weekdays"]
 
 HEAT_LEVELS = 6
+NOTHING = "·"
 
 WROTE = {
     "user_messages": ("Users", "of users"),
@@ -26,7 +27,7 @@ WROTE = {
 def volume(figures: Figures) -> Html:
     unit = figures["unit"]
     shown = figures["volume"][-MOST_UNITS:]
-    labels = [unit_label(each["start"], unit) for each in shown]
+    labels = [unit_label(each, unit) for each in shown]
     series, counts = [], []
     for place, (key, (name, whose)) in enumerate(WROTE.items()):
         values = [each[key] for each in shown]
@@ -40,6 +41,8 @@ def volume(figures: Figures) -> Html:
         note += " A week begins on Monday."
     if len(figures["volume"]) > MOST_UNITS:
         note += f" The last {MOST_UNITS} of {len(figures['volume']):,}."
+    if any(not each["whole"] for each in shown):
+        note += f" * This {unit} is not over, or not whole in this period."
     if undated := figures["totals"]["undated_messages"]:
         note += f" {undated:,} messages without a time are not here."
     most, when = max(
@@ -48,9 +51,14 @@ def volume(figures: Figures) -> Html:
         default=(0, ""),
     )
     peak = f" The most were {most:,}: {when}." if when else ""
-    keys = ("messages", "user_messages", "operator_messages", "auto_invitations", "conversations")
+    keys = ("user_messages", "operator_messages", "auto_invitations", "conversations")
     rows = [
-        (label, *(each[key] for key in keys), seconds(each["p50_seconds"]))
+        (
+            label,
+            Listed(each["messages"], f"since={each['start']}&until={each['last_day']}"),
+            *(each[key] for key in keys),
+            seconds(each["p50_seconds"]),
+        )
         for each, label in zip(shown, labels, strict=True)
     ]
     heading = f"Messages by {unit}"
@@ -83,12 +91,20 @@ def _two_sides(figures: Figures, what: str, names: Sequence[str], shown: int) ->
     )
     busiest = names[max(range(len(names)), key=lambda place: users[place])]
     series = [Series("Users", users, 0), Series("Operators", operators, 1)]
-    rows = list(zip(names, users, operators, strict=True))
+    kind = what.split()[0]
+    rows = [
+        (
+            name,
+            Listed(users[place], f"figure=user.{kind}.{place + (kind == 'weekday')}"),
+            Listed(operators[place], f"figure=operator.{kind}.{place + (kind == 'weekday')}"),
+        )
+        for place, name in enumerate(names)
+    ]
     return figure(
         f"By {what}",
         note,
         Columns(f"Messages by {what}", f"{note} Users write most: {busiest}.", labels, series),
-        what.split()[0],
+        kind,
         table(f"Messages by {what}", (what.capitalize(), "Users", "Operators"), rows),
         "half",
     )
@@ -104,7 +120,8 @@ def heat(figures: Figures) -> Html:
         for hour in range(24):
             count = counts.get((weekday, hour), 0)
             level = -(-count * HEAT_LEVELS // most) if most else 0
-            cells.append(f'<td class="h{level}">{_short(count)}</td>')
+            text = list_link(_short(count), f"figure=user.hour.{weekday}.{hour}")
+            cells.append(f'<td class="h{level}">{text}</td>')
         rows.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
     note = (
         f"Messages of users by weekday and hour ({figures['timezone']}); the darker or brighter, "
@@ -122,7 +139,7 @@ def heat(figures: Figures) -> Html:
 
 def _short(count: int) -> str:
     if count < 1_000:
-        return str(count) if count else "·"
+        return str(count) if count else NOTHING
     thousands = count / 1_000
     if thousands < 999.5:
         return f"{thousands:.{1 if thousands < 9.95 else 0}f}k"

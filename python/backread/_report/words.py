@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from backread._display.words import amount, duration
-from backread.mirror.figures import Coverage, Figures
+from backread._display.words import duration
 
-__all__ = [
-    "WEEKDAYS",
-    "coverage_lines",
-    "day",
-    "local",
-    "no_data",
-    "percent",
-    "period",
-    "seconds",
-    "span",
-    "title",
-    "unit_label",
-]
+__all__ = ["WEEKDAYS", "day", "local", "percent", "seconds", "unit_label"]
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NONE = "–"
 EVEN = re.compile(r"(?<=\d (?:h|d)) 00 (?:min|h)$|(?<=min) 00 s$|\.00?(?= s$)")
-
-
-def title(figures: Figures, name: str | None) -> str:
-    """``Conversations of chats, times in UTC``."""
-    of = f" of {name}" if name else ""
-    return f"Conversations{of}, times in {figures['timezone']}"
 
 
 def seconds(value: float | None) -> str:
@@ -72,71 +55,9 @@ def local(moment: str | None, timezone: str) -> str:
         return f"{time.isoformat(' ', 'minutes')[:16]} UTC"
 
 
-def span(figures: Figures) -> str:
-    """The days from the first message to the last."""
-    totals = figures["totals"]
-    if totals["first_message_at"] is None:
-        return "no messages with a time"
-    first, last = (
-        day(local(each, figures["timezone"])[:10])
-        for each in (totals["first_message_at"], totals["last_message_at"])
-    )
-    return first if first == last else f"{first} to {last}"
-
-
-def period(figures: Figures) -> str:
-    """The period that was asked for, or nothing."""
-    parts = []
-    if figures["since"] is not None:
-        parts.append(f"from {local(figures['since'], figures['timezone'])}")
-    if figures["until"] is not None:
-        parts.append(f"before {local(figures['until'], figures['timezone'])}")
-    return " and ".join(parts)
-
-
-def no_data(figures: Figures) -> str:
-    """Why there is no message, and what to do."""
-    users = figures["totals"]["users"]
-    if asked := period(figures):
-        return f"The mirror has no message {asked}; choose another period."
-    if users:
-        return (
-            f"The mirror has {amount(users, 'user')} and no message: nobody has written yet, or no "
-            "sync has read the message lists yet."
-        )
-    return "The mirror has no users and no messages yet; sync again once there are some."
-
-
-def unit_label(start: str, unit: str) -> str:
-    """A unit of the volume as an axis names it."""
+def unit_label(volume: Mapping[str, Any], unit: str) -> str:
+    """A unit of the volume as an axis names it, with an asterisk if it is not whole."""
+    start, mark = volume["start"], "" if volume["whole"] else "*"
     if unit == "year":
-        return start[:4]
-    return day(start).partition(" ")[2] if unit == "month" else day(start)
-
-
-def coverage_lines(coverage: Coverage) -> tuple[str, str]:
-    """One sentence on how recent the data is, and one on how complete."""
-    if coverage["as_of"] is None or coverage["age_seconds"] is None:
-        fresh = "No sync over all users has finished yet."
-    else:
-        run = f"sync {coverage['run_id']}"
-        partial = ", which its budget ended early" if coverage["state"] == "partial" else ""
-        fresh = (
-            f"Data as of {local(coverage['as_of'], 'UTC')} UTC ({run}{partial}), "
-            f"{duration(coverage['age_seconds'])} old when these figures were computed."
-        )
-    users = coverage["users_certificate"] or "uncertified"
-    lists = sum(coverage["lists_by_certificate"].values())
-    if coverage["proved"]:
-        return fresh, (
-            f"Complete: the list of users and all {amount(lists, 'message list')} are proved."
-        )
-    parts = []
-    if users == "uncertified":
-        why = f" ({coverage['users_reason']})" if coverage["users_reason"] else ""
-        parts.append(f"the list of users is not proved{why}")
-    if coverage["unproved_lists"]:
-        parts.append(
-            f"{coverage['unproved_lists']:,} of {amount(lists, 'message list')} not proved"
-        )
-    return fresh, f"Perhaps incomplete: {', and '.join(parts)}."
+        return f"{start[:4]}{mark}"
+    return f"{day(start).partition(' ')[2] if unit == 'month' else day(start)}{mark}"

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from backread._display.words import size
-from backread._files.access import read_file
 from backread.cli.arguments import Folder, TextOrJson, file_to_write, flag, value, with_document
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.paths import write_errors, written
 from backread.cli.rows import as_json as json_of
 from backread.cli.stderr import say, tell, waiting
 
@@ -57,26 +54,28 @@ def report(
         backread report chats --opening-hours 'mon-fri 9-17'
     """
     from backread.mirror import Mirror
+    from backread.mirror.export.target import TargetError
 
     if output is None and open_it:
         raise UnusableArgumentError("--open needs a file to open; add -o report.html")
-    if output is not None:
-        if as_json:
-            raise UnusableArgumentError("--format json goes to stdout; leave out -o")
-        # What has no letter is part of a date.
-        if output.suffix.upper() != output.suffix.lower() not in (".html", ".htm"):
-            raise UnusableArgumentError("the report is HTML; name a file such as -o report.html")
-        _check(output, folder)
+    if output is not None and as_json:
+        raise UnusableArgumentError("--format json goes to stdout; leave out -o")
     mirror = Mirror(folder)
     try:
         with waiting("computing the figures") as show:
-            figures = mirror.figures(
-                timezone=timezone,
-                opening_hours=opening_hours,
-                since=since,
-                until=until,
-                on_progress=lambda now: show(f"{now.step}, step {now.done + 1} of {now.total}"),
-            )
+            options: dict[str, Any] = {
+                "timezone": timezone,
+                "opening_hours": opening_hours,
+                "since": since,
+                "until": until,
+                "on_progress": lambda now: show(f"{now.step}, step {now.done + 1} of {now.total}"),
+            }
+            if output is not None:
+                path = mirror.report(output, **options)
+            else:
+                figures = mirror.figures(**options)
+    except TargetError as error:
+        raise UnusableArgumentError(str(error)) from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; nothing was written") from None
     if output is None:
@@ -85,34 +84,6 @@ def report(
         name = mirror.folder.name
         sys.stdout.write(f"{json_of(figures)}\n" if as_json else figures_text(figures, name))
         return
-    from backread._report import report_html
-
-    page = report_html(figures, mirror.folder.name).encode("utf-8", "replace")
-    with written("-o", output.absolute()) as file:
-        file.write(page)
-    tell(f"{figures['totals']['messages']:,} messages: {size(len(page))}, {output}")
-    if open_it and not webbrowser.open(output.absolute().as_uri()):
+    tell(f"{size(path.stat().st_size)}, {output}")
+    if open_it and not webbrowser.open(path.as_uri()):
         say(f"no browser could be started; open {output} yourself", named=False)
-
-
-def _check(output: Path, mirror: Path) -> None:
-    """Refuses a place for the report before anything is computed."""
-    from backread._report import is_report
-
-    parent = output.absolute().parent
-    if output.is_dir():
-        raise UnusableArgumentError(
-            f"-o {output} is a folder; name a file in it: -o {output / 'report.html'}"
-        )
-    if not parent.is_dir():
-        raise UnusableArgumentError(f"-o {output}: the folder {parent} does not exist; create it")
-    if mirror.resolve() in (parent.resolve(), *parent.resolve().parents):
-        raise UnusableArgumentError(f"-o {output} is inside the mirror; name a place outside it")
-    existing = b""
-    with write_errors("-o", output), suppress(FileNotFoundError):
-        existing = read_file(output)
-    if existing and not is_report(existing):
-        raise UnusableArgumentError(
-            f"-o {output} exists and is no report of backread, so it is not replaced; remove it, "
-            "or choose another name"
-        )

@@ -685,7 +685,8 @@ class Mirror:
             on_progress: Called before each step, in this thread; an exception ends the computation.
 
         Returns:
-            The figures as one dict of JSON values: pass it to ``json.dumps``.
+            The figures as one dict of JSON values: pass it to ``json.dumps``. A notebook renders
+            the main ones as a card.
 
         Raises:
             MirrorError: Nothing is published yet.
@@ -706,6 +707,58 @@ class Mirror:
             until=until,
             tell=on_progress,
         )
+
+    @known_options
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        timezone: str | None = None,
+        opening_hours: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        on_progress: Callable[[FiguresProgress], object] | None = None,
+    ) -> Path:
+        """Writes `figures` with charts to an HTML file, which loads nothing and runs no script.
+
+        The file is written completely or not at all, and gets the access of its folder. It has the
+        names of operators, and of the users with the longest conversations, but no messages.
+
+        Args:
+            path: The file, outside the mirror. An earlier report is replaced.
+            timezone: As in `figures`; so are all others.
+            opening_hours: When somebody answers.
+            since: The beginning of the period, whose main figures are then shown beside those of
+                the period of the same length before.
+            until: The end of the period.
+            on_progress: Called before each step.
+
+        Returns:
+            The absolute path of the file.
+
+        Raises:
+            MirrorError: Nothing is published yet, or the file cannot be written, or exists and is
+                no report.
+            ValueError: As in `figures`, or for a name that ends in another suffix than ``.html``.
+
+        Example:
+            >>> mirror.report("report.html", since="2024-01-01", until="2024-02-01")
+        """
+        from backread._report.page import report_html
+        from backread.mirror.export.target import ReportTarget
+
+        target = ReportTarget.parse(path)
+        figures = self.figures(
+            timezone=timezone,
+            opening_hours=opening_hours,
+            since=since,
+            until=until,
+            on_progress=on_progress,
+        )
+        with target.unfinished() as folder:
+            page = report_html(figures, self._folder.name).encode("utf-8", "replace")
+            (folder / target.path.name).write_bytes(page)
+        return target.path
 
     def conversation(self, user_id: int) -> Conversation:
         """One user and the user's messages in chronological order, from the published snapshot.

@@ -11,7 +11,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 from backread import Mirror
-from backread._report import report_html
+from backread._report.page import report_html
 from backread.testing import MockServer, World
 from conftest import barriers, errors, show, unreadable
 from helpers.hostile_mirror import hostile_mirror

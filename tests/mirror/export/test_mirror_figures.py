@@ -15,7 +15,9 @@ pytest.importorskip("pyarrow")
 
 from backread import Mirror
 from backread.errors import MirrorError
+from backread.mirror.figures.compute import select_figure
 from backread.mirror.figures.opening_hours import read_opening_hours, spell_opening_hours
+from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.testing import MockServer, World
 from helpers.mirrors import BatchSource, Row, batch, sync
 
@@ -496,3 +498,107 @@ def test_an_operator_without_an_id_is_not_mistaken_for_the_next_one(tmp_path):
     assert by_id == {None: 1, 5: 0}
     [(last,)] = mirror.sql("SELECT last_sender_type FROM conversations").fetchall()
     assert last is None
+
+
+# --- the lists behind the figures, the period before, and units that are not over -----------------
+
+
+def listed(mirror: Mirror, name: str, **options: Any) -> int:
+    """How many conversations the list of a figure has."""
+    given = dict.fromkeys(("timezone", "opening_hours", "since", "until")) | options
+    snapshot = SnapshotReader(mirror.folder).snapshot()
+    condition = select_figure(name, snapshot, **given)
+    return snapshot.rows(f"SELECT count(*) FROM conversations WHERE {condition}")[0][0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"timezone": BERLIN, "opening_hours": "mon-fri 9-17", "since": "2019-03-01"}],
+)
+def test_each_figure_has_the_list_of_its_conversations(world, options):
+    found = world.figures(**options)
+    responses, states, outcome = found["responses"], found["states"], found["invitations"]
+    bucket = responses["buckets"][1]
+    operator = found["operators"][0]
+    expected = {
+        "conversations": found["totals"]["conversations"],
+        "answered": responses["answered"],
+        "unanswered": responses["unanswered"],
+        "unknown": 0,
+        "answered_outside_hours": responses["answered_outside_hours"] or 0,
+        f"waited.{bucket['from_seconds']}.{bucket['to_seconds']}": bucket["conversations"],
+        "user_wrote_last": states["user_wrote_last"],
+        "invitation_last": states["invitation_last"],
+        "unread_by_user": states["unread_by_user_conversations"],
+        f"operator.{operator['id']}": operator["conversations"],
+        f"first_response.{operator['id']}": operator["first_responses"],
+        "files": found["attachments"]["conversations"],
+    }
+    assert {name: listed(world, name, **options) for name in expected} == expected
+    followed = listed(world, "invitation.followed", **options)
+    assert followed <= outcome["users"]
+    assert (followed > 0) == (outcome["followed"] > 0)
+    hour = max(found["hours"], key=lambda each: each["user_messages"])
+    within = listed(world, f"user.hour.{hour['weekday']}.{hour['hour']}", **options)
+    assert 0 < within <= listed(world, f"user.weekday.{hour['weekday']}", **options)
+    assert 0 < within <= listed(world, f"user.hour.{hour['hour']}", **options)
+    kinds = [name for name in found["attachments"]["by_type"] if name != "other"]
+    assert sum(listed(world, f"files.{name}", **options) for name in kinds) >= expected["files"]
+
+
+@pytest.mark.parametrize("name", ["", "x", "waited.1", "operator.1; DROP", "files.a'b"])
+def test_an_unknown_list_is_refused(world, name):
+    with pytest.raises(ValueError, match="there is no list"):
+        listed(world, name)
+
+
+def test_the_period_before_is_as_long(world):
+    assert world.figures()["before"] is None
+    found = world.figures(since="2019-03-15", until="2019-03-22")
+    before = world.figures(since="2019-03-08", until="2019-03-15")
+    assert found["before"] == {name: before[name] for name in ("totals", "responses")}
+    # One that has not ended is compared with as much time, and one to come with none.
+    started = world.figures(since=datetime.now(UTC) - timedelta(days=3))["before"]
+    assert started is not None
+    assert world.figures(since="9999-01-01")["before"] is None
+
+
+def test_a_unit_that_is_not_over_or_cut_by_the_period_is_marked(tmp_path):
+    now = datetime.now(UTC)
+    mirror = made(
+        tmp_path / "chats",
+        [message(1, day, now - timedelta(days=day), "user") for day in range(400)],
+    )
+    volume = mirror.figures()["volume"]
+    assert mirror.figures()["unit"] == "week"
+    assert [each["whole"] for each in volume] == [True] * (len(volume) - 1) + [False]
+    monday = date.fromisoformat(volume[5]["start"])
+    assert volume[5]["last_day"] == str(monday + timedelta(days=6))
+    cut = mirror.figures(since=monday + timedelta(days=1), until=volume[50]["start"])["volume"]
+    assert [each["whole"] for each in cut] == [False] + [True] * (len(cut) - 1)
+
+
+def test_figures_render_in_a_notebook_and_are_a_plain_dict(world):
+    found: Any = world.figures(since="2019-03-01")
+    assert json.loads(json.dumps(found)) == found
+    card = found._repr_html_()
+    assert f"{found['responses']['unanswered']:,} (" in card
+    assert "Complete: the list of users" in card
+
+
+def test_report_writes_a_page_and_replaces_only_a_report(world, tmp_path):
+    path = world.report(tmp_path / "report.html", timezone=BERLIN)
+    assert path == tmp_path / "report.html"
+    assert "times in Europe/Berlin" in path.read_text(encoding="utf-8")
+    world.report(path, since="2019-03-01")
+    assert "; before: " in path.read_text(encoding="utf-8")
+    for target, error, words in (
+        (tmp_path / "report.pdf", ValueError, "is HTML"),
+        (world.folder / "report.html", MirrorError, "inside the mirror"),
+    ):
+        with pytest.raises(error, match=words):
+            world.report(target)
+    path.write_text("years of work", encoding="utf-8")
+    with pytest.raises(MirrorError, match="no report of backread"):
+        world.report(path)
+    assert path.read_text(encoding="utf-8") == "years of work"

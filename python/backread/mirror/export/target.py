@@ -19,10 +19,12 @@ from backread._files.access import (
     give_access,
     give_folder,
     give_like_folder,
+    read_file,
 )
 from backread._files.paths import is_utf8, local_path, shown
 from backread._files.unfinished import private_folder, remove_folder, unfinished_name
 from backread._interruptible import run_to_its_end
+from backread._report.page import is_report
 from backread.errors import MirrorError
 from backread.mirror.published.table import TableName
 from backread.mirror.store.engine import disk_is_full, load_duckdb
@@ -162,6 +164,30 @@ class Target:
                         f"{name} is not replaced, because it contains {shown(file.name)}, which "
                         "no export wrote; move that file, or choose another name"
                     )
+
+
+class ReportTarget(Target):
+    """The file that `Mirror.report` creates, or replaces if it is a report."""
+
+    @classmethod
+    def parse(
+        cls, path: str | os.PathLike[str], *, is_folder: bool = False, replaces: bool = True
+    ) -> Target:
+        """As `Target.parse`; ValueError for a name with a suffix of another format."""
+        suffix = Path(path).suffix
+        # What has no letter is part of a date.
+        if suffix.upper() != suffix.lower() not in (".html", ".htm"):
+            raise ValueError("the report is HTML; name a file such as report.html")
+        return super().parse(path, is_folder=is_folder, replaces=replaces)
+
+    def _check_existing(self) -> None:
+        super()._check_existing()
+        existing = read_file(self.path) if self.path.exists() else b""
+        if existing and not is_report(existing):
+            raise TargetError(
+                f"{shown(self.path)} exists and is no report of backread, so it is not replaced; "
+                "remove it, or choose another name"
+            )
 
 
 def names_delta(target: str | os.PathLike[str]) -> bool:

@@ -8,18 +8,18 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import count
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
+from backread._report.figures import Figures, FiguresDict, FiguresProgress
 from backread.mirror.figures import queries
-from backread.mirror.figures.model import Figures, FiguresProgress
 from backread.mirror.figures.opening_hours import read_opening_hours, spell_opening_hours
 from backread.mirror.published.period import Moment, Period, moment_of
-from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
 from backread.mirror.published.status import status_sentences
 from backread.mirror.published.views import LISTS, count_odd_values
 from backread.mirror.store.engine import Rows, from_microseconds, quoted, timestamp
 
-STEPS = 7
+STEPS = 5
 
 # DuckDB also takes abbreviations such as IST, of which three countries have their own.
 NAMES = """
@@ -39,7 +39,6 @@ def compute_figures(
     tell: Callable[[FiguresProgress], object] | None,
 ) -> Figures:
     """The figures of the newest snapshot; see `Mirror.figures`."""
-    hours = None if opening_hours is None else read_opening_hours(opening_hours)
     began, done = monotonic(), count()
 
     def step(name: str) -> None:
@@ -49,26 +48,9 @@ def compute_figures(
     snapshot = reader.snapshot()
     # Temporary tables belong to one cursor.
     with snapshot.cursor:
-        rows: Rows = snapshot.rows
-        zone = _find_timezone(timezone, rows)
-        period = Period.parse(since, until, partial(_moment_in, timezone=zone, rows=rows))
-        now = datetime.now(UTC)
-        values = {
-            "timezone": quoted(zone),
-            "now": timestamp(now),
-            "period": _during("created_at", period),
-            "asked_period": _during("asked_at", period),
-            "first_period": _during("first_message_at", period),
-            "has_hours": hours is not None,
-            "hours": ", ".join(map(str, hours or ())),
-        }
-
-        def run(statement: str) -> list[tuple[Any, ...]]:
-            return rows(statement.format_map(values))
-
-        def dicts(query: str) -> list[Any]:
-            return [each for (each,) in run(f"SELECT each FROM ({query}) AS each")]
-
+        tables = _Tables(snapshot.rows, timezone, opening_hours)
+        period = tables.period(since, until)
+        rows, run, dicts = tables.rows, tables.run, tables.dicts
         step("completeness")
         [coverage] = dicts(queries.COVERAGE)
         certified = coverage["users_certificate"] not in (None, "uncertified")
@@ -84,40 +66,33 @@ def compute_figures(
             "proved": certified and not unproved,
             "status": status_sentences(reader),
         }
+        step("the period before")
+        before = None
+        if (earlier := _before(period, tables.now)) is not None:
+            tables.make(earlier)
+            before = {"totals": tables.totals(), "responses": tables.responses()}
         step("conversations")
-        run(queries.TALKS)
-        step("times")
-        run(queries.HOURLY)
-        step("response times")
-        if hours is None:
-            run(queries.WAITS)
-        else:
-            run(queries.OPEN_INTERVALS)
-            run(queries.WAITS_IN_OPENING_HOURS)
-        [responses] = dicts(queries.RESPONSES)
-        responses["buckets"] = dicts(queries.BUCKETS)
-        [totals] = dicts(queries.TOTALS)
-        [(unit,)] = run(queries.UNIT)
-        values["unit"] = unit
-        volume = dicts(queries.VOLUME)
+        tables.make(period, coverage["as_of"])
+        totals, responses = tables.totals(), tables.responses()
+        [(tables.values["unit"],)] = run(queries.UNIT)
         step("operators")
         [(operators, operators_total)] = run(queries.OPERATORS)
-        step("invitations")
-        [invitations] = dicts(queries.INVITATIONS)
         step("attachments")
         [attachments] = dicts(queries.ATTACHMENTS)
         attachments["by_type"] = dict(run(queries.FILE_TYPES))
+        [invitations] = dicts(queries.INVITATIONS)
         [states] = dicts(queries.STATES)
-        return Figures(
-            timezone=zone,
-            opening_hours=None if hours is None else spell_opening_hours(hours),
+        figures = Figures(
+            timezone=tables.zone,
+            opening_hours=None if tables.hours is None else spell_opening_hours(tables.hours),
             since=None if period.since is None else period.since.isoformat(),
             until=None if period.until is None else period.until.isoformat(),
-            computed_at=now.isoformat(),
+            computed_at=tables.now.isoformat(),
             coverage=coverage,
             totals=totals,
-            unit=unit,
-            volume=volume,
+            before=before,
+            unit=tables.values["unit"],
+            volume=dicts(queries.VOLUME),
             hours=dicts(queries.HOURS),
             responses=responses,
             states=states,
@@ -127,6 +102,90 @@ def compute_figures(
             operators_total=operators_total,
             longest=dicts(queries.LONGEST),
         )
+        return cast("Figures", FiguresDict(figures))
+
+
+def select_figure(
+    name: str,
+    snapshot: OpenSnapshot,
+    *,
+    timezone: str | None,
+    opening_hours: str | None,
+    since: Moment | None,
+    until: Moment | None,
+) -> str:
+    """The SQL condition for the conversations that a figure counts, on the snapshot's cursor.
+
+    ``name`` is a list of `queries.LISTS`; ValueError for another.
+    """
+    source = queries.source_of(name)
+    tables = _Tables(snapshot.rows, timezone, opening_hours)
+    tables.make(tables.period(since, until))
+    tables.run(f"CREATE OR REPLACE TEMP TABLE listed AS SELECT DISTINCT user_id FROM {source}")
+    return "user_id IN (SELECT user_id FROM listed)"
+
+
+class _Tables:
+    """Makes the temporary tables that the figures of a period are counted from."""
+
+    def __init__(self, rows: Rows, timezone: str | None, opening_hours: str | None) -> None:
+        self.hours = None if opening_hours is None else read_opening_hours(opening_hours)
+        self.rows = rows
+        self.zone = _find_timezone(timezone, rows)
+        self.now = datetime.now(UTC)
+        self.values: dict[str, Any] = {
+            "timezone": quoted(self.zone),
+            "now": timestamp(self.now),
+            "has_hours": self.hours is not None,
+            "hours": ", ".join(map(str, self.hours or ())),
+        }
+
+    def period(self, since: Moment | None, until: Moment | None) -> Period:
+        return Period.parse(since, until, partial(_moment_in, timezone=self.zone, rows=self.rows))
+
+    def run(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.rows(statement.format_map(self.values))
+
+    def dicts(self, query: str) -> list[Any]:
+        return [each for (each,) in self.run(f"SELECT each FROM ({query}) AS each")]
+
+    def make(self, period: Period, as_of: str | None = None) -> None:
+        """The tables of a period; ``as_of`` is when the newest messages were read."""
+        read_until = self.now if as_of is None else datetime.fromisoformat(as_of)
+        self.values |= {
+            "period": _during("created_at", period),
+            "asked_period": _during("asked_at", period),
+            "first_period": _during("first_message_at", period),
+            "since": timestamp(period.since or datetime.min.replace(tzinfo=UTC)),
+            "until": timestamp(min(period.until or read_until, read_until)),
+        }
+        self.run(queries.TALKS)
+        self.run(queries.HOURLY)
+        if self.hours is None:
+            self.run(queries.WAITS)
+        else:
+            self.run(queries.OPEN_INTERVALS)
+            self.run(queries.WAITS_IN_OPENING_HOURS)
+
+    def totals(self) -> Any:
+        [totals] = self.dicts(queries.TOTALS)
+        return totals
+
+    def responses(self) -> Any:
+        [responses] = self.dicts(queries.RESPONSES)
+        responses["buckets"] = self.dicts(queries.BUCKETS)
+        return responses
+
+
+def _before(period: Period, now: datetime) -> Period | None:
+    """The period of the same length before; None without a beginning."""
+    if period.since is None:
+        return None
+    try:
+        start = period.since - (min(period.until or now, now) - period.since)
+    except OverflowError:
+        return None
+    return Period(start, period.since) if start < period.since else None
 
 
 def _during(column: str, period: Period) -> str:

@@ -2,10 +2,13 @@
 
 Each gives a row for each dict of `Figures`, whose keys are the columns. ``{period}`` is a condition
 on ``created_at``, ``{asked_period}`` and ``{first_period}`` the same on ``asked_at`` and
-``first_message_at``; ``{timezone}`` is a quoted name, ``{now}`` a time.
+``first_message_at``; ``{timezone}`` is a quoted name; ``{now}`` and the limits of what was read,
+``{since}`` and ``{until}``, are times.
 """
 
 from __future__ import annotations
+
+import re
 
 from backread.mirror.published.views import LAST_READ, READ_WHOLE
 
@@ -43,7 +46,7 @@ ORDER BY 1 LIMIT 20
 """
 
 TALKS = f"""
-CREATE TEMP TABLE talks AS
+CREATE OR REPLACE TEMP TABLE talks AS
 WITH spoken AS (
     SELECT user_id, id, created_at, read_by_user, read_by_operator, sender_id, {KIND} AS kind
     FROM messages WHERE deleted_at IS NULL
@@ -75,7 +78,7 @@ WHERE users.deleted_at IS NULL
 """
 
 HOURLY = f"""
-CREATE TEMP TABLE hourly AS
+CREATE OR REPLACE TEMP TABLE hourly AS
 SELECT date_trunc('hour', created_at AT TIME ZONE {{timezone}}) AS local_hour,
     {KIND} AS kind,
     count(*) AS messages, min(created_at) AS first_at, max(created_at) AS last_at
@@ -117,7 +120,11 @@ WITH written AS (
     SELECT {unit_start("asked_at AT TIME ZONE {timezone}")} AS start, median(seconds) AS p50
     FROM waits GROUP BY start
 )
-SELECT units.start::VARCHAR AS start, coalesce(sum(messages), 0)::BIGINT AS messages, {WRITTEN},
+SELECT units.start::VARCHAR AS start,
+    ((units.start + to_{{unit}}s(1))::DATE - 1)::VARCHAR AS last_day,
+    units.start::TIMESTAMP AT TIME ZONE {{timezone}} >= {{since}}
+        AND (units.start + to_{{unit}}s(1)) AT TIME ZONE {{timezone}} <= {{until}} AS whole,
+    coalesce(sum(messages), 0)::BIGINT AS messages, {WRITTEN},
     coalesce(any_value(conversations), 0) AS conversations, any_value(p50) AS p50_seconds
 FROM units LEFT JOIN written USING (start) LEFT JOIN begun USING (start)
 LEFT JOIN waited USING (start) GROUP BY units.start ORDER BY units.start
@@ -131,14 +138,14 @@ FROM hourly WHERE local_hour IS NOT NULL AND kind IN ('user', 'operator') GROUP 
 """
 
 WAITS = """
-CREATE TEMP TABLE waits AS
+CREATE OR REPLACE TEMP TABLE waits AS
 SELECT user_id, asked_at, answered_by,
     date_diff('millisecond', asked_at, answered_at) / 1000 AS seconds, false AS outside
 FROM talks WHERE answered_at IS NOT NULL AND complete AND {asked_period}
 """
 
 OPEN_INTERVALS = """
-CREATE TEMP TABLE open_intervals AS
+CREATE OR REPLACE TEMP TABLE open_intervals AS
 WITH days AS (
     SELECT unnest(generate_series(
         min(asked_at AT TIME ZONE {timezone})::DATE - 1,
@@ -162,7 +169,7 @@ FROM apart
 """
 
 WAITS_IN_OPENING_HOURS = """
-CREATE TEMP TABLE waits AS
+CREATE OR REPLACE TEMP TABLE waits AS
 SELECT user_id, asked_at, answered_by,
     coalesce(asked_at >= since.ends_at, true) AS outside,
     -- Null if the answer came before the next opening.
@@ -209,19 +216,20 @@ SELECT count(*) FILTER (last_kind = 'user') AS user_wrote_last,
 FROM talks WHERE in_period > 0
 """
 
-INVITATIONS = """
-WITH invited AS (
-    SELECT messages.user_id, coalesce(created_at < last_asked_at, false) AS followed,
-        coalesce(read_by_user, false) AS seen
+INVITED = """
+    SELECT messages.user_id, CASE WHEN created_at < last_asked_at THEN 'followed'
+        WHEN read_by_user THEN 'read' ELSE 'unread' END AS outcome
     FROM messages LEFT JOIN talks USING (user_id)
     WHERE deleted_at IS NULL AND auto_invitation AND sender_type IS DISTINCT FROM 'user'
         AND {period}
-)
-SELECT count(*) AS sent, count(*) FILTER (followed) AS followed,
-    count(*) FILTER (seen AND NOT followed) AS read,
-    count(*) FILTER (NOT seen AND NOT followed) AS unread,
-    count(DISTINCT user_id) AS users, count(DISTINCT user_id) FILTER (followed) AS users_followed
-FROM invited
+"""
+
+INVITATIONS = f"""
+SELECT count(*) AS sent, count(*) FILTER (outcome = 'followed') AS followed,
+    count(*) FILTER (outcome = 'read') AS read, count(*) FILTER (outcome = 'unread') AS unread,
+    count(DISTINCT user_id) AS users,
+    count(DISTINCT user_id) FILTER (outcome = 'followed') AS users_followed
+FROM ({INVITED})
 """
 
 ATTACHMENTS = """
@@ -274,3 +282,45 @@ SELECT user_id, users.name, messages, user_messages, operator_messages,
 FROM talks JOIN users ON users.id = user_id
 WHERE in_period > 0 ORDER BY messages DESC, user_id LIMIT 10
 """
+
+WROTE = f"messages WHERE deleted_at IS NULL AND {{{{period}}}} AND {KIND}"
+
+LISTS = {
+    "conversations": "talks WHERE in_period > 0",
+    "answered": "waits",
+    "answered_outside_hours": "waits WHERE seconds IS NULL",
+    "unanswered": "talks WHERE complete AND asked_at IS NOT NULL AND answered_at IS NULL AND "
+    "{{asked_period}}",
+    "unknown": "talks WHERE NOT complete AND asked_at IS NOT NULL AND {{asked_period}}",
+    r"waited\.(\d{1,9})\.(\d{0,9})": "waits WHERE seconds >= {0} AND "
+    "seconds < coalesce(try_cast('{1}' AS DOUBLE), 'inf')",
+    r"(user|operator)_wrote_last": "talks WHERE in_period > 0 AND last_kind = '{0}'",
+    r"(invitation|other)_last": "talks WHERE in_period > 0 AND last_kind = '{0}'",
+    r"unread_by_(user|operator)": "talks WHERE in_period > 0 AND unread_by_{0} > 0",
+    r"operator\.(\d{1,19}|none)": f"{WROTE} = 'operator' AND "
+    "sender_id IS NOT DISTINCT FROM try_cast('{0}' AS BIGINT)",
+    r"first_response\.(\d{1,19}|none)": "waits WHERE seconds IS NOT NULL AND "
+    "answered_by IS NOT DISTINCT FROM try_cast('{0}' AS BIGINT)",
+    r"(user|operator|invitation)": f"{WROTE} = '{{0}}'",
+    r"(user|operator)\.weekday\.([1-7])": f"{WROTE} = '{{0}}' AND "
+    "isodow(created_at AT TIME ZONE {{timezone}}) = {1}",
+    r"(user|operator)\.hour\.(\d{1,2})": f"{WROTE} = '{{0}}' AND "
+    "hour(created_at AT TIME ZONE {{timezone}}) = {1}",
+    r"user\.hour\.([1-7])\.(\d{1,2})": f"{WROTE} = 'user' AND "
+    "isodow(created_at AT TIME ZONE {{timezone}}) = {0} AND "
+    "hour(created_at AT TIME ZONE {{timezone}}) = {1}",
+    r"invitation\.(followed|read|unread)": f"({INVITED.replace('{period}', '{{period}}')}) "
+    "WHERE outcome = '{0}'",
+    "files": "messages WHERE deleted_at IS NULL AND file_url IS NOT NULL AND {{period}}",
+    r"files\.([a-z0-9]{1,5})": "messages WHERE deleted_at IS NULL AND {{period}} AND "
+    "regexp_matches(lower(split_part(split_part(file_url, '#', 1), '?', 1)), '/[^/]*\\.{0}$')",
+}
+"""The conversations that a figure counts, by the name of their list: a pattern."""
+
+
+def source_of(name: str) -> str:
+    """The rows of the conversations that a figure counts, after FROM; ValueError if unknown."""
+    for known, source in LISTS.items():
+        if found := re.fullmatch(known, name):
+            return source.format(*found.groups())
+    raise ValueError(f"figure: there is no list {name[:60]!r}")

@@ -1,9 +1,29 @@
-"""What `Mirror.figures` returns."""
+"""What `Mirror.figures` returns, and the main figures in words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
+
+from backread._display.html import card
+from backread._display.words import amount, duration
+from backread._report.words import day, local, percent, seconds
+
+__all__ = [
+    "Coverage",
+    "Figures",
+    "FiguresDict",
+    "FiguresProgress",
+    "ResponseFigures",
+    "Totals",
+    "coverage_lines",
+    "main_figures",
+    "no_data",
+    "period",
+    "span",
+    "title",
+]
 
 
 class Coverage(TypedDict):
@@ -47,12 +67,12 @@ class Coverage(TypedDict):
 class Totals(TypedDict):
     """Counts over the period.
 
-    ``users`` counts all users, with or without messages; ``conversations`` those with a message in
-    the period. The messages are those created in the period: ``user_messages``,
-    ``operator_messages`` (without automatic invitations), ``auto_invitations``, and
-    ``other_messages`` of unknown kinds of senders. ``undated_messages`` have no time; they are
-    counted only if there is no period, and are in no figure by time. ``first_message_at`` and
-    ``last_message_at`` are UTC.
+    ``users`` counts all users, with or without messages. A conversation is all messages of one
+    user, so ``conversations`` counts the users with a message in the period. The messages are those
+    created in the period: ``user_messages``, ``operator_messages`` (without automatic invitations),
+    ``auto_invitations``, and ``other_messages`` of unknown kinds of senders. ``undated_messages``
+    have no time; they are counted only if there is no period, and are in no figure by time.
+    ``first_message_at`` and ``last_message_at`` are UTC.
     """
 
     users: int
@@ -116,13 +136,17 @@ class Figures(TypedDict):
         computed_at: When the figures were computed, in UTC.
         coverage: How recent and how complete the data is.
         totals: Users, conversations and messages.
+        before: ``totals`` and ``responses`` of the period of the same length before this one, up to
+            now if it has not ended; None without ``since``.
         unit: What an element of ``volume`` is: a day, or in a long period a week (from Monday), a
             month or a year.
         volume: Every such unit from the first message to the last, also those without messages:
-            ``start`` is its first day; ``messages``, ``user_messages``, ``operator_messages``,
-            ``auto_invitations`` and ``other_messages`` are as in `Totals`; ``conversations`` counts
-            those whose first message is in it; ``p50_seconds`` is the median first response time
-            of those whose user first wrote in it, or None.
+            ``start`` and ``last_day`` are its first and last day; ``whole`` is false if it was not
+            over when the newest messages were read, or is cut by the period; ``messages``,
+            ``user_messages``, ``operator_messages``, ``auto_invitations`` and ``other_messages``
+            are as in `Totals`; ``conversations`` counts those whose first message is in it;
+            ``p50_seconds`` is the median first response time of those whose user first wrote in it,
+            or None.
         hours: All hours of the week that have messages: ``weekday`` (1 is Monday), ``hour`` of the
             day (0 to 23), ``user_messages`` and ``operator_messages``.
         responses: How long users waited for the first response.
@@ -158,6 +182,7 @@ class Figures(TypedDict):
     computed_at: str
     coverage: Coverage
     totals: Totals
+    before: dict[str, Any] | None
     unit: Literal["day", "week", "month", "year"]
     volume: list[dict[str, Any]]
     hours: list[dict[str, int]]
@@ -181,3 +206,127 @@ class FiguresProgress:
     done: int
     total: int
     seconds: float
+
+
+class FiguresDict(dict[str, Any]):
+    """The dict that `Mirror.figures` returns as `Figures`; it renders as a card in a notebook."""
+
+    def _repr_html_(self) -> str:
+        figures: Any = self
+        fresh, complete = coverage_lines(figures["coverage"])
+        rows = [("period", span(figures)), ("data", f"{fresh} {complete}")]
+        if figures["totals"]["messages"]:
+            rows += [(name, f"{value} ({more})") for name, value, more, _ in main_figures(figures)]
+        return card(title(figures, None), rows)
+
+
+def title(figures: Figures, name: str | None) -> str:
+    """``Conversations of chats, times in UTC``."""
+    of = f" of {name}" if name else ""
+    return f"Conversations{of}, times in {figures['timezone']}"
+
+
+def main_figures(
+    figures: Figures, before: Mapping[str, Any] | None = None
+) -> list[tuple[str, str, str, str]]:
+    """The name, the value and what it means of each main figure, and the list that it counts.
+
+    Those of the period ``before`` lack what is known only of conversations as they are now.
+    """
+    found: Any = figures if before is None else before
+    totals, first, now = found["totals"], found["responses"], figures["states"]
+    asked = f"{percent(first['unanswered'], first['asked'])} of {first['asked']:,} asked"
+    last = f"{percent(now['user_wrote_last'], totals['conversations'])} of conversations"
+    unread = f"messages in {now['unread_by_operator_conversations']:,} conversations"
+    rows = [
+        (
+            "Messages",
+            f"{totals['messages']:,}",
+            f"in {totals['conversations']:,} conversations",
+            "conversations",
+        ),
+        (
+            "Median first response",
+            seconds(first["p50_seconds"]),
+            "half took at most this long",
+            "answered",
+        ),
+        (
+            "90% of first responses within",
+            seconds(first["p90_seconds"]),
+            "1 in 10 took longer",
+            "answered",
+        ),
+        ("Never answered", f"{first['unanswered']:,}", asked, "unanswered"),
+        ("User wrote last", f"{now['user_wrote_last']:,}", last, "user_wrote_last"),
+        (
+            "Unread by operators",
+            f"{now['unread_by_operator_messages']:,}",
+            unread,
+            "unread_by_operator",
+        ),
+    ]
+    return rows if before is None else rows[:4]
+
+
+def span(figures: Figures) -> str:
+    """The days from the first message to the last."""
+    totals = figures["totals"]
+    if totals["first_message_at"] is None:
+        return "no messages with a time"
+    first, last = (
+        day(local(each, figures["timezone"])[:10])
+        for each in (totals["first_message_at"], totals["last_message_at"])
+    )
+    return first if first == last else f"{first} to {last}"
+
+
+def period(figures: Figures) -> str:
+    """The period that was asked for, or nothing."""
+    parts = []
+    if figures["since"] is not None:
+        parts.append(f"from {local(figures['since'], figures['timezone'])}")
+    if figures["until"] is not None:
+        parts.append(f"before {local(figures['until'], figures['timezone'])}")
+    return " and ".join(parts)
+
+
+def no_data(figures: Figures) -> str:
+    """Why there is no message, and what to do."""
+    users = figures["totals"]["users"]
+    if asked := period(figures):
+        return f"The mirror has no message {asked}; choose another period."
+    if users:
+        return (
+            f"The mirror has {amount(users, 'user')} and no message: nobody has written yet, or no "
+            "sync has read the message lists yet."
+        )
+    return "The mirror has no users and no messages yet; sync again once there are some."
+
+
+def coverage_lines(coverage: Coverage) -> tuple[str, str]:
+    """One sentence on how recent the data is, and one on how complete."""
+    if coverage["as_of"] is None or coverage["age_seconds"] is None:
+        fresh = "No sync over all users has finished yet."
+    else:
+        run = f"sync {coverage['run_id']}"
+        partial = ", which its budget ended early" if coverage["state"] == "partial" else ""
+        fresh = (
+            f"Data as of {local(coverage['as_of'], 'UTC')} UTC ({run}{partial}), "
+            f"{duration(coverage['age_seconds'])} old when these figures were computed."
+        )
+    users = coverage["users_certificate"] or "uncertified"
+    lists = sum(coverage["lists_by_certificate"].values())
+    if coverage["proved"]:
+        return fresh, (
+            f"Complete: the list of users and all {amount(lists, 'message list')} are proved."
+        )
+    parts = []
+    if users == "uncertified":
+        why = f" ({coverage['users_reason']})" if coverage["users_reason"] else ""
+        parts.append(f"the list of users is not proved{why}")
+    if coverage["unproved_lists"]:
+        parts.append(
+            f"{coverage['unproved_lists']:,} of {amount(lists, 'message list')} not proved"
+        )
+    return fresh, f"Perhaps incomplete: {', and '.join(parts)}."
