@@ -1,20 +1,26 @@
 """What the page of `backread browse` says, and while the mirror changes."""
 
+import csv
 import html
+import io
 import re
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
 pytest.importorskip("pyarrow")
 
 from backread._browse import BrowseServer
+from backread._browse.report import POLICY
 from backread.mirror import Mirror
 from backread.mirror.published.search import LONGEST_WORDS
+from backread.testing import MockServer, World
 from helpers import browse_client
 from helpers.browse_client import MESSAGES, USERS, Visitor, publish
 from helpers.hostile_text import HOSTILE, message
-from helpers.mirrors import BatchSource, batch
+from helpers.mirrors import BatchSource, batch, sync
 
 own = browse_client.own
 folder = browse_client.folder
@@ -31,6 +37,7 @@ def test_the_header_has_the_age_and_the_certificate(visitor):
     assert state["age"].startswith("Synced ")
     assert state["kind"] == "proved"
     assert state["proof"] == "every list proved complete"
+    assert state["name"] == "chats"
     assert any("the list of users is linked" in each for each in state["details"])
 
 
@@ -97,9 +104,10 @@ def test_pages_of_a_list_follow_each_other(visitor):
     ids = re.findall(r'data-user="(\d+)"', first["html"] + second["html"])
     assert ids == [str(user["id"]) for user in USERS[:20]]
     found = visitor.ask("search", words="hostile", count=5)
-    assert (found["next"], found["said"]) == (5, "The newest 5 messages found")
+    said = f"{len(HOSTILE)} messages found; these are the newest 5"
+    assert (found["next"], found["said"]) == (5, said)
     more = visitor.ask("search", words="hostile", count=5, offset=5)
-    assert (more["count"], more["html"].count("<li>")) == (10, 5)
+    assert (more["count"], more["html"].count("<li>")) == (len(HOSTILE), 5)
     assert visitor.ask("search", words="hostile")["count"] == len(HOSTILE)
 
 
@@ -122,12 +130,96 @@ def test_as_many_words_as_are_allowed_fit_into_an_address(visitor, sign):
         ("people", {"order": "drop table"}, 400, "order must be"),
         ("people", {"words": "w" * 2_000}, 400, "at most 1,000 characters"),
         ("search", {"words": "  "}, 400, "Type words"),
+        ("people", {"timezone": "Berlin"}, 400, "time zone 'Berlin' is unknown"),
+        ("people", {"figure": "x'y"}, 400, "there is no list"),
+        ("download", {"user": 1, "format": "exe"}, 400, "format must be csv or xlsx"),
+        ("file", {"user": 1, "message": 1}, 404, "no file of message 1"),
     ],
 )
 def test_what_makes_no_sense_is_explained(visitor, name, parameters, status, said):
     answer = visitor.ask(name, **parameters)
     assert answer["status"] == status
     assert said in answer["error"]
+
+
+def test_days_and_times_are_those_of_the_time_zone(own):
+    late = message(1, 9, "late", created_at=datetime(2024, 3, 4, 23, 30, tzinfo=UTC))
+    publish(own, USERS[:2], [late])
+    with BrowseServer(own) as running:
+        visitor = Visitor(running).enter()
+        for zone, day, time in (("UTC", 4, "23:30"), ("Asia/Tokyo", 5, "08:30")):
+            window = visitor.ask("window", user=1, timezone=zone)
+            assert f"2024-03-0{day}</time>" in window["html"]
+            assert f">{time}</time>" in window["html"]
+            assert f"times in {zone}" in window["heading"]
+            for shown in (day - 1, day, day + 1):
+                given = {"timezone": zone, "since": f"2024-03-0{shown}"}
+                given["until"] = given["since"]
+                assert visitor.ask("people", **given)["total"] == (shown == day)
+        assert visitor.ask("people", days=7)["total"] == 0
+        soon = message(1, 10, "now", created_at=datetime.now(UTC))
+        publish(own, USERS[:2], [late, soon])
+        assert visitor.ask("people", days=7)["total"] == 1
+        assert visitor.ask("search", words="late", days=7)["count"] == 0
+
+
+def test_each_number_of_the_report_leads_to_the_people_it_counts(tmp_path):
+    mirror = Mirror(tmp_path / "chats")
+    with MockServer(World(seed=3, users=60, messages_per_user=(0, 30))) as server:
+        sync(mirror, server)
+    given = {"timezone": "Europe/Berlin", "hours": "mon-fri 9-17", "since": "2018-06-01"}
+    with BrowseServer(mirror.folder) as running:
+        visitor = Visitor(running).enter()
+        reply = visitor.get(f"{visitor.path}api/report?{urlencode(given)}")
+        assert reply.status == 200
+        assert reply.headers["Content-Security-Policy"] == POLICY
+        assert "Back to the conversations" in reply.text
+        links = re.findall(r'href="\.\./#/\?([^"]*)">([\d,]+)</a>', reply.text)
+        checked = 0
+        for query, number in links:
+            asked = dict(parse_qsl(html.unescape(query)))
+            assert given.items() <= asked.items() or "until" in asked
+            people = visitor.ask("people", **asked)
+            assert people["status"] == 200
+            name = asked.get("figure", "")
+            if re.match("unanswered|user_wrote|first_resp|waited", name):
+                assert people["total"] == int(number.replace(",", "")), name
+                checked += 1
+            else:
+                assert people["total"] > 0
+        assert checked > 5
+        talks = re.findall(r'href="\.\./#/user/(\d+)', reply.text)
+        assert visitor.ask("window", user=talks[0])["total"] > 0
+
+
+@pytest.mark.parametrize("shape", ["csv", "xlsx"])
+def test_a_search_a_conversation_and_people_are_saved(own, shape):
+    publish(own, USERS[:2], [*MESSAGES[:2], message(1, 4, "=cmd|'/c calc'!A1 invoice")])
+    with BrowseServer(own) as running:
+        visitor = Visitor(running).enter()
+        for given, name, rows in (
+            ({"user": 1}, "conversation-1", ["Where is my invoice?", "Here it is", "=cmd"]),
+            ({"tab": "messages", "words": "invoice"}, "messages", ["=cmd", "Where is my invoice?"]),
+            ({"tab": "people", "words": "ada"}, "people", ["Ada Lovelace"]),
+        ):
+            target = f"{visitor.path}api/download?{urlencode(given | {'format': shape})}"
+            reply = visitor.get(target)
+            assert reply.status == 200
+            saved = f"attachment; filename*=UTF-8''{name}.{shape}"
+            assert reply.headers["Content-Disposition"] == saved
+            if shape == "csv":
+                header, *records = list(csv.reader(io.StringIO(reply.text)))
+                cells = [dict(zip(header, each, strict=True)) for each in records]
+            else:
+                book = pytest.importorskip("openpyxl").load_workbook(io.BytesIO(reply.body))
+                header, *records = book.active.values
+                cells = [dict(zip(header, each, strict=True)) for each in records]
+            texts = [each.get("body") or each["name"] for each in cells]
+            assert len(texts) == len(rows)
+            for text, expected in zip(texts, rows, strict=True):
+                # A spreadsheet would run it as a formula.
+                guard = "'" if shape == "csv" and expected == "=cmd" else ""
+                assert text.startswith(guard + expected)
 
 
 ALLOWED = {

@@ -7,15 +7,27 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from threading import Lock
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
+from backread._browse.attachments import file_reply, stored_files
+from backread._browse.downloads import MESSAGES, PEOPLE, download
 from backread._browse.lists import PageBubbles, heading, hits_html, people_html
+from backread._browse.reply import Reply
+from backread._browse.report import report_page
 from backread._client.arguments import LARGEST
 from backread._display.words import ago, amount, moment
 from backread.errors import MirrorError
-from backread.mirror.published.conversation import read_window
+from backread.mirror.figures.compute import compute_figures, select_figure
+from backread.mirror.published.conversation import MESSAGE_ORDER, read_window
 from backread.mirror.published.interruptible_reader import InterruptibleReader
-from backread.mirror.published.people import People, PeopleQuery, PersonOrder
-from backread.mirror.published.search import search_messages, search_words
+from backread.mirror.published.people import Only, People, PeopleQuery, PersonOrder
+from backread.mirror.published.search import (
+    NEWEST_FIRST,
+    messages_with,
+    search_messages,
+    search_words,
+)
+from backread.mirror.published.snapshot_reader import OpenSnapshot
 from backread.mirror.published.status import MirrorStatus, read_status
 from backread.models import MEANINGS
 
@@ -23,9 +35,10 @@ __all__ = ["Api"]
 
 ITEMS = 50
 MOST_PEOPLE = 5_000
-MESSAGES = 100
+WINDOW = 100
 MOST_HITS = 1_000
 MOST_OPERATORS = 500
+MOST_DAYS = 100_000
 
 Query = Mapping[str, str]
 Answer = dict[str, Any]
@@ -43,9 +56,9 @@ class Api:
         self._people = People(reader)
         self._searching = Lock()
         self._status: tuple[object, MirrorStatus | None] | None = None
-        calls = (self.state, self.people, self.operators, self.window, self.search, self.message)
-        self.calls: dict[str, Callable[[Query], Answer]] = {
-            each.__name__: self._twice(each) for each in calls
+        names = "state people operators window search message report download file"
+        self.calls: dict[str, Callable[[Query], Answer | Reply]] = {
+            name: self._twice(getattr(self, name)) for name in names.split()
         }
 
     def state(self, query: Query) -> Answer:
@@ -57,30 +70,24 @@ class Api:
             with suppress(MirrorError):
                 status = read_status(self._reader, None)
             self._status = manifest, status
-        return {"snapshot": manifest.sequence, **_freshness(self._status[1])}
+        name = self._reader.folder.name
+        return {"snapshot": manifest.sequence, "name": name, **_freshness(self._status[1])}
 
     def people(self, query: Query) -> Answer:
         """People: ``words`` and the other fields of a `PeopleQuery`, ``offset`` and ``count``."""
-        asked = PeopleQuery(
-            words=query.get("words", ""),
-            since=query.get("since") or None,
-            until=_end(query),
-            unread=cast("Any", query.get("unread") or None),
-            last_sender=cast("Any", query.get("last") or None),
-            operator=_number(query, "operator"),
-            files=bool(query.get("files")),
-            order=cast("PersonOrder", query.get("order") or "newest"),
-        )
+        asked, only = self._asked(query)
         offset, count = _part(query, MOST_PEOPLE)
-        page = self._people.find(asked, offset=offset, limit=count)
+        page = self._people.find(asked, offset=offset, limit=count, only=only)
         after = offset + len(page.people)
         said = f"{page.total:,} {'person' if page.total == 1 else 'people'}"
         if not page.total:
             said = "No one matches. Press Esc to clear the search, and check the filters."
-            if asked == PeopleQuery(order=asked.order):
+            if asked == PeopleQuery(order=asked.order) and only is None:
                 said = "This mirror has no users yet."
+        elif only is not None:
+            said += " in the report's list; Clear, below Filter and sort, shows all"
         return {
-            "html": people_html(page.people),
+            "html": people_html(page.people, _zone(query)),
             "total": page.total,
             "next": after if after < page.total else None,
             "said": said,
@@ -105,11 +112,12 @@ class Api:
             around=_number(query, "around"),
             before=_number(query, "before"),
             after=_number(query, "after"),
-            limit=MESSAGES,
+            limit=WINDOW,
         )
         messages = window.conversation.messages
+        zone = query.get("timezone") or "UTC"
         return {
-            "heading": heading(window.conversation.user, window.total),
+            "heading": heading(window.conversation.user, window.total, zone),
             "html": self._bubbles(query, user_id).render(messages, start=window.start),
             # As text, for JavaScript has no integers beyond 2**53.
             "first": str(messages[0].id) if messages else None,
@@ -131,37 +139,92 @@ class Api:
         if not words.strip():
             raise ValueError("Type words to search for, and press Enter.")
         offset, count = _part(query, MOST_HITS)
+        period = _period(query)
+        user = _number(query, "user")
         # Each reads all bodies on all cores, so that two at a time only delay each other.
         with self._searching:
             hits = search_messages(
-                self._reader,
-                words,
-                since=query.get("since") or None,
-                until=_end(query),
-                user=_number(query, "user"),
-                limit=count + 1,
-                offset=offset,
+                self._reader, words, **period, user=user, limit=count + 1, offset=offset
             ).hits
+            total = offset + len(hits)
+            if len(hits) > count:
+                snapshot = self._reader.snapshot()
+                found = messages_with(snapshot, words, **period, user=user)
+                [(total,)] = snapshot.rows(f"SELECT count(*) {found}")
         names = self._people.names(list({hit.user_id for hit in hits}))
         after = offset + min(len(hits), count)
-        said = f"{amount(after, 'message')} found"
+        said = f"{amount(total, 'message')} found"
         if len(hits) > count:
-            said = f"The newest {after:,} messages found"
+            said += f"; these are the newest {after:,}"
         elif not after:
             said = f"No message has all of these words: {words.strip()}"
         return {
-            "html": hits_html(hits[:count], names),
-            "count": after,
+            "html": hits_html(hits[:count], names, _zone(query)),
+            "count": total,
             "next": after if len(hits) > count and after < MOST_HITS else None,
             "said": said,
         }
 
+    def report(self, query: Query) -> Reply:
+        """The report as a page, whose numbers lead to their lists."""
+        period = _period(query)
+        figures = compute_figures(
+            self._reader,
+            timezone=query.get("timezone"),
+            opening_hours=query.get("hours"),
+            **period,
+            tell=None,
+        )
+        return report_page(figures, self._reader.folder.name, query)
+
+    def download(self, query: Query) -> Reply:
+        """A conversation, the messages of a search, or people, as CSV or XLSX."""
+        shape, words = query.get("format", ""), query.get("words", "")
+        if query.get("tab") == "people":
+            asked, only = self._asked(query)
+            snapshot, source = self._people.source(asked, only)
+            return download(snapshot, f"{PEOPLE} {source}", asked.sorting(), "people", shape)
+        snapshot = self._reader.snapshot()
+        if query.get("tab") == "messages":
+            found = messages_with(snapshot, words, **_period(query), user=_number(query, "user"))
+            return download(snapshot, f"{MESSAGES} {found}", NEWEST_FIRST, "messages", shape)
+        user_id = _needed(query, "user")
+        source = f"FROM messages WHERE user_id = {user_id} AND deleted_at IS NULL"
+        name = f"conversation-{user_id}"
+        return download(snapshot, f"{MESSAGES} {source}", MESSAGE_ORDER, name, shape)
+
+    def file(self, query: Query) -> Reply:
+        """The stored file of a ``message`` of a ``user``."""
+        snapshot = self._reader.snapshot()
+        return file_reply(snapshot, _needed(query, "user"), _needed(query, "message"))
+
+    def _asked(self, query: Query) -> tuple[PeopleQuery, Only | None]:
+        """Which people, and the condition of a list of the report."""
+        period, figure = _period(query), query.get("figure", "")
+
+        def counted(snapshot: OpenSnapshot) -> str:
+            zone, hours = query.get("timezone"), query.get("hours")
+            return select_figure(figure, snapshot, timezone=zone, opening_hours=hours, **period)
+
+        asked = PeopleQuery(
+            words=query.get("words", ""),
+            **({} if figure else period),
+            unread=cast("Any", query.get("unread") or None),
+            last_sender=cast("Any", query.get("last") or None),
+            operator=_number(query, "operator"),
+            files=bool(query.get("files")),
+            order=cast("PersonOrder", query.get("order") or "newest"),
+        )
+        return asked, counted if figure else None
+
     def _bubbles(self, query: Query, user_id: int) -> PageBubbles:
         words = query.get("words", "")
-        return PageBubbles(user_id, search_words(words) if words.strip() else ())
+        found = search_words(words) if words.strip() else ()
+        files = stored_files(self._reader.snapshot(), user_id)
+        return PageBubbles(user_id, found, files, _zone(query))
 
-    def _twice(self, call: Callable[[Query], Answer]) -> Callable[[Query], Answer]:
-        def answer(query: Query) -> Answer:
+    def _twice(self, call: Callable[[Query], Answer | Reply]) -> Callable[[Query], Answer | Reply]:
+        def answer(query: Query) -> Answer | Reply:
             with self._reader.call(object()):
                 try:
                     return call(query)
@@ -194,12 +257,33 @@ def _freshness(status: MirrorStatus | None) -> Answer:
     return {"age": f"Synced {part}{ago(age)}", "kind": kind, "proof": proof, "details": details}
 
 
-def _end(query: Query) -> str | None:
-    """When the period ends whose last day is ``until``."""
-    until = query.get("until") or None
-    with suppress(ValueError, OverflowError):
-        return None if until is None else str(date.fromisoformat(until) + timedelta(days=1))
-    return until
+def _zone(query: Query) -> ZoneInfo:
+    name = query.get("timezone") or "UTC"
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise ValueError(f"time zone {name[:60]!r} is unknown; one is Europe/Berlin") from None
+
+
+def _period(query: Query) -> dict[str, datetime | None]:
+    """The last ``days``, of which today is one, or from the day ``since`` to the day ``until``."""
+    zone = _zone(query)
+    if days := _number(query, "days"):
+        today = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return {"since": today - timedelta(days=min(days, MOST_DAYS) - 1), "until": None}
+    return {"since": _day(query, "since", zone), "until": _day(query, "until", zone, later=1)}
+
+
+def _day(query: Query, name: str, zone: ZoneInfo, *, later: int = 0) -> datetime | None:
+    """The beginning of a day, or of the one after."""
+    text = query.get(name)
+    if not text:
+        return None
+    try:
+        day = date.fromisoformat(text) + timedelta(days=later)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name} must be a date such as 2024-03-05, not {text[:40]!r}") from None
+    return datetime(day.year, day.month, day.day, tzinfo=zone)
 
 
 def _part(query: Query, most: int) -> tuple[int, int]:

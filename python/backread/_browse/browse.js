@@ -5,7 +5,7 @@ const POLL_MS = 10_000;
 const TYPING_MS = 150;
 const MOST_BLOCKS = 10;
 const NEAR = 800; // pixels from an end at which more messages are loaded
-const FILTERS = ["since", "until", "unread", "last", "operator", "order", "files", "here"];
+const FILTERS = ["since", "until", "days", "timezone", "hours", "figure", "unread", "last", "operator", "order", "files", "here"];
 const ENDED = "backread browse has ended. Start it again, and open the address that it prints.";
 const FAILED = "backread browse answered with an error. Try a shorter search, or reload the page.";
 const LOCKED = "This tab may not read the page any more. Open the address that backread browse printed.";
@@ -25,7 +25,7 @@ function fragment(html) {
 
 const paragraph = (textContent, className = "") => Object.assign(document.createElement("p"), { textContent, className });
 
-const shown = { user: null, message: null, list: null }; // what the page shows
+const shown = { user: null, message: null, list: null, timezone: "" }; // what the page shows
 let next = null; // the offset that "Show more" asks for
 let talk = null; // the open conversation; its blocks of messages are the children of the scroller
 let snapshot = null;
@@ -37,9 +37,13 @@ const sentence = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${t
 // What to do with an error of `fetch`: a request that was given up is nothing to tell.
 const explained = (text) => (error) => { throw error.name === "AbortError" ? error : new Error(text); };
 
+function place(name, parameters) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return `api/${name}?${new URLSearchParams(given)}`;
+}
+
 async function ask(name, parameters = {}, signal = undefined) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== "");
-  const response = await fetch(`api/${name}?${new URLSearchParams(given)}`, { signal }).catch(explained(ENDED));
+  const response = await fetch(place(name, parameters), { signal }).catch(explained(ENDED));
   if (response.status === 403) throw new Error(LOCKED);
   const answer = await response.json().catch(explained(`${FAILED} (status ${response.status})`));
   if (!response.ok) throw new Error(sentence(answer.error));
@@ -85,12 +89,17 @@ function apply() {
   if (list !== shown.list) {
     shown.list = list;
     fillControls(wanted.list);
-    loadList();
+    listLoaded = loadList();
   }
-  if (wanted.user !== shown.user || wanted.message !== shown.message) {
-    Object.assign(shown, { user: wanted.user, message: wanted.message });
+  const { timezone, days, since, until, hours } = wanted.list;
+  if (wanted.user !== shown.user || wanted.message !== shown.message || timezone !== shown.timezone) {
+    Object.assign(shown, { user: wanted.user, message: wanted.message, timezone });
     openConversation();
   }
+  byId("report").href = place("report", { timezone, days, since, until, hours });
+  const user = wanted.list.tab === "people" || !wanted.list.here ? null : wanted.user;
+  saveLinks("list-saves", { ...wanted.list, user });
+  saveLinks("saves", { user: wanted.user });
   document.body.dataset.view = wanted.user ? "conversation" : "list";
   byId("back").href = address({ ...wanted, user: null, message: null });
   markCurrent();
@@ -99,6 +108,14 @@ function apply() {
 // --- people and messages -----------------------------------------------------------------------
 
 let operators = [];
+let listLoaded = null;
+let listTotal = 0;
+
+function saveLinks(id, parameters) {
+  for (const link of byId(id).querySelectorAll("a")) {
+    link.href = place("download", { ...parameters, format: link.dataset.format });
+  }
+}
 
 function fillControls(list) {
   if (document.activeElement !== byId("words")) byId("words").value = list.words;
@@ -130,7 +147,8 @@ async function loadOperators() {
   fillOperators(readAddress().list.operator);
 }
 
-const applies = (name, tab) => ["since", "until"].includes(name) || (name === "here") === (tab === "messages");
+const EVERYWHERE = ["since", "until", "days", "timezone"];
+const applies = (name, tab) => EVERYWHERE.includes(name) || (name === "here") === (tab === "messages");
 
 let listRequest = null;
 
@@ -154,6 +172,7 @@ async function loadList({ keep = false, more = false } = {}) {
     byId("items-scroll").scrollTop = at;
     if (focused) items.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     next = answer.next;
+    listTotal = answer.total;
     say("list-status", answer.said);
     markCurrent();
   } catch (error) {
@@ -183,12 +202,16 @@ function markCurrent() {
 
 const words = () => (readAddress().list.tab === "messages" ? readAddress().list.words : "");
 
+const readings = () => ({ words: words(), timezone: readAddress().list.timezone });
+
 function block({ html, first, last, start, end }) {
   const made = document.createElement("div");
   made.append(fragment(html));
   Object.assign(made.dataset, { first, last, start, end });
   return made;
 }
+
+const titled = (what) => [what, byId("name").textContent, "backread"].filter(Boolean).join(" · ");
 
 function showConversation(isOpen) {
   byId("conversation-top").hidden = scroller.hidden = !isOpen;
@@ -202,18 +225,18 @@ async function openConversation({ anchor = null, at = "last" } = {}) {
   talk = opened;
   if (!user) {
     showConversation(false);
-    document.title = "backread browse";
+    document.title = titled("browse");
     return;
   }
   scroller.setAttribute("aria-busy", "true");
   try {
-    const answer = await ask("window", { user, around: anchor?.id ?? message, at, words: words() });
+    const answer = await ask("window", { user, around: anchor?.id ?? message, at, ...readings() });
     if (talk !== opened) return;
     const details = anchor && byId("heading").querySelector("details")?.open;
     byId("heading").replaceChildren(fragment(answer.heading));
     byId("heading").querySelector("details").open = details;
     showConversation(true);
-    document.title = `${byId("conversation-name").textContent} · backread`;
+    document.title = titled(byId("conversation-name").textContent);
     opened.total = answer.total;
     byId("ends").hidden = answer.total === 0;
     scroller.replaceChildren(answer.total ? block(answer) : paragraph("This user has no messages.", "empty"));
@@ -251,7 +274,7 @@ async function loadNear() {
   opened.loading = true;
   try {
     const end = below ? { after: last.last } : { before: first.first };
-    const answer = await ask("window", { user: opened.user, ...end, words: words() });
+    const answer = await ask("window", { user: opened.user, ...end, ...readings() });
     if (talk !== opened) return;
     const anchor = firstVisible();
     const top = anchor?.getBoundingClientRect().top;
@@ -328,7 +351,7 @@ function refreshConversation() {
 
 async function showWhole(button) {
   const message = button.closest(".br-message");
-  const { html } = await ask("message", { user: shown.user, message: button.dataset.message, words: words() });
+  const { html } = await ask("message", { user: shown.user, message: button.dataset.message, ...readings() });
   message.querySelector(".br-body").replaceChildren(fragment(html));
   button.remove();
 }
@@ -342,6 +365,7 @@ async function poll() {
   try {
     const state = await ask("state");
     say("trouble", "");
+    say("name", state.name);
     say("age", state.age);
     say("proof", state.proof);
     byId("proof").className = `proof ${state.kind}`;
@@ -376,11 +400,23 @@ byId("words").addEventListener("input", () => {
   }, TYPING_MS);
 });
 
-byId("search").addEventListener("submit", (event) => {
+let entered = "";
+
+// Enter opens the only person who matches, else searches the messages: at once if no one matches.
+byId("search").addEventListener("submit", async (event) => {
   event.preventDefault();
   clearTimeout(typing);
   const typed = byId("words").value;
-  if (typed.trim()) changeList({ words: typed, tab: "messages" });
+  if (!typed.trim()) return;
+  if (readAddress().list.tab === "people" && typed !== entered) {
+    entered = typed;
+    changeList({ words: typed }, { replace: true });
+    await listLoaded;
+    if (listTotal === 1) return items.querySelector(".item").click();
+    if (listTotal) return say("list-status", `${number(listTotal)} people match. Choose one, or press Enter again to search the messages.`);
+  }
+  entered = "";
+  changeList({ words: typed, tab: "messages" });
 });
 
 for (const button of document.querySelectorAll("[data-tab]")) {
@@ -395,7 +431,13 @@ byId("filters-button").addEventListener("click", () => {
 });
 
 const changeFilters = (given) => changeList(Object.fromEntries(FILTERS.map((name) => [name, given.get(name) ?? ""])));
-byId("filters").addEventListener("change", () => changeFilters(new FormData(byId("filters"))));
+byId("filters").addEventListener("change", ({ target }) => {
+  const given = new FormData(byId("filters"));
+  if (target.name === "days") for (const name of ["since", "until"]) given.delete(name);
+  if (["since", "until"].includes(target.name)) given.delete("days");
+  changeFilters(given);
+});
+byId("zones").append(...Intl.supportedValuesOf("timeZone").map((zone) => new Option(zone, zone)));
 byId("filters").addEventListener("reset", (event) => {
   event.preventDefault();
   changeFilters(new FormData());

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 
-from backread._display.html import Html, marked, safe, sheet, shortened
-from backread._display.words import amount, is_invisible, line, moment
+from backread._browse.attachments import StoredFile
+from backread._display.html import Html, marked, quiet, safe, sheet, shortened
+from backread._display.words import amount, is_invisible, line, moment, size
 from backread.mirror.published.bubbles import LONGEST_BODY, LONGEST_NAME, Bubbles
 from backread.mirror.published.people import Person
 from backread.mirror.published.search import SearchHit, places_of
@@ -15,19 +16,19 @@ from backread.models import Message, User
 __all__ = ["PageBubbles", "heading", "hits_html", "message_address", "people_html"]
 
 
-def people_html(people: Iterable[Person]) -> Html:
+def people_html(people: Iterable[Person], zone: tzinfo) -> Html:
     """An item for each person."""
-    return Html("".join(map(_person, people)))
+    return Html("".join(_person(each, zone) for each in people))
 
 
-def hits_html(hits: Iterable[SearchHit], names: Mapping[int, str]) -> Html:
+def hits_html(hits: Iterable[SearchHit], names: Mapping[int, str], zone: tzinfo) -> Html:
     """An item for each hit; ``names`` are those of users."""
-    return Html("".join(_hit(hit, names.get(hit.user_id)) for hit in hits))
+    return Html("".join(_hit(hit, names.get(hit.user_id), zone) for hit in hits))
 
 
-def heading(user: User, total: int) -> Html:
+def heading(user: User, total: int, zone: str) -> Html:
     """The name of a conversation, and the user's fields on demand."""
-    facts = [f"user {user.id}", amount(total, "message"), "times in UTC"]
+    facts = [f"user {user.id}", amount(total, "message"), f"times in {zone}"]
     return Html(
         f'<h2 id="conversation-name" tabindex="-1"><bdi>{_name(user.id, user.name, user.email)}'
         f'</bdi></h2><p class="quiet">{safe(" · ".join(facts))}</p>'
@@ -36,7 +37,7 @@ def heading(user: User, total: int) -> Html:
     )
 
 
-def _person(person: Person) -> str:
+def _person(person: Person, zone: tzinfo) -> str:
     name = _name(person.user_id, person.name, person.email)
     preview = "no messages"
     if person.messages:
@@ -52,19 +53,20 @@ def _person(person: Person) -> str:
     facts = " · ".join([safe(count), *marks])
     return (
         f'<li><a class="item" href="#/user/{person.user_id}" data-user="{person.user_id}">'
-        f'<span class="item-top"><bdi class="item-name">{name}</bdi>{_day(person.last_message_at)}'
-        f'</span><span class="item-text">{who}<bdi dir="auto">{said}</bdi></span>'
+        f'<span class="item-top"><bdi class="item-name">{name}</bdi>'
+        f'{_day(person.last_message_at, zone)}</span>'
+        f'<span class="item-text">{who}<bdi dir="auto">{said}</bdi></span>'
         f'<span class="item-facts">{facts}</span></a></li>'
     )
 
 
-def _hit(hit: SearchHit, name: str | None) -> str:
+def _hit(hit: SearchHit, name: str | None, zone: tzinfo) -> str:
     address = message_address(hit.user_id, hit.id)
     by = "" if hit.sender_type == "user" else f"{line(hit.sender_name or hit.sender_type or '')}: "
     return (
         f'<li><a class="item" href="{address}" data-user="{hit.user_id}" data-message="{hit.id}">'
         f'<span class="item-top"><bdi class="item-name">{_name(hit.user_id, name, None)}</bdi>'
-        f'{_day(hit.created_at)}</span><span class="item-hit">'
+        f'{_day(hit.created_at, zone)}</span><span class="item-hit">'
         f'<span class="quiet"><bdi>{safe(shortened(by, LONGEST_NAME))}</bdi></span>'
         f'<bdi dir="auto">{marked(hit.snippet, hit.matches)}</bdi></span></a></li>'
     )
@@ -81,11 +83,14 @@ def _name(user_id: int, *names: str | None) -> Html:
     return safe(f"User {user_id}")
 
 
-def _day(time: datetime | None) -> str:
+def _day(time: datetime | None, zone: tzinfo) -> str:
     if time is None:
         return ""
     full = moment(time.replace(microsecond=0))
-    return f'<time datetime="{time:%Y-%m-%dT%H:%M:%SZ}" title="{full}">{time:%Y-%m-%d}</time>'
+    return (
+        f'<time datetime="{time:%Y-%m-%dT%H:%M:%SZ}" title="{full}">'
+        f"{time.astimezone(zone):%Y-%m-%d}</time>"
+    )
 
 
 def message_address(user_id: int, message_id: int) -> str:
@@ -96,10 +101,17 @@ def message_address(user_id: int, message_id: int) -> str:
 class PageBubbles(Bubbles):
     """Bubbles for the page of one user; ``words`` are those of `search_words`."""
 
-    def __init__(self, user_id: int, words: Sequence[str] = ()) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        user_id: int,
+        words: Sequence[str],
+        files: Mapping[int, StoredFile],
+        zone: tzinfo,
+    ) -> None:
+        super().__init__(zone=zone)
         self._user_id = user_id
         self._words = words
+        self._files = files
 
     def attributes(self, message: Message) -> Html:
         """The message's id, by which the script finds it, and focus for links to it."""
@@ -113,6 +125,17 @@ class PageBubbles(Bubbles):
         """The time as a link to the message."""
         address = message_address(self._user_id, message.id)
         return Html(f'<a href="{address}" title="Link to message {message.id}">{time}</a>')
+
+    def file(self, message: Message, address: str) -> Html:
+        """A stored picture, or a stored file to save; else the link to where it was sent."""
+        stored = self._files.get(message.id)
+        if stored is None:
+            return super().file(message, address)
+        place = f"api/file?user={self._user_id}&amp;message={message.id}"
+        name = safe(shortened(line(stored.name), LONGEST_NAME))
+        if stored.picture is None:
+            return Html(f'<a href="{place}" download>{name}</a> {quiet(size(stored.bytes))}')
+        return Html(f'<a href="{place}"><img src="{place}" alt="{name}" loading="lazy"></a>')
 
     def rest(self, message: Message, position: int, characters: int) -> Html:
         """A button that shows the whole body."""

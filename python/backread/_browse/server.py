@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import threading
 from collections.abc import Callable
@@ -13,7 +14,8 @@ from socketserver import TCPServer
 from time import monotonic, sleep
 from typing import Any
 
-from backread._browse.site import Reply, Site
+from backread._browse.reply import Reply
+from backread._browse.site import Site
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 
 __all__ = ["BrowseServer"]
@@ -162,11 +164,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(reply.body)))
+        size = len(reply.body) if reply.file is None else reply.file.stat().st_size
+        self.send_header("Content-Length", str(size))
         self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":  # whose refusal has no body
             self.wfile.write(reply.body)
+            if reply.file is not None:
+                with reply.file.open("rb") as file:
+                    shutil.copyfileobj(file, self.wfile)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Logs nothing: addresses have the words that were searched for."""

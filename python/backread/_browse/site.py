@@ -7,22 +7,22 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from hashlib import sha256
 from hmac import compare_digest
 from importlib.resources import files
 from pathlib import Path
 from socket import inet_aton, socket
 from time import monotonic
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from backread._browse.api import Api
+from backread._browse.reply import Reply
 from backread._display.style import CHAT_RULES, TABLES_RULES
 from backread.errors import MirrorError
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 
-__all__ = ["Reply", "Site"]
+__all__ = ["Site"]
 
 HTTP = 80
 ROOT = 0
@@ -69,15 +69,6 @@ REFUSALS = {
     421: "This page has another address: open the one that backread browse printed, with the same "
     "host and port.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A response."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Site:
@@ -140,7 +131,8 @@ class Site:
             return self.refusal(404)
         name = parts.path.removeprefix(self._path)
         if name.startswith("api/"):
-            return self._answer(name.removeprefix("api/"), query)
+            answer = self._answer(name.removeprefix("api/"), query)
+            return replace(answer, headers={**HEADERS, **answer.headers})
         return self._files.get(name) or self.refusal(404)
 
     def refusal(self, status: int) -> Reply:
@@ -183,22 +175,23 @@ class Site:
 
     def _answer(self, name: str, query: Mapping[str, str]) -> Reply:
         status = 200
-        answer: dict[str, Any]
         try:
             call = self._api.calls.get(name)
             if call is None:
                 return self.refusal(404)
             answer = call(query)
+            if isinstance(answer, Reply):
+                return answer
         except MirrorError as error:
             status, answer = 404, {"error": str(error)}
-        except ValueError as error:
+        except (ValueError, ImportError) as error:
             status, answer = 400, {"error": str(error)}
         except BaseException as error:
             # Also an interrupted query, while the server ends.
             self._on_error(f"bug in backread: {type(error).__name__}: {error}")
             status, answer = 500, {"error": f"a bug in backread: {type(error).__name__}"}
         body = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
-        return Reply(status, body, HEADERS | {"Content-Type": "application/json"})
+        return Reply(status, body, {"Content-Type": "application/json"})
 
 
 def is_other_user(connection: socket) -> bool:

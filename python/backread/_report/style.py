@@ -75,6 +75,10 @@ tr:last-child>*{border-bottom:0}
 .heat .h5{background:rgba(var(--heat),.72)}.heat .h6{background:rgb(var(--heat))}
 .heat .h5{color:#08121a}.heat .h6{color:#fff}
 @media screen and (prefers-color-scheme:dark){.heat .h6{color:#08121a}}
+form{align-items:end;display:flex;flex-wrap:wrap;gap:8px 16px;margin:0 0 14px}
+label{color:var(--quiet);display:grid;font-size:.85rem}
+a{color:inherit;text-decoration-color:var(--c0)}
+input,select,button{font:inherit;max-width:100%;padding:3px 8px}
 footer{color:var(--quiet);font-size:.85rem;padding-bottom:28px;padding-top:16px}
 @media (max-width:860px){.cards{grid-template-columns:minmax(0,1fr)}}
 @media (max-width:620px){main,header,footer{padding-left:12px;padding-right:12px}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from urllib.parse import unquote, urlsplit
 
 from backread._display.html import (
@@ -33,10 +33,12 @@ class Bubbles:
 
     Args:
         longest: How many characters of a body are shown; None for all.
+        zone: The time zone of days and times.
     """
 
-    def __init__(self, longest: int | None = LONGEST_BODY) -> None:
+    def __init__(self, longest: int | None = LONGEST_BODY, zone: tzinfo = UTC) -> None:
         self._longest = longest
+        self._zone = zone
 
     def render(self, messages: Sequence[Message], *, start: int = 0) -> Html:
         """The bubbles, with a heading for each day.
@@ -49,7 +51,9 @@ class Bubbles:
         day = None
         before: tuple[str, str] | None = None
         for position, message in enumerate(messages, start=start):
-            time = None if message.created_at is None else utc(message.created_at)
+            time = message.created_at
+            if time is not None and time.tzinfo:
+                time = time.astimezone(self._zone)
             if time is not None and time.date() != day:
                 day, before = time.date(), None
                 parts.append(
@@ -72,6 +76,10 @@ class Bubbles:
     def moment(self, message: Message, time: Html) -> Html:
         """The time of a message, or that it has none, as markup."""
         return time
+
+    def file(self, message: Message, address: str) -> Html:
+        """What was sent, by its address."""
+        return _file(address)
 
     def rest(self, message: Message, position: int, characters: int) -> Html:
         """Says how many characters of the body are left out, and where they are."""
@@ -104,12 +112,12 @@ class Bubbles:
         if self._longest is not None and len(body) > self._longest:
             content += self.rest(message, position, len(body) - self._longest)
         if message.file_url:
-            content += f'<span class="br-file">{_file(message.file_url)}</span>'
+            content += f'<span class="br-file">{self.file(message, message.file_url)}</span>'
         if not content:
             content = quiet("no text")
         moment = "no time"
         if time is not None:
-            moment = f'<time datetime="{time:%Y-%m-%dT%H:%M:%S}Z">{time:%H:%M}</time>'
+            moment = f'<time datetime="{utc(time):%Y-%m-%dT%H:%M:%S}Z">{time:%H:%M}</time>'
         when = [self.moment(message, Html(moment))]
         if side == "user" and message.read_by_operator is False:
             when.append(Html("not read by an operator"))

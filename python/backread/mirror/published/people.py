@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from threading import Lock
@@ -18,6 +19,8 @@ PersonOrder = Literal["newest", "oldest", "longest", "unread", "name", "id"]
 read first, by name, by id."""
 
 Side = Literal["user", "operator"]
+
+Only = Callable[[OpenSnapshot], str]
 
 ORDERS: dict[str, str] = {
     "newest": "last_message_at DESC NULLS LAST",
@@ -194,7 +197,12 @@ class People:
         self._making = Lock()
 
     def find(
-        self, query: PeopleQuery | None = None, *, offset: int = 0, limit: int = 50
+        self,
+        query: PeopleQuery | None = None,
+        *,
+        offset: int = 0,
+        limit: int = 50,
+        only: Only | None = None,
     ) -> PeoplePage:
         """The people that a query finds.
 
@@ -202,13 +210,12 @@ class People:
             query: Which people; None for all, newest last message first.
             offset: How many of them to skip.
             limit: The maximum number of people.
+            only: Gives one more SQL condition, on the snapshot that is read.
         """
         query = PeopleQuery() if query is None else query
         offset = whole("offset", offset, 0, LARGEST, then="")
         limit = whole("limit", limit, 1, LARGEST, then="")
-        # First, because it refuses words that cannot be searched for.
-        source = f"FROM people WHERE {' AND '.join(query.conditions()) or 'true'}"
-        snapshot = self._people()
+        snapshot, source = self.source(query, only)
         [(total,)] = snapshot.rows(f"SELECT count(*) {source}")
         names = (f"epoch_us({name})" if name in TIMES else name for name in FIGURES)
         rows = snapshot.rows(
@@ -217,6 +224,15 @@ class People:
         )
         bodies = dict(snapshot.rows(LAST_BODIES, [[row[0] for row in rows]]))
         return PeoplePage(tuple(_person(row, bodies.get(row[0])) for row in rows), offset, total)
+
+    def source(self, query: PeopleQuery, only: Only | None = None) -> tuple[OpenSnapshot, str]:
+        """The snapshot, and the SQL from FROM on for all people that a query finds, in no order."""
+        # First, because it refuses words that cannot be searched for.
+        conditions = query.conditions()
+        snapshot = self._people()
+        if only is not None:
+            conditions.append(only(snapshot))
+        return snapshot, f"FROM people WHERE {' AND '.join(conditions) or 'true'}"
 
     def operators(self) -> tuple[Operator, ...]:
         """The operators, those with the most messages first."""

@@ -13,7 +13,7 @@ from unicodedata import category, normalize
 from backread._client.arguments import LARGEST, whole
 from backread._display.words import amount, full_name, line, minute
 from backread.mirror.published.period import Moment, Period
-from backread.mirror.published.snapshot_reader import SnapshotReader
+from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
 from backread.mirror.store.engine import from_microseconds, quoted
 
 WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
@@ -31,6 +31,7 @@ BEFORE = 50
 LONG_WORD = 20
 """How many characters a snippet drops at an end rather than cut a word."""
 
+NEWEST_FIRST = "created_at DESC NULLS LAST, user_id, id"
 SENDER = ("sender_forename", "sender_surname", "sender_name")
 
 
@@ -125,20 +126,35 @@ def search_messages(
     """The newest messages with all words, after the first ``offset``; see `Mirror.search`."""
     wanted = search_words(words)
     limit = whole("limit", limit, 1, LARGEST, then="")
-    conditions = ["deleted_at IS NULL", *Period.parse(since, until).conditions("created_at")]
     opened = reader.snapshot()
+    found = messages_with(opened, words, since=since, until=until, user=user)
+    rows = opened.rows(
+        f"SELECT user_id, id, epoch_us(created_at), sender_type, body, {', '.join(SENDER)} "
+        f"{found} ORDER BY {NEWEST_FIRST} LIMIT {limit} OFFSET {offset}"
+    )
+    return SearchResults(words, tuple(_hit(row, wanted) for row in rows))
+
+
+def messages_with(
+    opened: OpenSnapshot,
+    words: str,
+    *,
+    since: Moment | None,
+    until: Moment | None,
+    user: int | None,
+) -> str:
+    """The SQL from FROM on for the messages with all words; see `Mirror.search`."""
+    wanted = search_words(words)
+    conditions = ["deleted_at IS NULL", *Period.parse(since, until).conditions("created_at")]
     source = "messages"
     if user is not None:
         user = whole("user", user, 0, LARGEST, then="")
         source = f"({opened.of_user(user)['messages']})"
         conditions.append(f"user_id = {user}")
-    rows = opened.rows(
-        f"SELECT user_id, id, epoch_us(created_at), sender_type, body, {', '.join(SENDER)} "
+    return (
         f"FROM (SELECT *, {plain_text('body')} AS plain FROM {source} "
-        f"WHERE {' AND '.join(conditions)}) WHERE {contains_words(wanted)} "
-        f"ORDER BY created_at DESC NULLS LAST, user_id, id LIMIT {limit} OFFSET {offset}"
+        f"WHERE {' AND '.join(conditions)}) WHERE {contains_words(wanted)}"
     )
-    return SearchResults(words, tuple(_hit(row, wanted) for row in rows))
 
 
 def search_words(words: str) -> list[str]:
