@@ -1,6 +1,7 @@
 """What the page of `backread browse` says, and while the mirror changes."""
 
 import csv
+import hashlib
 import html
 import io
 import re
@@ -8,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+import duckdb
 import pytest
 
 pytest.importorskip("pyarrow")
@@ -16,6 +18,7 @@ from backread._browse import BrowseServer
 from backread._browse.report import POLICY
 from backread.mirror import Mirror
 from backread.mirror.published.search import LONGEST_WORDS
+from backread.mirror.store.folder import DATABASE_NAME, file_path
 from backread.testing import MockServer, World
 from helpers import browse_client
 from helpers.browse_client import MESSAGES, USERS, Visitor, publish
@@ -220,6 +223,65 @@ def test_a_search_a_conversation_and_people_are_saved(own, shape):
                 # A spreadsheet would run it as a formula.
                 guard = "'" if shape == "csv" and expected == "=cmd" else ""
                 assert text.startswith(guard + expected)
+
+
+PICTURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n rest",
+    "image/jpeg": b"\xff\xd8\xff\xe0 rest",
+    "image/gif": b"GIF89a rest",
+    "image/webp": b"RIFF\x10\x00\n\x00WEBPVP8 ",
+}
+OTHERS = [
+    b"<!doctype html><script>hit = 1</script>",
+    b"<svg xmlns='http://www.w3.org/2000/svg' onload='hit = 1'/>",
+    b"%PDF-1.7",
+    b" \x89PNG\r\n\x1a\n",
+    b"",
+]
+
+
+def test_stored_pictures_are_shown_and_other_files_are_only_saved(own):
+    contents = [*PICTURES.values(), *OTHERS]
+    sent = [
+        message(1, at, "see", file_url=f"https://files.example.com/{at}?sig=old")
+        for at in range(len(contents) + 1)
+    ]
+    publish(own, USERS[:2], sent)
+    with duckdb.connect(str(own / DATABASE_NAME)) as database:
+        for at, content in enumerate(contents):
+            sha256 = hashlib.sha256(content).hexdigest()
+            place = file_path(own, sha256)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+            name, url = f'x"{at}.png\r\n', f"https://files.example.com/{at}?sig=new"
+            database.execute(
+                "INSERT INTO files (user_id, message_id, file_url, name, sha256, bytes, media_type)"
+                " VALUES (1, ?, ?, ?, ?, ?, 'text/html')",
+                [at, url, name, sha256, len(content)],
+            )
+    publish(own, USERS[:2], [*sent, message(1, 99, "to publish it")])
+    with BrowseServer(own) as running:
+        visitor = Visitor(running).enter()
+        shown = visitor.ask("window", user=1)["html"]
+        assert shown.count("<img ") == len(PICTURES)
+        # The last one was not fetched.
+        assert shown.count(f'href="https://files.example.com/{len(contents)}?sig=old"') == 1
+        assert shown.count("https://files.example.com") == 2
+        for at, content in enumerate(contents):
+            reply = visitor.get(f"{visitor.path}api/file?user=1&message={at}")
+            assert (reply.status, reply.body) == (200, content)
+            assert reply.headers["X-Content-Type-Options"] == "nosniff"
+            assert reply.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+            kind = reply.headers["Content-Type"]
+            if at < len(PICTURES):
+                assert (kind, reply.headers["Content-Disposition"]) == ([*PICTURES][at], "inline")
+            else:
+                assert kind == "application/octet-stream"
+                saved = f"attachment; filename*=UTF-8''x%22{at}.png%0D%0A"
+                assert reply.headers["Content-Disposition"] == saved
+        for given in (f"user=1&message={len(contents)}", "user=2&message=0", "user=1&message=99"):
+            assert visitor.get(f"{visitor.path}api/file?{given}").status == 404
+        assert visitor.get(f"{visitor.path}api/file?user=1&message=0", Cookie="x").status == 403
 
 
 ALLOWED = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from backread._browse.reply import Reply, attached
 from backread.errors import MirrorError
 from backread.mirror.published.snapshot_reader import OpenSnapshot
+from backread.mirror.store.folder import file_path
 
 __all__ = ["StoredFile", "file_reply", "stored_files"]
 
@@ -20,7 +21,6 @@ PICTURES = {
 }
 """The media types that are shown, by how their files begin."""
 
-HAS_FILES = "SELECT count(*) FROM duckdb_views() WHERE view_name = 'files'"
 FILES = """
 SELECT message_id, sha256, name, bytes
 FROM files JOIN messages ON messages.user_id = files.user_id AND messages.id = message_id
@@ -41,11 +41,9 @@ class StoredFile:
 
 def stored_files(snapshot: OpenSnapshot, user_id: int) -> dict[int, StoredFile]:
     """The stored files of a user's conversation, by the id of their message."""
-    [(has_files,)] = snapshot.rows(HAS_FILES)
-    rows = snapshot.rows(FILES, [user_id]) if has_files else []
     found = {}
-    for message_id, sha256, name, size in rows:
-        path = snapshot.mirror / "files" / sha256[:2] / sha256
+    for message_id, sha256, name, size in snapshot.rows(FILES, [user_id]):
+        path = file_path(snapshot.mirror, sha256)
         if path.is_file():
             found[message_id] = StoredFile(path, name, size, _picture(path))
     return found

@@ -54,7 +54,7 @@ def _person(person: Person, zone: tzinfo) -> str:
     return (
         f'<li><a class="item" href="#/user/{person.user_id}" data-user="{person.user_id}">'
         f'<span class="item-top"><bdi class="item-name">{name}</bdi>'
-        f'{_day(person.last_message_at, zone)}</span>'
+        f"{_day(person.last_message_at, zone)}</span>"
         f'<span class="item-text">{who}<bdi dir="auto">{said}</bdi></span>'
         f'<span class="item-facts">{facts}</span></a></li>'
     )
