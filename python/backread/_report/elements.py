@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Self
 
 from backread._client.privacy import hide_emails
 from backread._display.html import Html, shortened
@@ -20,7 +20,6 @@ __all__ = [
     "Listed",
     "cut",
     "figure",
-    "list_link",
     "operator_names",
     "section",
     "shares",
@@ -33,25 +32,24 @@ MOST_UNITS = 200
 """The most days, weeks or months in a chart: the last ones."""
 
 
-class Listed(NamedTuple):
-    """A number that counts conversations or their messages, and the list of them.
+class Listed(Html):
+    """A number that counts conversations or their messages, as a link to the list of them.
 
-    ``query`` is of the page of `backread browse`, such as ``figure=unanswered``.
+    The link is completed or left out by `report_html`; ``query`` is of the page of `backread
+    browse`, such as ``figure=unanswered``.
     """
 
-    value: int | str
-    query: str
+    __slots__ = ()
+
+    def __new__(cls, value: int | str, query: str) -> Self:
+        text = _text(value)
+        # The remaining types of attachments have no list.
+        if text not in NOTHING and query != "figure=files.other":
+            text = f'<a href="list:{escape(query)}">{text}</a>'
+        return super().__new__(cls, text)
 
 
-Cell = str | int | Html | Listed
-
-
-def list_link(value: int | str, query: str) -> Html:
-    """A number as a link, which `report_html` completes, or leaves out."""
-    text = _text(value)
-    # The remaining types of attachments have no list.
-    is_plain = text in NOTHING or query == "figure=files.other"
-    return Html(text if is_plain else f'<a href="list:{escape(query)}">{text}</a>')
+Cell = str | int | Html
 
 
 def section(heading: str, note: str, content: str, size: str = "half") -> Html:
@@ -119,8 +117,6 @@ def table(
 
 
 def _text(value: Cell) -> str:
-    if isinstance(value, Listed):
-        return list_link(*value)
     if isinstance(value, int):
         return f"{value:,}"
     return value if isinstance(value, Html) else escape(value)
@@ -131,9 +127,7 @@ def _kind(number: bool) -> str:
 
 
 def _is_number(value: Cell) -> bool:
-    if isinstance(value, Listed):
-        return True
-    return isinstance(value, int) or (
+    return isinstance(value, int | Listed) or (
         (not isinstance(value, Html) and value[:1].isdigit()) or value == "–"
     )
 

@@ -235,36 +235,24 @@ def main_figures(
     """
     found: Any = figures if before is None else before
     totals, first, now = found["totals"], found["responses"], figures["states"]
-    asked = f"{percent(first['unanswered'], first['asked'])} of {first['asked']:,} asked"
-    last = f"{percent(now['user_wrote_last'], totals['conversations'])} of conversations"
-    unread = f"messages in {now['unread_by_operator_conversations']:,} conversations"
+    half, most = seconds(first["p50_seconds"]), seconds(first["p90_seconds"])
+    unanswered, waiting = first["unanswered"], now["user_wrote_last"]
+    unread = now["unread_by_operator_messages"]
+    talks = f"in {totals['conversations']:,} conversations"
+    never = f"{percent(unanswered, first['asked'])} of {first['asked']:,} asked"
+    share = f"{percent(waiting, totals['conversations'])} of conversations"
+    unread_in = f"messages in {now['unread_by_operator_conversations']:,} conversations"
+    counts = [
+        ("Messages", totals["messages"], talks, "conversations"),
+        ("Median first response", half, "half took at most this long", "answered"),
+        ("90% of first responses within", most, "1 in 10 took longer", "answered"),
+        ("Never answered", unanswered, never, "unanswered"),
+        ("User wrote last", waiting, share, "user_wrote_last"),
+        ("Unread by operators", unread, unread_in, "unread_by_operator"),
+    ]
     rows = [
-        (
-            "Messages",
-            f"{totals['messages']:,}",
-            f"in {totals['conversations']:,} conversations",
-            "conversations",
-        ),
-        (
-            "Median first response",
-            seconds(first["p50_seconds"]),
-            "half took at most this long",
-            "answered",
-        ),
-        (
-            "90% of first responses within",
-            seconds(first["p90_seconds"]),
-            "1 in 10 took longer",
-            "answered",
-        ),
-        ("Never answered", f"{first['unanswered']:,}", asked, "unanswered"),
-        ("User wrote last", f"{now['user_wrote_last']:,}", last, "user_wrote_last"),
-        (
-            "Unread by operators",
-            f"{now['unread_by_operator_messages']:,}",
-            unread,
-            "unread_by_operator",
-        ),
+        (name, value if isinstance(value, str) else f"{value:,}", more, listed)
+        for name, value, more, listed in counts
     ]
     return rows if before is None else rows[:4]
 

@@ -12,7 +12,7 @@ from backread._client.client import __version__
 from backread._display.html import Html, safe, shortened
 from backread._display.words import line, odd_values
 from backread._report import conversations, times
-from backread._report.elements import cut, list_link, section, table
+from backread._report.elements import Listed, section
 from backread._report.figures import (
     Figures,
     coverage_lines,
@@ -24,7 +24,6 @@ from backread._report.figures import (
 )
 from backread._report.style import STYLE
 from backread._report.words import local
-from backread.models import MEANINGS
 
 __all__ = ["is_report", "report_html"]
 
@@ -33,7 +32,7 @@ MARKER += b'content="backread report">'
 """How every report begins."""
 
 LINK = re.compile(r'<a href="list:([^"]*)">(.*?)</a>')
-"""What `list_link` makes."""
+"""What `Listed` makes."""
 
 LONGEST_NAME = 60
 
@@ -115,26 +114,7 @@ def _header(figures: Figures, heading: str) -> Html:
     else:
         facts.append(f"response times within the opening hours {figures['opening_hours']}")
     fresh, complete = coverage_lines(coverage)
-    lists = [
-        (name, MEANINGS.get(name, "not proved to be complete"), f"{count:,}")
-        for name, count in coverage["lists_by_certificate"].items()
-    ]
-    details: str = table(
-        "Message lists, one per user, by what proves them",
-        ("Certificate", "What it says", "Lists"),
-        lists,
-    )
-    if coverage["unproved"]:
-        details += table(
-            f"The first {len(coverage['unproved'])} of {coverage['unproved_lists']:,} lists that "
-            "are not proved",
-            ("User", "Reason"),
-            [
-                (str(each["user_id"]), safe(cut(each["reason"]) or "–"))
-                for each in coverage["unproved"]
-            ],
-        )
-    details += "".join(f"<p>{escape(each)}</p>" for each in coverage["status"])
+    details = "".join(f"<p>{escape(each)}</p>" for each in coverage["status"])
     rejects = (
         f"<p>{coverage['rejects']:,} records of the service did not fit and are in no figure.</p>"
         if coverage["rejects"]
@@ -165,7 +145,7 @@ def _tiles(figures: Figures) -> Html:
     for place, (name, value, more, listed) in enumerate(main_figures(figures)):
         earlier = f"; before: {before[place][1]}" if place < len(before) else ""
         body += (
-            f'<div><dt>{escape(name)}</dt><dd class="big">{list_link(value, f"figure={listed}")}'
+            f'<div><dt>{escape(name)}</dt><dd class="big">{Listed(value, f"figure={listed}")}'
             f'</dd><dd class="more">{escape(more + earlier)}</dd></div>'
         )
     return Html(f'<dl class="tiles">{body}</dl>')

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from backread._display.html import Html
 from backread._report.charts import FULL_WIDTH, Columns, Series
-from backread._report.elements import MOST_UNITS, Listed, figure, list_link, section, table
+from backread._report.elements import MOST_UNITS, Listed, figure, section, table
 from backread._report.figures import Figures
 from backread._report.words import WEEKDAYS, seconds, unit_label
 
@@ -120,7 +120,7 @@ def heat(figures: Figures) -> Html:
         for hour in range(24):
             count = counts.get((weekday, hour), 0)
             level = -(-count * HEAT_LEVELS // most) if most else 0
-            text = list_link(_short(count), f"figure=user.hour.{weekday}.{hour}")
+            text = Listed(_short(count), f"figure=user.hour.{weekday}.{hour}")
             cells.append(f'<td class="h{level}">{text}</td>')
         rows.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
     note = (

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from selenium.common.exceptions import JavascriptException
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.keys import Keys
 
 from backread._browse import BrowseServer
+from backread.mirror.store.folder import DATABASE_NAME, file_path
 from conftest import Page, barriers, errors, show, unreadable
 from helpers.hostile_text import ADDRESSES, HOSTILE, message
 from helpers.mirrors import BatchSource, batch
@@ -21,6 +25,7 @@ LONG = 1_500
 """The messages of user 1, one an hour."""
 
 BEHIND = {"light": [255, 255, 255], "dark": [29, 33, 40]}
+REPORT_BEHIND = {"light": [246, 247, 249], "dark": [20, 23, 27]}
 
 USERS: list[dict[str, Any]] = [
     {"id": 1, "name": "Ada Lovelace", "email": "ada@example.com"},
@@ -31,7 +36,10 @@ USERS: list[dict[str, Any]] = [
 ]
 MESSAGES = [
     *(message(1, number, f"message number {number}.") for number in range(LONG)),
-    message(2, 5_000, "Where is the zebra?", read_by_operator=False),
+    message(
+        2, 5_000, "Where is the zebra?", read_by_operator=False,
+        file_url="https://files.example.com/dot.gif",
+    ),
     message(2, 5_001, "Here", sender_type="operator", sender_id=7, sender_forename="Grace"),
     message(4, 4_000, "שלום, לא קיבלתי את ההזמנה."),
     *(
@@ -42,6 +50,22 @@ MESSAGES = [
         for at, text in enumerate(HOSTILE)
     ),
 ]  # fmt: skip
+
+
+GIF = b64decode("R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=")
+"""A picture of one pixel, as user 2 sent it."""
+
+
+def store_picture(folder: Path) -> None:
+    sha256 = hashlib.sha256(GIF).hexdigest()
+    file_path(folder, sha256).parent.mkdir(parents=True)
+    file_path(folder, sha256).write_bytes(GIF)
+    with duckdb.connect(str(folder / DATABASE_NAME)) as database:
+        database.execute(
+            "INSERT INTO files (user_id, message_id, file_url, name, sha256, bytes) "
+            "VALUES (2, 5000, 'https://files.example.com/dot.gif', 'dot.gif', ?, ?)",
+            [sha256, len(GIF)],
+        )
 
 
 def publish(folder: Path, messages: list[dict[str, Any]]) -> None:
@@ -88,6 +112,8 @@ class BrowsePage(Page):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseServer]:
     folder = tmp_path_factory.mktemp("browse") / "chats"
+    publish(folder, MESSAGES[:-1])
+    store_picture(folder)
     publish(folder, MESSAGES)
     errors: list[str] = []
     with BrowseServer(folder, on_error=errors.append) as server:
@@ -111,7 +137,7 @@ def test_a_conversation_is_read(page, server):
     page.until_text("#messages", "Where is the zebra?")
     assert page.text("#conversation-name") == "Bo"
     assert page.browser.current_url.endswith("#/user/2")
-    assert page.browser.title == "Bo · backread"
+    page.until(lambda: page.browser.title == "Bo · chats · backread")
     assert page.find("#items .item[data-user='2']").get_attribute("aria-current") == "true"
     page.find("#heading summary").click()
     assert "bo@example.com" in page.text("#heading")
@@ -137,8 +163,43 @@ def test_typing_finds_people_and_enter_finds_messages(page):
     page.search("no message has these")
     page.keys(Keys.ENTER)
     page.until_text("#list-status", "No message has all of these words: no message has these")
+    assert page.texts("#list-saves a") == ["CSV", "XLSX"]
     page.find("#words").send_keys(" either")
     page.until_text("#list-status", "Press Enter to search")
+
+
+def test_enter_on_a_name_opens_the_person_or_says_how_many_match(page):
+    page.open()
+    page.search("lovelace")
+    page.keys(Keys.ENTER)
+    page.until_text("#conversation-name", "Ada Lovelace")
+    page.until(lambda: page.browser.title == "Ada Lovelace · chats · backread")
+    page.search("example.com")
+    page.keys(Keys.ENTER)
+    page.until_text("#list-status", "people match. Choose one, or press Enter again")
+    page.keys(Keys.ENTER)
+    page.until_text("#list-status", "found")
+
+
+def test_a_number_of_the_report_leads_to_its_list_and_on_to_a_conversation(page):
+    page.open()
+    page.find("#filters-button").click()
+    page.find("[name=timezone]").send_keys("Asia/Tokyo", Keys.TAB)
+    page.until(lambda: "timezone=Asia" in page.browser.current_url)
+    page.find("#report").click()
+    page.until_text("h1", "Conversations of chats, times in Asia/Tokyo")
+    page.find(".tiles div:nth-child(6) a").click()
+    page.until_text("#list-status", "1 person in the report's list")
+    page.find("#items .item").click()
+    page.until_text("#messages", "Where is the zebra?")
+    assert "times in Asia/Tokyo" in page.text("#heading")
+
+
+def test_a_stored_picture_is_shown(page):
+    page.open("#/user/2")
+    page.until(lambda: page.all("#messages img"))
+    page.until(lambda: page.run("return document.querySelector('#messages img').naturalWidth") == 1)
+    assert page.run("return document.querySelector('#messages img').alt") == "dot.gif"
 
 
 def test_filters_and_the_order_are_in_the_address(page):
@@ -299,6 +360,12 @@ def test_axe_finds_no_barrier(page, width, theme):
             page.find("#freshness summary").click()
         assert barriers(page.browser, contrast=False) == []
         assert unreadable(page.browser, BEHIND[theme]) == []
+    page.run("location.href = document.getElementById('report').href")
+    page.until(lambda: page.all(".tiles"))
+    assert barriers(page.browser, contrast=False) == []
+    assert unreadable(page.browser, REPORT_BEHIND[theme]) == []
+    root = "const root = document.documentElement; return root.scrollWidth - root.clientWidth"
+    assert page.run(root) == 0
 
 
 def test_nothing_is_wider_than_a_narrow_page(page):
