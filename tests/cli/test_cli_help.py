@@ -17,7 +17,7 @@ from helpers.pseudo_terminal import on_terminal
 GROUP: Any = typer.main.get_command(app)
 ROWS = {"users", "user", "messages", "message", "search", "show", "runs", "status", "tables"}
 ROWS |= {"sql", "changes"}
-READ_THE_SERVICE = {"users", "user", "messages", "message", "sync", "probe", "doctor"}
+READ_THE_SERVICE = {"users", "user", "messages", "message", "sync", "files", "probe", "doctor"}
 
 
 def test_the_commands_are_in_groups(backread, monkeypatch):
@@ -55,7 +55,7 @@ def test_the_same_options_are_everywhere():
         options = {"--format", "--json", "-o", "--output", "--raw-csv", "--excel"}
         assert (options <= flags) == (name in ROWS), name
         assert ("--base-url" in flags) == (name in READ_THE_SERVICE), name
-        documents = {"sync", "doctor", "report", "probe"}
+        documents = {"sync", "files", "doctor", "report", "probe"}
         assert ({"--format", "--json"} <= flags) == (name in ROWS | documents), name
 
 

@@ -166,4 +166,6 @@ def test_a_number_is_sent_as_its_digits(face, scripted, name):
     assert len(server.requests) >= 3
     for request in server.requests:
         assert "injected" not in (request.target + str(request.headers)).lower()
-    assert name in ("page_size", "max_items") or "42" in server.requests[-1].target
+    # Lists of several users are read at the same time.
+    last = server.requests[-2:] if name == "users" else server.requests[-1:]
+    assert name in ("page_size", "max_items") or any("42" in each.target for each in last)

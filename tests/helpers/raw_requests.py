@@ -37,6 +37,9 @@ class Caller:
         port = urlsplit(server.url).port
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
+    def __del__(self) -> None:
+        self.connection.close()
+
     def __call__(self, target: str, method: str = "GET", **headers: str | None) -> Answer:
         sent = dict(self.headers)
         for name, value in headers.items():

@@ -106,6 +106,7 @@ SWITCHES = {
     "ids": ["integer", "large", "text"],
     "short_pages": ["none", "some"],
     "hints": ["follow", "lag", "never"],
+    "files": ["elsewhere", "own"],
 }
 BUNDLES = ["documented", "lenient", "hostile"]
 ONE_BY_ONE = [f"{name}={value}" for name, values in SWITCHES.items() for value in values]

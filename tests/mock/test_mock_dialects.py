@@ -24,6 +24,7 @@ FIRST = {
     "ids": "large",
     "short_pages": True,
     "hints": "never",
+    "files": "own",
 }
 """For each switch a value that the documented dialect does not have."""
 

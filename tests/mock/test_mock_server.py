@@ -127,6 +127,7 @@ def test_requests_are_counted_by_route_and_by_status():
             "messages": 1,
             "message": 1,
             "openapi": 1,
+            "file": 0,
             "other": 1,
         }
         assert server.statuses() == {200: 4, 401: 1, 404: 3, 422: 1}

@@ -65,8 +65,8 @@ def begin(
     operation = Operation(base_url)
     if span.is_recording():
         operation.span, operation.tracer = span, tracer
-    headers = _trace_headers(span) if traceparent else (None, None)
-    return operation, *headers
+    parent, state = _trace_headers(span) if traceparent else (None, None)
+    return operation, parent, state
 
 
 class Operation:

@@ -70,20 +70,17 @@ def report(
                 "until": until,
                 "on_progress": lambda now: show(f"{now.step}, step {now.done + 1} of {now.total}"),
             }
-            if output is not None:
-                path = mirror.report(output, **options)
-            else:
-                figures = mirror.figures(**options)
+            done = mirror.figures(**options) if output is None else mirror.report(output, **options)
     except TargetError as error:
         raise UnusableArgumentError(str(error)) from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; nothing was written") from None
-    if output is None:
+    if not isinstance(done, Path):
         from backread.cli.report_text import figures_text
 
         name = mirror.folder.name
-        sys.stdout.write(f"{json_of(figures)}\n" if as_json else figures_text(figures, name))
+        sys.stdout.write(f"{json_of(done)}\n" if as_json else figures_text(done, name))
         return
-    tell(f"{size(path.stat().st_size)}, {output}")
-    if open_it and not webbrowser.open(path.as_uri()):
+    tell(f"{size(done.stat().st_size)}, {output}")
+    if open_it and not webbrowser.open(done.as_uri()):
         say(f"no browser could be started; open {output} yourself", named=False)

@@ -20,11 +20,12 @@ ABOUT = {
     "messages": "one row per message, with its sender",
     "conversations": "one row per user: counts, times, first response",
     "lists": "one row per user: how messages were read, proof",
+    "files": "one row per attachment: its hash, or why it is missing",
     "rejects": "records of the service that did not fit",
     "runs": "one row per sync",
 }
 
-Table = StrEnum("Table", "USERS MESSAGES CONVERSATIONS LISTS REJECTS RUNS")
+Table = StrEnum("Table", "USERS MESSAGES CONVERSATIONS LISTS FILES REJECTS RUNS")
 
 
 @with_target
