@@ -223,6 +223,6 @@ def test_tables_have_rows_sizes_and_what_they_are(backread, folder):
     head, *lines = backread("tables", folder, "--format", "table").out.splitlines()
     assert head.split() == ["table", "rows", "size", "about"]
     names = [line.split()[0] for line in lines]
-    assert names == ["users", "messages", "conversations", "lists", "rejects", "runs"]
+    assert names == ["users", "messages", "conversations", "lists", "files", "rejects", "runs"]
     assert lines[1].split()[1] == "3"
     assert lines[2].endswith("one row per user: counts, times, first response")
