@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from functools import cache
 from typing import (
     Any,
@@ -22,8 +20,6 @@ from typing import (
     get_origin,
     get_type_hints,
 )
-
-from backread._files.json import parse_json
 
 __all__ = ["JsonRecord", "ShortRepr", "dataclass_from_json", "to_json_value", "value_of_key"]
 
@@ -79,11 +75,15 @@ class JsonRecord(ShortRepr):
 
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
+        import json
+
         return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """What the JSON text of `to_json` has; ValueError as for `from_dict`."""
+        from backread._files.json import parse_json
+
         return cls.from_dict(parse_json(text, cls.__name__))
 
 
@@ -101,8 +101,6 @@ def to_json_value(value: Any, levels: int = DEEPEST) -> Any:
         raise ValueError(f"JSON has no {value}")
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, Decimal):
-        return str(value)
     if levels == 0:
         raise ValueError("it is nested too deep")
     if is_dataclass(value):
@@ -114,6 +112,11 @@ def to_json_value(value: Any, levels: int = DEEPEST) -> Any:
         return {_text_key(key): to_json_value(item, levels - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_json_value(each, levels - 1) for each in value]
+    # Models import this module, which must not take long.
+    from decimal import Decimal
+
+    if isinstance(value, Decimal):
+        return str(value)
     raise ValueError(f"JSON has no type for {type(value).__name__}")
 
 
