@@ -233,7 +233,7 @@ def _brief(value: Any) -> str:
         return value.isoformat(timespec="seconds").replace("+00:00", "Z")
     if isinstance(value, (tuple, Mapping)):
         return f"<{len(value)} item{'' if len(value) == 1 else 's'}>"
-    return repr(value)
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
 def _instant(value: Any, path: str) -> datetime:

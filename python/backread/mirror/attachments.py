@@ -26,7 +26,7 @@ from backread._files.access import (
     give_like_folder,
     make_subfolder,
 )
-from backread._files.dataclass_json import to_json_value
+from backread._files.dataclass_json import ShortRepr, to_json_value
 from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.published.publish import publish
@@ -100,8 +100,8 @@ class FilesProgress:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class FilesReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class FilesReport(ShortRepr):
     """What one call of `Mirror.fetch_files` did, and what the mirror holds now.
 
     - ``fetched``: files that were downloaded, with ``bytes`` in all; ``stored`` of them were new,

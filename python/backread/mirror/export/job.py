@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from backread._files.dataclass_json import ShortRepr
 from backread._interruptible import run_interruptibly
 from backread.mirror.export.cells import Column
 from backread.mirror.store.engine import Rows
@@ -38,8 +39,8 @@ class ExportProgress:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class ExportReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class ExportReport(ShortRepr):
     """What one export wrote.
 
     - ``target`` is the file or folder, ``files`` are the files in it, or the file itself, and
@@ -62,6 +63,8 @@ class ExportReport:
     guarded_cells: int = 0
     cut_cells: int = 0
     replaced_cells: int = 0
+
+    _in_repr = ("format", "bytes", "seconds", "target")
 
 
 Result = TypeVar("Result")

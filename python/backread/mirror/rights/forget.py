@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from backread._files.dataclass_json import to_json_value
+from backread._files.dataclass_json import ShortRepr, to_json_value
 from backread.errors import MirrorError
 from backread.landing.removal import UsersFound, find_users
 from backread.landing.storage import Folder
@@ -48,8 +48,8 @@ UNCOMPLETED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class ForgetReport(ShortRepr):
     """What `Mirror.forget` removed. All numbers are counts.
 
     - ``forgotten``: the ids that are forgotten now; ``earlier``: those that already were.
