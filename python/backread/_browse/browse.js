@@ -211,7 +211,9 @@ function block({ html, first, last, start, end }) {
   return made;
 }
 
-const titled = (what) => [what, byId("name").textContent, "backread"].filter(Boolean).join(" · ");
+function setTitle(subject = byId("conversation-name")?.textContent ?? "browse") {
+  document.title = [subject, byId("name").textContent, "backread"].filter(Boolean).join(" · ");
+}
 
 function showConversation(isOpen) {
   byId("conversation-top").hidden = scroller.hidden = !isOpen;
@@ -225,7 +227,7 @@ async function openConversation({ anchor = null, at = "last" } = {}) {
   talk = opened;
   if (!user) {
     showConversation(false);
-    document.title = titled("browse");
+    setTitle("browse");
     return;
   }
   scroller.setAttribute("aria-busy", "true");
@@ -236,7 +238,7 @@ async function openConversation({ anchor = null, at = "last" } = {}) {
     byId("heading").replaceChildren(fragment(answer.heading));
     byId("heading").querySelector("details").open = details;
     showConversation(true);
-    document.title = titled(byId("conversation-name").textContent);
+    setTitle();
     opened.total = answer.total;
     byId("ends").hidden = answer.total === 0;
     scroller.replaceChildren(answer.total ? block(answer) : paragraph("This user has no messages.", "empty"));
@@ -366,6 +368,7 @@ async function poll() {
     const state = await ask("state");
     say("trouble", "");
     say("name", state.name);
+    setTitle(shown.user ? undefined : "browse");
     say("age", state.age);
     say("proof", state.proof);
     byId("proof").className = `proof ${state.kind}`;

@@ -27,6 +27,9 @@ NARROW = 340
 TOP, FOOT, HEIGHT = 10, 215, 240
 """The upper end of the longest column, the foot of all, and the height of a chart with labels."""
 
+FAINT = ' fill-opacity=".5"'
+"""Of a unit that is not whole, whose label ends in an asterisk."""
+
 FONT = 12
 CHARACTER = 7
 """The height of the text, and about the width of a digit."""
@@ -118,7 +121,7 @@ def _svg(columns: Columns, name: str, width: int) -> str:
             x = left + slot * (place + 0.08) + thickness * (number % side_by_side)
             drawn.append(
                 f'<rect x="{x:.1f}" y="{top:.1f}" width="{thickness:.1f}" '
-                f'height="{feet[place] - top:.1f}">'
+                f'height="{feet[place] - top:.1f}"{FAINT if label.endswith("*") else ""}>'
                 f"<title>{escape(f'{label}, {series.name}: {columns.words(value)}')}</title></rect>"
             )
             if columns.stacked:

@@ -24,6 +24,16 @@ WROTE = {
 """Who wrote, by the key of their messages: in a legend, and behind a number."""
 
 
+LISTS = {
+    "messages": "conversations",
+    "user_messages": "user",
+    "operator_messages": "operator",
+    "auto_invitations": "invitation",
+    "conversations": "begun",
+}
+"""The lists of the columns of the volume."""
+
+
 def volume(figures: Figures) -> Html:
     unit = figures["unit"]
     shown = figures["volume"][-MOST_UNITS:]
@@ -51,16 +61,11 @@ def volume(figures: Figures) -> Html:
         default=(0, ""),
     )
     peak = f" The most were {most:,}: {when}." if when else ""
-    keys = ("user_messages", "operator_messages", "auto_invitations", "conversations")
-    rows = [
-        (
-            label,
-            Listed(each["messages"], f"since={each['start']}&until={each['last_day']}"),
-            *(each[key] for key in keys),
-            seconds(each["p50_seconds"]),
-        )
-        for each, label in zip(shown, labels, strict=True)
-    ]
+    rows = []
+    for each, label in zip(shown, labels, strict=True):
+        days = f"since={each['start']}&until={each['last_day']}"
+        numbers = [Listed(each[key], f"figure={name}&{days}") for key, name in LISTS.items()]
+        rows.append((label, *numbers, seconds(each["p50_seconds"])))
     heading = f"Messages by {unit}"
     names = [name for name, _ in WROTE.values()][:3]
     columns = (unit.title(), "Messages", *names, "New conversations", "Median first response")

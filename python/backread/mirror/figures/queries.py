@@ -287,6 +287,7 @@ WROTE = f"messages WHERE deleted_at IS NULL AND {{{{period}}}} AND {KIND}"
 
 LISTS = {
     "conversations": "talks WHERE in_period > 0",
+    "begun": "talks WHERE first_message_at IS NOT NULL AND {{first_period}}",
     "answered": "waits",
     "answered_outside_hours": "waits WHERE seconds IS NULL",
     "unanswered": "talks WHERE complete AND asked_at IS NOT NULL AND answered_at IS NULL AND "
