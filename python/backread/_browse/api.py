@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from threading import Lock
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from backread._browse.attachments import file_reply, stored_files
-from backread._browse.downloads import MESSAGES, PEOPLE, download
+from backread._browse.files import (
+    MESSAGES,
+    PEOPLE,
+    Reply,
+    download,
+    file_reply,
+    stored_files,
+)
 from backread._browse.lists import PageBubbles, heading, hits_html, people_html
-from backread._browse.reply import Reply
 from backread._browse.report import report_page
 from backread._client.arguments import LARGEST
 from backread._display.words import ago, amount, moment
@@ -29,7 +34,7 @@ from backread.mirror.published.search import (
 )
 from backread.mirror.published.snapshot_reader import OpenSnapshot
 from backread.mirror.published.status import MirrorStatus, read_status
-from backread.models import MEANINGS
+from backread.models import MEANINGS, Message
 
 __all__ = ["Api"]
 
@@ -118,7 +123,7 @@ class Api:
         zone = query.get("timezone") or "UTC"
         return {
             "heading": heading(window.conversation.user, window.total, zone),
-            "html": self._bubbles(query, user_id).render(messages, start=window.start),
+            "html": self._bubbles(query, user_id, messages).render(messages, start=window.start),
             # As text, for JavaScript has no integers beyond 2**53.
             "first": str(messages[0].id) if messages else None,
             "last": str(messages[-1].id) if messages else None,
@@ -131,7 +136,8 @@ class Api:
         """The whole body of a ``message`` of a ``user``."""
         user_id = _needed(query, "user")
         window = read_window(self._reader, user_id, around=_needed(query, "message"), limit=1)
-        return {"html": self._bubbles(query, user_id).whole(window.conversation.messages[0])}
+        [message] = window.conversation.messages
+        return {"html": self._bubbles(query, user_id, [message]).whole(message)}
 
     def search(self, query: Query) -> Answer:
         """The newest messages with all ``words``: ``since, until, user, offset, count``."""
@@ -217,10 +223,11 @@ class Api:
         )
         return asked, counted if figure else None
 
-    def _bubbles(self, query: Query, user_id: int) -> PageBubbles:
+    def _bubbles(self, query: Query, user_id: int, messages: Sequence[Message]) -> PageBubbles:
         words = query.get("words", "")
         found = search_words(words) if words.strip() else ()
-        files = stored_files(self._reader.snapshot(), user_id)
+        sent = [each.id for each in messages if each.file_url]
+        files = stored_files(self._reader.snapshot(), user_id, sent)
         return PageBubbles(user_id, found, files, _zone(query))
 
     def _twice(self, call: Callable[[Query], Answer | Reply]) -> Callable[[Query], Answer | Reply]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 
-from backread._browse.attachments import StoredFile
+from backread._browse.files import StoredFile
 from backread._display.html import Html, marked, quiet, safe, sheet, shortened
 from backread._display.words import amount, is_invisible, line, moment, size
 from backread.mirror.published.bubbles import LONGEST_BODY, LONGEST_NAME, Bubbles

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from urllib.parse import parse_qsl, urlencode
 
-from backread._browse.reply import Reply
+from backread._browse.files import Reply
 from backread._report.figures import Figures
 from backread._report.page import report_html
 from backread._report.words import local

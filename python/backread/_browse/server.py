@@ -14,7 +14,7 @@ from socketserver import TCPServer
 from time import monotonic, sleep
 from typing import Any
 
-from backread._browse.reply import Reply
+from backread._browse.files import Reply
 from backread._browse.site import Site
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 

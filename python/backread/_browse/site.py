@@ -17,7 +17,7 @@ from time import monotonic
 from urllib.parse import parse_qs, urlsplit
 
 from backread._browse.api import Api
-from backread._browse.reply import Reply
+from backread._browse.files import Reply
 from backread._display.style import CHAT_RULES, TABLES_RULES
 from backread.errors import MirrorError
 from backread.mirror.published.interruptible_reader import InterruptibleReader

@@ -130,7 +130,7 @@ def page(browser: Chrome, server: BrowseServer) -> Iterator[BrowsePage]:
 def test_a_conversation_is_read(page, server):
     page.open()
     assert "token" not in page.browser.current_url
-    assert page.text("#age").startswith("Synced")
+    page.until_text("#age", "Synced")
     assert "every list proved" in page.text("#proof")
     assert page.text("#list-status") == f"{len(USERS)} people"
     page.find("#items .item[data-user='2']").click()
