@@ -30,7 +30,7 @@ PATIENCE = 10.0
 
 PREFIX = "BACKREAD_"
 SETTINGS = {name for name, option in ARGUMENTS.items() if option.on_command_line}
-SETTINGS |= {"secret_file", "config", "traceback"}
+SETTINGS |= {"secret_file", "config", "traceback", "headers"}
 SERVICE = {"base_url", "api_secret", "vendor", "secret_file"}
 """The settings that say which service to read."""
 
