@@ -38,7 +38,7 @@ def files(
     ] = None,
     only: Annotated[
         list[str] | None,
-        value("PATTERN", "Only such names, as *.pdf, or types, as 'image/*'; may be repeated."),
+        value("PATTERN", "Only names like *.pdf, or types like 'image/*'; may be repeated."),
     ] = None,
 ) -> None:
     """Fetches the files that messages of the mirror in FOLDER link to, before the links die.

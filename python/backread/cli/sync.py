@@ -100,7 +100,7 @@ def sync(
 
     An interrupted run is resumed. With a budget the run ends as partial, which is no error, and the
     next sync continues it, unless it was one of given users (--user). One sync at a time can write
-    a folder: another ends with the exit code 9, or 0 with `--if-running skip`.
+    a folder: a second one ends with exit code 9, or 0 with `--if-running skip`.
 
     Examples:
         backread sync chats                            # all, later only what is new

@@ -67,7 +67,7 @@ class Changes(RowStream):
         table: Resource | None,
     ) -> None:
         if table is not None and table not in get_args(Resource):
-            raise ValueError(f"changes are those of 'users' or 'messages', not {table!r}")
+            raise ValueError(f"table must be 'users' or 'messages', not {table!r}")
         if isinstance(since, SupportsIndex) and not isinstance(since, bool):
             # Also the integers of numpy, in which pandas gives run_ids.
             since = operator.index(since)
