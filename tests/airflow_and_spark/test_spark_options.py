@@ -154,7 +154,7 @@ def test_a_proxy_with_a_password_is_refused_and_not_repeated():
 def test_only_code_decides_where_the_secret_goes():
     assert set(IN_CODE) == {"base_url", "secret_file", "proxy", "ca_bundle", "allow_http"}
     assert set(CLIENT) == set(inspect.signature(Client).parameters) - {
-        *("api_secret", "api_secret_file", "service")
+        *("api_secret", "api_secret_file", "headers", "service")
     }
 
 

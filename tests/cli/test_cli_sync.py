@@ -90,7 +90,7 @@ def test_runs_say_how_lists_were_read_and_what_stopped_a_run(backread, tmp_path)
         assert "before its end, while reading: ServerError: " in doctor
         server.clear_faults()
         assert backread(*command).out.startswith("run 1 (resumed): ")
-        assert "read at their end alone" in backread(*command).out
+        assert "read only at their end" in backread(*command).out
     heading, *runs = backread("runs", folder, "--format", "table").out.splitlines()
     assert heading.split()[-3:] == ["lists_read", "resumed", "error"]
     assert "end " in runs[0]

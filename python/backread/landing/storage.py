@@ -141,7 +141,11 @@ class Storage:
         """The sorted names of the files in a folder below this one; none if it does not exist."""
         selector = require("pyarrow.fs").FileSelector(self.path(name), allow_not_found=True)
         with self.named(name, "listed"):
-            found = self.filesystem.get_file_info(selector)
+            try:
+                found = self.filesystem.get_file_info(selector)
+            except FileNotFoundError:
+                # Another process created the folder between Arrow's two looks at it.
+                found = self.filesystem.get_file_info(selector)
             return sorted(each.base_name for each in found if each.is_file)
 
     def files_below(self) -> list[str]:
