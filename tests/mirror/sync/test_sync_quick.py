@@ -107,8 +107,8 @@ def test_resumed_quick_run_keeps_its_sample(trusting, server):
     report = quick(trusting, server)
     assert report.resumed
     assert (report.run.lists_audited, report.run.lists_trusted) == (50, 100)
-    # Two pages of users in each part, and what was under way when the first was stopped, or had come
-    # and was not committed: on a loaded machine, more.
+    # Two pages of users in each part, and what was under way or not committed when the first was
+    # stopped: on a loaded machine, more.
     assert report.run.requests <= 50 + 2 * 2 + 3 * 16
 
 
