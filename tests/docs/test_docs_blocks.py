@@ -182,16 +182,6 @@ def test_a_query_gives_rows(block, mirror):
     assert mirror.sql(block.code).fetchall()
 
 
-def test_the_query_of_opening_hours_gives_the_figures_of_each_operator(mirror):
-    [query] = [each.code for each in BLOCKS if "open_time" in each.code]
-    found = {row[0]: row[1:3] for row in mirror.sql(query).fetchall()}
-    figures = mirror.figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17")
-    assert figures["responses"]["answered_outside_hours"]
-    for each in figures["operators"]:
-        expected = (each["first_responses"], pytest.approx(each["p50_seconds"]))
-        assert found.get(each["id"], (0, None)) == expected
-
-
 def test_each_step_of_the_tutorial_leads_to_the_next(after_demo, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     environment = enter(tmp_path, monkeypatch)

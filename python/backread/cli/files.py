@@ -86,9 +86,10 @@ def fetch(
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; files that were stored are kept") from None
     for each in done.failed:
-        say(f"message {each.message_id} of user {each.user_id}: {each.name}: {each.reason}")
+        failed = f"message {each.message_id} of user {each.user_id}: {each.name}: {each.reason}"
+        say(failed, error=True)
     if done.failures > len(done.failed):
-        say(f"and {done.failures - len(done.failed):,} more, see the table files")
+        say(f"and {done.failures - len(done.failed):,} more, see the table `files`", error=True)
     return done
 
 

@@ -44,7 +44,7 @@ def forget(
     The mirror keeps their ids, so that no later sync brings them back. Queries that are running may
     fail, because the files they read are removed. It needs free space for a second copy of the
     database. What it cannot reach, such as copies and backups, is in docs/how-to/forget.md. On a
-    terminal it asks before.
+    terminal it asks first.
 
     Examples:
         backread forget chats 42 --dry-run

@@ -24,7 +24,7 @@ from backread.cli.arguments import (
     with_document,
 )
 from backread.cli.connection import Connection, with_connection
-from backread.cli.exits import UnreadListsError, UnusableArgumentError
+from backread.cli.exits import INCOMPLETE, UnreadListsError, UnusableArgumentError
 from backread.cli.output import Format, Target, write_document
 from backread.cli.probe import read_profile
 from backread.cli.stderr import Verbosity, every_few_seconds, say, tell
@@ -174,6 +174,8 @@ def sync(
             refused,
             f"the table {table} of {folder} says why, and the next sync tries again",
         )
+    if attachments is not None and attachments.failures:
+        raise typer.Exit(INCOMPLETE)
 
 
 def summary(done: SyncReport, *, quick: bool = False) -> str:

@@ -61,7 +61,11 @@ def write_table(
     rest = iter(rows)
     held = list(islice(rest, MOST_ROWS))
     following = next(rest, None)
-    aligned = numbers or [_is_number(value) for value in (held[0] if held else names)]
+    aligned = numbers or [
+        all(row[at] in (None, "") or _is_number(row[at]) for row in held)
+        and any(_is_number(row[at]) for row in held)
+        for at in range(len(names))
+    ]
     texts = [[_text(value) for value in row] for row in held]
     widths = [
         max(len_of, *(each[at].cell_len for each in texts)) if texts else len_of

@@ -33,7 +33,13 @@ from backread.mirror.published.publish import publish
 from backread.mirror.published.views import FILES_COUNTED
 from backread.mirror.rights.purge import forget_again, open_store
 from backread.mirror.store.engine import load_duckdb, named_errors
-from backread.mirror.store.folder import FILES, file_path, require_database, writer_lock
+from backread.mirror.store.folder import (
+    FILES,
+    file_path,
+    refuse_demo,
+    require_database,
+    writer_lock,
+)
 from backread.mirror.store.schema import PRIVACY
 from backread.mirror.store.service import refuse_other_service, service_of
 
@@ -175,6 +181,7 @@ def fetch_files(folder: Path, client: Client, options: FilesOptions) -> FilesRep
     with ExitStack() as held:
         with named_errors(folder):
             require_database(folder)
+            refuse_demo(folder)
             held.enter_context(writer_lock(folder))
 
             def prepare(store: Store) -> None:
@@ -226,7 +233,7 @@ class _Fetching:
                 self._commit([(link, row) for link, row in rows if row is not None])
             self._tell(len(links))
         with named_errors(self.store.folder):
-            [(files, held)] = self.store.rows(FILES_COUNTED)
+            [(files, held, _)] = self.store.rows(FILES_COUNTED)
             if not self.store.never_finished():
                 publish(self.store)
         return FilesReport(

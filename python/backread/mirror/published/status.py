@@ -87,7 +87,7 @@ class MirrorStatus(ShortRepr):
     - ``unread``: lists that could not be read; ``partial``: lists not read to their end; ``failed``
       has the first 20 of both. ``left``: lists that the newest run did not reach.
     - ``files``: links to attachments, of messages that are not deleted; ``files_missing`` of them
-      are not stored (all, unless `Mirror.fetch_files` is used).
+      are not stored (all, unless `Mirror.fetch_files` is used), ``files_failed`` after an attempt.
     - ``rejects`` by table, ``odd_values`` and ``repaired_text`` (of the newest run) as in a
       `SyncReport`; so are ``audit`` and ``evidence``. ``audit_ok``: the newest run found no miss,
       and if it was quick, its audit ended.
@@ -119,6 +119,7 @@ class MirrorStatus(ShortRepr):
     failed: tuple[FailedList, ...]
     files: int
     files_missing: int
+    files_failed: int
     rejects: dict[str, int] = field(hash=False)
     odd_values: dict[str, int] = field(hash=False)
     repaired_text: int
@@ -192,7 +193,7 @@ def read_status(
     facts |= counted
     for name in ("as_of", "skipped_since", "next_due_at"):
         facts[name] = from_microseconds(facts[name])
-    [(files, files_stored)] = rows(FILES_COUNTED)
+    [(files, files_stored, files_failed)] = rows(FILES_COUNTED)
     lists = rows(
         "SELECT certificate, count(*) FROM status_lists WHERE NOT unlisted GROUP BY ALL "
         "ORDER BY count(*) DESC, certificate"
@@ -212,6 +213,7 @@ def read_status(
         ),
         files=files,
         files_missing=files - files_stored,
+        files_failed=files_failed,
         rejects=dict(rows("SELECT resource, count(*) FROM rejects GROUP BY ALL ORDER BY ALL")),
         odd_values=count_odd_values(rows),
         audit=audit_sentence(rows, run_id),
@@ -302,7 +304,7 @@ def _lines(status: MirrorStatus) -> Iterator[StatusLine]:
             f"{amount(status.unlisted, 'user')} not listed any more",
             "a full sync marks those who are gone as deleted",
         )
-    if 0 < status.files_missing < status.files:
+    if status.files_failed or 0 < status.files_missing < status.files:
         yield StatusLine(
             "note",
             f"{status.files_missing:,} of {amount(status.files, 'attachment')} not stored",

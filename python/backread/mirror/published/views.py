@@ -58,11 +58,12 @@ WHERE users.deleted_at IS NULL GROUP BY earned ORDER BY count(*) DESC, earned
 
 FILES_COUNTED = """
 SELECT count(*), count(*) FILTER (sha256 IS NOT NULL AND
-    split_part(files.file_url, '?', 1) = split_part(messages.file_url, '?', 1))
+    split_part(files.file_url, '?', 1) = split_part(messages.file_url, '?', 1)),
+    count(*) FILTER (reason IS NOT NULL)
 FROM messages LEFT JOIN files ON files.user_id = messages.user_id AND message_id = messages.id
 WHERE messages.file_url <> '' AND deleted_at IS NULL
 """
-"""The links of messages that are not deleted, and how many of their files are stored."""
+"""The links of messages that are not deleted, and how many of their files are stored, or failed."""
 
 CONVERSATIONS = """
 WITH spoken AS (
