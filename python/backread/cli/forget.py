@@ -30,7 +30,7 @@ FROM users WHERE id IN (SELECT unnest(?::BIGINT[])) ORDER BY id
 
 def forget(
     folder: Folder,
-    user_ids: Annotated[list[int], argument("USER_ID...", "The users' ids.", min=0)],
+    user_ids: Annotated[list[int], argument("USER_ID", "The users' ids.", min=0)],
     landing: Annotated[
         list[str] | None,
         value("FOLDER", "Also remove them from this landing folder; may be repeated."),
