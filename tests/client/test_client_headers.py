@@ -54,6 +54,10 @@ def test_client_reads_headers_from_the_environment_for_its_own_service_only(monk
         monkeypatch.setenv("BACKREAD_BASE_URL", "https://chat.example.com")
         server.client().users.get(1)
         assert [each.headers.get("x-gateway-key") for each in server.requests] == [KEY, KEY, None]
+        monkeypatch.setenv("BACKREAD_BASE_URL", server.url)
+        monkeypatch.setenv("BACKREAD_HEADERS", json.dumps({"Authorization": KEY}))
+        with pytest.raises(ConfigurationError, match=r"^BACKREAD_HEADERS: authorization is not"):
+            Client()
         monkeypatch.setenv("BACKREAD_HEADERS", KEY)
         with pytest.raises(ConfigurationError, match="JSON object of texts") as caught:
             Client()

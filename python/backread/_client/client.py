@@ -24,6 +24,7 @@ from backread._client.options import (
     SharedOptions,
 )
 from backread._client.secret import (
+    HEADERS_VARIABLE,
     SECRET_VARIABLE,
     headers_for,
     read_secret_file,
@@ -128,7 +129,8 @@ class _BaseClient:
             for name in Service.__annotations__:
                 if arguments[name] is None:
                     arguments[name] = os.environ.get(f"BACKREAD_{name.upper()}")
-            if arguments["headers"] is None:
+            given = arguments["headers"] is not None
+            if not given:
                 arguments["headers"] = headers_for(arguments["base_url"])
             if arguments["ca_bundle"] is not None:
                 # A file's name may be bytes that are no text.
@@ -136,6 +138,9 @@ class _BaseClient:
             try:
                 self._native = NativeClient(arguments)
             except ValueError as error:
+                if not given and str(error).startswith("headers:"):
+                    text = str(error).replace("headers", HEADERS_VARIABLE, 1)
+                    raise type(error)(text) from None
                 if named is None:
                     raise
                 raise type(error)(f"{named}: {error}") from None

@@ -6,7 +6,13 @@ import os
 
 from backread._client.option_kinds import HEADERS
 
-__all__ = ["SECRET_VARIABLE", "headers_for", "read_secret_file", "redact_secret"]
+__all__ = [
+    "HEADERS_VARIABLE",
+    "SECRET_VARIABLE",
+    "headers_for",
+    "read_secret_file",
+    "redact_secret",
+]
 
 __tracebackhide__ = True
 
