@@ -266,6 +266,11 @@ def test_a_report_is_private_and_replaces_nothing_but_a_report(backread, chats, 
     assert backread("report", chats, "-o", path).code == 0
 
 
+def test_report_writes_the_figures_to_a_file(backread, chats, tmp_path):
+    assert backread("report", chats, "--json", "-o", tmp_path / "r.json").code == 0
+    assert json.loads((tmp_path / "r.json").read_bytes())["timezone"] == "UTC"
+
+
 def test_a_report_that_cannot_be_made_is_one_line(backread, chats, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for arguments, words in (
@@ -274,7 +279,7 @@ def test_a_report_that_cannot_be_made_is_one_line(backread, chats, tmp_path, mon
         (("--since", "soon"), "--since must be a date or time"),
         (("--open",), "add -o report.html"),
         (("-o", "report.pdf"), "the report is HTML"),
-        (("-o", "r.html", "--format", "json"), "leave out -o"),
+        (("-o", "r.json", "--format", "json", "--open"), "--open needs a report"),
         (("-o", tmp_path), f"{tmp_path} "),
         (("-o", "none/report.html"), "does not exist; create it"),
         (("-o", chats / "report.html"), "is inside the mirror"),

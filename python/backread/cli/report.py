@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from backread._display.words import size
 from backread.cli.arguments import Folder, TextOrJson, file_to_write, flag, value, with_document
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.rows import as_json as json_of
+from backread.cli.output import Format, Target, write_document
 from backread.cli.stderr import say, tell, waiting
 
 __all__ = ["report"]
@@ -23,7 +23,7 @@ def report(
     output: Annotated[
         Path | None,
         file_to_write(
-            "Write a report with charts to this HTML file; an earlier report is replaced.",
+            "Write a report with charts to this HTML file, or with --json the figures.",
             "--output",
             "-o",
         ),
@@ -56,10 +56,8 @@ def report(
     from backread.mirror import Mirror
     from backread.mirror.export.target import TargetError
 
-    if output is None and open_it:
-        raise UnusableArgumentError("--open needs a file to open; add -o report.html")
-    if output is not None and as_json:
-        raise UnusableArgumentError("--format json goes to stdout; leave out -o")
+    if open_it and (output is None or as_json):
+        raise UnusableArgumentError("--open needs a report to open; add -o report.html")
     mirror = Mirror(folder)
     try:
         with waiting("computing the figures") as show:
@@ -70,7 +68,11 @@ def report(
                 "until": until,
                 "on_progress": lambda now: show(f"{now.step}, step {now.done + 1} of {now.total}"),
             }
-            done = mirror.figures(**options) if output is None else mirror.report(output, **options)
+            done = (
+                mirror.figures(**options)
+                if output is None or as_json
+                else mirror.report(output, **options)
+            )
     except TargetError as error:
         raise UnusableArgumentError(str(error)) from None
     except KeyboardInterrupt:
@@ -78,8 +80,10 @@ def report(
     if not isinstance(done, Path):
         from backread.cli.report_text import figures_text
 
-        name = mirror.folder.name
-        sys.stdout.write(f"{json_of(done)}\n" if as_json else figures_text(done, name))
+        if as_json:
+            write_document(done, Target(Format.JSON, output))
+        else:
+            sys.stdout.write(figures_text(done, mirror.folder.name))
         return
     tell(f"{size(done.stat().st_size)}, {output}")
     if open_it and not webbrowser.open(done.as_uri()):
