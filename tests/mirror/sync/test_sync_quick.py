@@ -102,14 +102,15 @@ def test_resumed_quick_run_keeps_its_sample(trusting, server):
         if progress.lists:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        quick(trusting, server, on_progress=stop)
-    report = quick(trusting, server)
+    # Few requests at once, so that few are lost when the first part is stopped.
+    with server.client(max_concurrency=4) as client:
+        with pytest.raises(KeyboardInterrupt):
+            trusting.sync(client, mode="quick", on_progress=stop)
+        report = trusting.sync(client, mode="quick")
     assert report.resumed
     assert (report.run.lists_audited, report.run.lists_trusted) == (50, 100)
-    # Two pages of users in each part, and what was under way or not committed when the first was
-    # stopped: on a loaded machine, more.
-    assert report.run.requests <= 50 + 2 * 2 + 3 * 16
+    # Two pages of users in each part, and what was under way when the first was stopped.
+    assert report.run.requests <= 50 + 2 * 2 + 2 * 16
 
 
 def test_budget_that_ends_before_the_audit_leaves_nothing_trusted(trusting, server):
