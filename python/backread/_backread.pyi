@@ -279,7 +279,7 @@ class Downloads:
             str | None,
         ]
     ]:
-        """Those that have ended after so many seconds, or the first that does; empty at the end.
+        """The downloads that end within `seconds`, but at least one; empty at the end.
 
         Each is its number, what became of it, why, and its hash, bytes and media type.
         """

@@ -54,7 +54,7 @@ fn row(outcome: Outcome) -> Row {
 
 #[pymethods]
 impl NativeDownloads {
-    /// Those that have ended after so many seconds, or the first that does; empty at the end.
+    /// The downloads that end within `seconds`, but at least one; empty at the end.
     fn next(&self, py: Python<'_>, seconds: f64) -> PyResult<Py<PyAny>> {
         let downloads = Arc::clone(&self.downloads);
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();

@@ -62,7 +62,7 @@ class _BaseListing(Generic[T_co]):
         short_page: Callable[[bool], Any] | None = None,
     ) -> None:
         self._title = title
-        # Starts a walk of at most so many items.
+        # Starts a walk of at most that number of items.
         self._start = start
         self._as_dict = as_dict
         self._max_items = max_items

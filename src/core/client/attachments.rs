@@ -49,7 +49,7 @@ type Ended = Pin<Box<dyn Stream<Item = (usize, Outcome)> + Send>>;
 pub struct Downloads(Mutex<Ended>);
 
 impl Downloads {
-    /// Those that have ended after `time`, by their numbers, or the first that does; empty at the end.
+    /// The downloads that end within `time`, by their numbers, but at least one; empty at the end.
     pub async fn next(&self, time: Duration) -> Vec<(usize, Outcome)> {
         let mut downloads = self.0.lock().await;
         let mut ended: Vec<_> = downloads.next().await.into_iter().collect();
