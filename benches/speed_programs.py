@@ -95,7 +95,7 @@ class Program:
 
 
 def reader(key: str, name: str, program: str, *more: str, users: int = 2_000) -> Program:
-    """A peer that reads the messages of a number of users: a program, or a library of readers.py."""
+    """A peer that reads the messages of `users` users: a program, or a library of readers.py."""
     if not program.endswith(".py"):
         program, more = "readers.py", (program, *more)
     return Program("read", key, name, "peers", program, (str(users), *more), users=users)
