@@ -1,13 +1,13 @@
 """How fast backread reads, next to others, from one fixed responder.
 
 Usage: ``python benches/speed.py [--only NAME,NAME] [--rounds N] [--before PYTHON] [--write]``;
-`make bench-speed` has all it needs. A name is that of a table (read, kinds, get, gather, rows,
+`make bench-speed` has all it needs. A name is that of a table (read, kinds, get, rows,
 mirror, import), of a kind of rows (escaped, lists-1, ...), of a program (arrow, wreq, ...; an
 unknown name lists them all), or of a program with a kind (escaped/arrow). The programs of a table,
 or of a kind of rows, take turns, so that the machine's mood falls on each. The interpreter after
 ``--before`` has an earlier backread, whose turns come beside those of this one. Figures are
 medians, and ratios are medians of those of each round. ``--write`` puts the tables into
-docs/compared/speed.md; those of goals and of peers that are ahead need a run of everything.
+docs/compared/speed.md; that of goals needs a run of everything.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pathlib import Path
 import import_and_size
 import tables
 from speed_figures import Measured, lines, shown
-from speed_goals import GOALS, before_lines, goal_lines, kind_lines, win_lines
+from speed_goals import GOALS, before_lines, goal_lines, kind_lines
 from speed_programs import HERE, KINDS, PROGRAMS, PYTHONS, SCRIPTS, Program
 from speed_runs import Responders, in_turns
 
 PAGE = HERE.parent / "docs/compared/speed.md"
 WHEELS = HERE.parent / "target" / "optimised-wheels"
-ROUNDS = {"read": 5, "kinds": 3, "get": 5, "gather": 5, "rows": 3, "mirror": 3, "import": 15}
+ROUNDS = {"read": 5, "kinds": 3, "get": 5, "rows": 3, "mirror": 3, "import": 15}
 PLACES = ("setting", "read", "get", "mirror")
 """The tables of the page. All others are only printed."""
 ON_PAGE = {
@@ -48,8 +48,6 @@ ON_PAGE = {
     *("mirror-airbyte", "mirror-dlt"),
 }
 """The programs that the tables of the page show."""
-COMPARED = {"read", "kinds", "get", "gather"}
-"""The tables that the table of peers that are ahead is made of."""
 IMPORTED = ("wreq", "pyreqwest", "primp", "msgspec", "httpx", "requests", "aiohttp")
 
 
@@ -167,10 +165,6 @@ def main() -> None:
         print(contents["import"], flush=True)
     try:
         measure(programs, options.rounds, measured, contents)
-        if not only or {*only} >= COMPARED:
-            header, *rows = win_lines(measured)
-            contents["ahead"] = tables.table(header, rows)
-            print(contents["ahead"], flush=True)
         if not only:
             header, *rows = goal_lines(measured)
             contents["goals"] = tables.table(header, rows)

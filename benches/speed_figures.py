@@ -33,9 +33,8 @@ def growth(one: Measurement) -> float:
     return one["last_mb"] / one["first_mb"]
 
 
-rows, seconds, cpu, peak, p50, calls, first, last = map(
-    itemgetter,
-    ("rows", "seconds", "cpu", "peak_mb", "p50", "calls_a_second", "first_mb", "last_mb"),
+rows, seconds, cpu, peak, p50, first, last = map(
+    itemgetter, ("rows", "seconds", "cpu", "peak_mb", "p50", "first_mb", "last_mb")
 )
 
 
@@ -132,10 +131,6 @@ TABLES: dict[str, tuple[str, Sequence[Column]]] = {
     "get": (
         "what calls",
         (Column("p50 µs", p50), Column("× backread", p50, always("get-backread")), CPU_A_CALL),
-    ),
-    "gather": (
-        "what calls",
-        (Column("calls/s", calls), Column("× wreq", calls, always("gather-wreq")), CPU_A_CALL),
     ),
     "rows": (
         "rows",

@@ -1,4 +1,4 @@
-"""What `speed.py` is to show: the goals, the kinds of rows side by side, and where peers win."""
+"""What `speed.py` is to show: the goals, and the kinds of rows side by side."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from speed_figures import (
     NOTHING,
     Figure,
     Measured,
-    calls,
-    cpu,
     cpu_a_million,
     figure_of,
     growth,
@@ -23,7 +21,7 @@ from speed_figures import (
     seconds,
     shown,
 )
-from speed_programs import GROWING, KINDS, PROGRAMS
+from speed_programs import GROWING, KINDS
 
 SIGNS = {">=": "≥", "<=": "≤"}
 
@@ -162,17 +160,6 @@ def goal_words(column: KindColumn) -> str:
     return f"{SIGNS[column.sense]} {column.bound:g}" if column.sense else NOTHING
 
 
-def peers_of(section: str, *, uvloop: bool = False) -> tuple[str, ...]:
-    """The keys of a table's programs that are not backread's, on one of the event loops."""
-    return tuple(
-        program.key
-        for program in PROGRAMS
-        if program.section == section
-        and program.python == "peers"
-        and program.key.endswith("-uvloop") == uvloop
-    )
-
-
 SMALLEST, MIDDLE, LARGEST = (f"rows-{service.rows}" for service in GROWING)
 GOALS = (
     *(column.goal("read", "") for column in KIND_COLUMNS if column.sense),
@@ -184,22 +171,6 @@ GOALS = (
         ("get-wreq", "get-primp", "get-pyreqwest", "get-http_client"),
         "<=",
         1.1,
-    ),
-    Goal(
-        "64 gets at once, calls/s by the best",
-        "gather-backread",
-        calls,
-        peers_of("gather", uvloop=False),
-        ">=",
-        1.2,
-    ),
-    Goal(
-        "the same with uvloop",
-        "gather-backread-uvloop",
-        calls,
-        peers_of("gather", uvloop=True),
-        ">=",
-        1.2,
     ),
     Goal("5,000,000 rows streamed, peak MB", LARGEST, peak, (), "<=", 120),
     Goal("the same, MB in the last tenth by the first", LARGEST, growth, (), "<=", 1.1),
@@ -255,66 +226,3 @@ def before_lines(measured: Measured) -> Iterator[str]:
             yield f"{key} by the one before: " + ", ".join(
                 f"{name} × {shown(ratio)}" for name, ratio in ratios.items()
             )
-
-
-@dataclass(frozen=True)
-class Contest:
-    """A form of backread, the peers that give the same, and in what they may be ahead."""
-
-    name: str
-    key: str
-    peers: tuple[str, ...]
-    figures: tuple[tuple[str, Figure, bool], ...]
-    """Each with its name, and whether more is better."""
-
-
-READ = (("rows/s", rate, True), ("CPU", cpu_a_million, False), ("peak MB", peak, False))
-GET = (("p50", p50, False), ("CPU", cpu, False))
-GATHER = (("calls/s", calls, True), ("CPU", cpu, False))
-SHAPES = (
-    ("`pa.table`", "arrow", ("arrow-json", "wreq-table", "aiohttp-table")),
-    (
-        "dataclasses",
-        "dataclasses",
-        ("wreq-untracked", "wreq-uvloop", "pyqwest", "pyreqwest", "primp", "foghttp", "aiohttp"),
-    ),
-    (
-        "dicts",
-        "dicts",
-        ("wreq-dicts", "wreq-dicts-frozen", "wreq-dicts-uncollected", "aiohttp-dicts"),
-    ),
-)
-NAMES = {program.key: program.name for program in PROGRAMS}
-
-
-def contests() -> Iterator[Contest]:
-    """All."""
-    for where in ("", *KINDS):
-        for shape, key, peers in SHAPES:
-            keys = [f"{where}/{each}" if where else each for each in (key, *peers)]
-            known = tuple(each for each in keys[1:] if each in NAMES)
-            yield Contest(f"{shape}, {where or 'read'}", keys[0], known, READ)
-    yield Contest("one call", "get-backread", peers_of("get"), GET)
-    yield Contest("64 calls", "gather-backread", peers_of("gather"), GATHER)
-    on_uvloop = peers_of("gather", uvloop=True)
-    yield Contest("64 calls, uvloop", "gather-backread-uvloop", on_uvloop, GATHER)
-
-
-def win_lines(measured: Measured) -> list[list[str]]:
-    """The table of the peers that are ahead: in each figure, the one that is most so."""
-    found = []
-    for contest in contests():
-        for name, figure, more_is_better in contest.figures:
-            ratios = {
-                peer: figure_of(measured, peer, figure, contest.key) for peer in contest.peers
-            }
-            known = {peer: ratio for peer, ratio in ratios.items() if ratio is not None}
-            if not known:
-                continue
-            best = (max if more_is_better else min)(known, key=lambda peer: known[peer])
-            if (known[best] > 1) == more_is_better and known[best] != 1:
-                found.append([contest.name, NAMES[best], name, shown(known[best])])
-    return [
-        ["what", "who is ahead of backread", "in what", "× backread's"],
-        *(found or [[NOTHING] * 4]),
-    ]

@@ -107,19 +107,10 @@ def shape(key: str, name: str, *more: str) -> Program:
     return Program("read", key, name, "ours", "backread_messages.py", arguments)
 
 
-def calls(
-    section: str, program: str, python: str, names: Iterable[tuple[str, str]], *more: str
-) -> list[Program]:
-    """Libraries of one interpreter whose calls are measured."""
+def calls(python: str, names: Iterable[tuple[str, str]]) -> list[Program]:
+    """Libraries of one interpreter whose single calls are measured."""
     return [
-        Program(
-            section,
-            "-".join((section, library, *more)),
-            ", ".join((name, *more)),
-            python,
-            program,
-            (library, *more),
-        )
+        Program("get", f"get-{library}", name, python, "single_get.py", (library,))
         for library, name in names
     ]
 
@@ -207,13 +198,6 @@ def of_kind(kind: str, reader: Program) -> Program:
     )
 
 
-OUR_GATHERED = [
-    ("backread", "**backread**, a `User`"),
-    ("backread_64", "**backread**, `max_concurrency=64`"),
-]
-THEIR_GATHERED = [
-    (peer, peer) for peer in ("wreq", "primp", "pyqwest", "pyreqwest", "foghttp", "aiohttp")
-]
 OF_EACH_KIND = (
     "discard",
     "arrow-json",
@@ -229,14 +213,10 @@ PROGRAMS = [
     *READERS,
     *(of_kind(kind, reader) for kind in KINDS for reader in READERS if reader.key in OF_EACH_KIND),
     *calls(
-        "get",
-        "single_get.py",
         "ours",
         [("backread", "**backread**, a `User`"), ("backread_dict", "**backread**, `as_dict=True`")],
     ),
     *calls(
-        "get",
-        "single_get.py",
         "peers",
         [
             ("primp", "primp"),
@@ -250,10 +230,6 @@ PROGRAMS = [
             ("requests", "requests"),
         ],
     ),
-    *calls("gather", "gathered_gets.py", "ours", OUR_GATHERED),
-    *calls("gather", "gathered_gets.py", "ours", OUR_GATHERED, "uvloop"),
-    *calls("gather", "gathered_gets.py", "peers", THEIR_GATHERED),
-    *calls("gather", "gathered_gets.py", "peers", THEIR_GATHERED, "uvloop"),
     *(
         Program(
             "rows",
