@@ -21,56 +21,7 @@ from backread.cli.app import app
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/command-line.md"
 
-INTRODUCTION = """\
-# Command line
-
-```text
-backread sync chats                      # or, to try it: backread demo chats
-backread search chats invoice --limit 3
-backread show chats 42 --last 10
-backread sql chats "SELECT name, messages FROM conversations ORDER BY messages DESC"
-backread sql chats - --output days.csv < days.sql
-```
-
-`pip install "backread[cli]"` ([not on PyPI yet](../how-to/install.md)) installs the command
-`backread`. `backread --help` lists the commands in groups; `backread COMMAND --help`, or `-h`,
-shows what is here. A typing error gets the nearest name, and all missing settings are named at
-once. `FOLDER` is a mirror's folder and `USER_ID` a user's id; ids begin at 0.
-
-Every command takes `-q` (`--quiet`), which prints only errors and the requested data, and `-v`
-(`--verbose`), which logs each request with its time.
-
-<!-- Written by tools/docs/command_line.py from the commands; --write writes it anew. -->
-
-## What goes where
-
-Data goes to stdout. Progress, outages, requested waits of more than 10 seconds and errors go to
-stderr. Progress is shown on a terminal, for everything that takes longer than a second; `sync`,
-`demo` and `export` also write a line every few seconds to a log.
-
-A line on stderr says why a list could not be [proved](../explanation/certificates.md) complete, and
-if text was [not valid UTF-8](../how-to/mirror.md#look-at-past-runs).
-
-## Formats
-
-A terminal gets a table, and `show` a conversation; a pipe gets `jsonl`, one JSON object per row,
-with the values as the service sent them. The format also follows the name of the file:
-`-o users.csv`. `json` is one document: an array of all rows, or for `status` an object.
-
-Tables are for people: times in UTC as `2026-03-01 14:05`, as many columns as fit. In a pipe,
-`--format table` has every column in full, for `less -S`. Scripts should read the other formats,
-which do not change.
-
-In CSV, a text that a spreadsheet would treat as a formula is prefixed with an apostrophe. If your
-Excel splits at semicolons, [export XLSX](../how-to/export.md#spreadsheets) instead.
-
-## Colour and completion
-
-Colour is used on a terminal only. `NO_COLOR` and `TERM=dumb` turn it off; `FORCE_COLOR`,
-`backread --color always COMMAND` and `--color never` decide. `backread --install-completion`
-completes commands, options, their values and the names of tables and services in bash, zsh, fish
-and PowerShell; `--show-completion` prints the script.
-"""
+MARK = "<!-- The rest is written by tools/docs/command_line.py from the commands. -->"
 
 OTHER_VARIABLES = {
     "BACKREAD_API_SECRET": "The API Secret Key. The secret is never an argument.",
@@ -254,12 +205,12 @@ def exit_codes() -> str:
     return "\n".join(f"- {code}: {prose(text.replace('``', ''))}" for code, text in rows)
 
 
-def page() -> str:
-    """The whole page."""
+def page(present: str) -> str:
+    """The whole page: what stands in it above the mark, and the commands."""
     root = Command(typer.main.get_command(app), "backread")
     commands = [each for each in root.all() if each is not root]
     shared = {name: shared_lines(commands, option) for option, name in SHARED.items()}
-    parts = [INTRODUCTION.rstrip()]
+    parts = [present.partition(MARK)[0] + MARK]
     for name, lines in shared.items():
         parts += [f"## {name.capitalize()}", SHARED_NOTES.get(name, ""), "\n".join(lines)]
     parts += [part for each in commands for part in each.text(shared)]
@@ -277,10 +228,11 @@ def page() -> str:
 
 def main() -> int:
     """Checks or writes the page; the exit code."""
+    present = PAGE.read_text(encoding="utf-8")
     if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(page(), encoding="utf-8")
+        PAGE.write_text(page(present), encoding="utf-8")
         return 0
-    if PAGE.read_text(encoding="utf-8") != page():
+    if present != page(present):
         print(
             f"{PAGE.name} is not what the commands say; run: python tools/docs/command_line.py "
             "--write",
