@@ -20,9 +20,10 @@ from helpers.scripted_server import answer
 
 
 @posix_only
-def test_closed_pipe_ends_it_quietly(settings):
+@pytest.mark.parametrize("argument", ["users", "--help"])
+def test_closed_pipe_ends_it_quietly(settings, argument):
     with subprocess.Popen(
-        [*COMMAND, "users"],
+        [*COMMAND, argument],
         env=os.environ | settings,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

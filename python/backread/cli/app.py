@@ -20,7 +20,7 @@ from backread.cli.browse import browse
 from backread.cli.changes import changes
 from backread.cli.demo import demo
 from backread.cli.doctor import doctor
-from backread.cli.exits import SIGNALLED, USAGE, exit_code, say_failure
+from backread.cli.exits import CLOSED_PIPE, SIGNALLED, USAGE, exit_code, say_failure
 from backread.cli.export import export
 from backread.cli.files import files
 from backread.cli.forget import forget
@@ -168,6 +168,9 @@ def _invoke(arguments: Sequence[str] | None) -> int:
                 command.invoke(context)
         sys.stdout.flush()
     except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):
+            # What Rich makes of a closed pipe, in the help.
+            return CLOSED_PIPE
         return error.code if isinstance(error.code, int) else 0
     except typer.Exit as error:
         # Typer has said why, for example that it completes nothing in this shell.
