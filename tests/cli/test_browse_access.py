@@ -282,9 +282,10 @@ def test_the_command_prints_the_address_and_leaves_nothing_behind(own, number):
         # A browser keeps connections ready that ask for nothing.
         with socket.create_connection(("127.0.0.1", port)):
             assert entered(port, target) == 303
+            assert process.stderr is not None
+            assert process.stderr.readline() == "Ctrl-C ends it\n"
             process.send_signal(number)
-            ended = process.communicate(timeout=PATIENCE)
-    assert ended == ("", "Ctrl-C ends it\n")
+            assert process.communicate(timeout=PATIENCE) == ("", "")
     assert process.returncode == (-9 if number == 9 else 0)
     assert {str(path) for path in own.rglob("*")} == before
 
