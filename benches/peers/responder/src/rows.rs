@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};
 
 use crate::body::Bodies;
@@ -195,23 +196,18 @@ fn user_row(plan: &Plan, user: usize) -> String {
         .take(draw.below(4))
         .map(|(name, value)| json!({"name": name, "value": value}))
         .collect();
-    object(&[
-        ("id", json!(person.id)),
-        ("name", json!(person.name)),
-        ("email", json!(person.email)),
-        (
-            "reference",
-            json!(format!("crm-{:08x}", draw.below(1 << 32))),
-        ),
-        ("created_at", json!(instant(created, draw.below(1_000)))),
-        ("updated_at", json!(instant(updated, draw.below(1_000)))),
-        ("online_at", json!(instant(updated, draw.below(1_000)))),
-        (
-            "last_url",
-            json!(format!("https://www.example.com/{}", draw.one_of(&PLACES))),
-        ),
-        ("user_attributes", json!(attributes)),
-    ])
+    json!({
+        "id": person.id,
+        "name": person.name,
+        "email": person.email,
+        "reference": format!("crm-{:08x}", draw.below(1 << 32)),
+        "created_at": instant(created, draw.below(1_000)),
+        "updated_at": instant(updated, draw.below(1_000)),
+        "online_at": instant(updated, draw.below(1_000)),
+        "last_url": format!("https://www.example.com/{}", draw.one_of(&PLACES)),
+        "user_attributes": attributes,
+    })
+    .to_string()
 }
 
 fn list(plan: &Plan, user: usize) -> List {
@@ -260,88 +256,39 @@ fn message_row(
             person.id
         )
     });
-    let read = !draw.percent(3);
-    object(&[
-        ("id", json!(id)),
-        ("body", Value::Null),
-        ("read_by_user", json!(operator.is_none() || read)),
-        ("read_by_operator", json!(operator.is_some() || read)),
-        ("created_at", json!(instant(at, draw.below(1_000)))),
-        ("file_url", json!(file)),
-        (
-            "auto_invitation",
-            json!(operator.is_some() && draw.percent(5)),
-        ),
-        (
-            "sender_type",
-            json!(if operator.is_some() {
-                "operator"
-            } else {
-                "user"
-            }),
-        ),
-        ("sender", Value::Null),
-    ])
-    .replacen("\"body\":null", &format!("\"body\":{body}"), 1)
-    .replace(
-        "\"sender\":null",
-        &format!("\"sender\":{}", sender(person, operator)),
-    )
+    let (read, milliseconds) = (!draw.percent(3), draw.below(1_000));
+    let row = json!({
+        "id": id,
+        "body": Value::Null,
+        "read_by_user": operator.is_none() || read,
+        "read_by_operator": operator.is_some() || read,
+        "created_at": instant(at, milliseconds),
+        "file_url": file,
+        "auto_invitation": operator.is_some() && draw.percent(5),
+        "sender_type": if operator.is_some() { "operator" } else { "user" },
+        "sender": sender(person, operator),
+    });
+    // A body may have escapes that serde_json would spell otherwise.
+    row.to_string()
+        .replacen("\"body\":null", &format!("\"body\":{body}"), 1)
 }
 
-fn sender(person: &Person, operator: Option<usize>) -> String {
+fn sender(person: &Person, operator: Option<usize>) -> Value {
     let Some(which) = operator else {
-        return object(&[
-            ("id", json!(person.id)),
-            ("name", json!(person.name)),
-            ("email", json!(person.email)),
-        ]);
+        return json!({"id": person.id, "name": person.name, "email": person.email});
     };
     let (forename, surname, picture) = OPERATORS[which];
-    let picture = picture.map(|key| format!("https://cdn.example.com/o/{key}.jpg"));
-    object(&[
-        ("id", json!(301 + which)),
-        ("forename", json!(forename)),
-        ("surname", json!(surname)),
-        ("email", json!(format!("operator{which}@example.com"))),
-        ("picture_thumb_url", json!(picture)),
-    ])
-}
-
-/// A JSON object with its fields in the order of the interface.
-fn object(fields: &[(&str, Value)]) -> String {
-    let fields: Vec<String> = fields
-        .iter()
-        .map(|(name, value)| format!("\"{name}\":{value}"))
-        .collect();
-    format!("{{{}}}", fields.join(","))
+    json!({
+        "id": 301 + which,
+        "forename": forename,
+        "surname": surname,
+        "email": format!("operator{which}@example.com"),
+        "picture_thumb_url": picture.map(|key| format!("https://cdn.example.com/o/{key}.jpg")),
+    })
 }
 
 fn instant(seconds: usize, milliseconds: usize) -> String {
-    let (day, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(day);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
-}
-
-/// The date of a day since 1970.
-fn date(mut day: usize) -> (usize, usize, usize) {
-    let leap = |year: usize| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let mut year = 1970;
-    while day >= 365 + usize::from(leap(year)) {
-        day -= 365 + usize::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + usize::from(leap(year));
-    let mut month = 1;
-    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if day < days {
-            break;
-        }
-        day -= days;
-        month += 1;
-    }
-    (year, month, day + 1)
+    DateTime::from_timestamp(seconds as i64, milliseconds as u32 * 1_000_000)
+        .unwrap_or_default()
+        .to_rfc3339_opts(SecondsFormat::Millis, true)
 }
