@@ -125,7 +125,7 @@ def states(figures: Figures) -> Html:
     conversations = figures["totals"]["conversations"]
     counts = [
         ("Answered", figures["responses"]["answered"], asked, "answered"),
-        ("Not answered", figures["responses"]["unanswered"], asked, "unanswered"),
+        ("Never answered", figures["responses"]["unanswered"], asked, "unanswered"),
     ]
     for name, key in STATES.items():
         # Kinds of senders that were never last are left out.

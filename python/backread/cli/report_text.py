@@ -76,7 +76,7 @@ def _responses(figures: Figures) -> Section:
         ("90% within", seconds(found["p90_seconds"]), ""),
         ("answered", answered, f"{percent(answered, asked)} of {asked:,} asked"),
         ("of them", outside, "answered outside opening hours"),
-        ("not answered", unanswered, percent(unanswered, asked)),
+        ("never answered", unanswered, percent(unanswered, asked)),
         ("unknown", unknown, "not read to the end"),
     ]
     optional = {"of them": outside, "unknown": unknown}
