@@ -12,18 +12,6 @@ if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found, unused-ignore]
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-__all__ = [
-    "ArrowStream",
-    "DtypeBackend",
-    "arrow_table",
-    "check_dtype_backend",
-    "no_array",
-    "one_shot",
-    "pandas_frame",
-    "polars_frame",
-    "release",
-    "require",
-]
 
 __tracebackhide__ = True
 

@@ -15,8 +15,6 @@ from queue import SimpleQueue
 from threading import get_ident, main_thread
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ["run_interruptibly", "run_to_its_end"]
-
 Result = TypeVar("Result")
 Queue: TypeAlias = "SimpleQueue[Callable[[], None]]"
 

@@ -36,8 +36,6 @@ from backread.mirror.published.snapshot_reader import OpenSnapshot
 from backread.mirror.published.status import MirrorStatus, read_status
 from backread.models import MEANINGS, Message
 
-__all__ = ["Api"]
-
 ITEMS = 50
 MOST_PEOPLE = 5_000
 WINDOW = 100

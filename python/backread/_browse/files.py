@@ -20,8 +20,6 @@ from backread.mirror.export.xlsx import write_xlsx
 from backread.mirror.published.snapshot_reader import OpenSnapshot
 from backread.mirror.store.folder import file_path
 
-__all__ = ["MESSAGES", "PEOPLE", "Reply", "StoredFile", "download", "file_reply", "stored_files"]
-
 PICTURES = {
     rb"\x89PNG\r\n\x1a\n": "image/png",
     rb"\xff\xd8\xff": "image/jpeg",

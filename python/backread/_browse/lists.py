@@ -13,8 +13,6 @@ from backread.mirror.published.people import Person
 from backread.mirror.published.search import SearchHit, places_of
 from backread.models import Message, User
 
-__all__ = ["PageBubbles", "heading", "hits_html", "message_address", "people_html"]
-
 
 def people_html(people: Iterable[Person], zone: tzinfo) -> Html:
     """An item for each person."""

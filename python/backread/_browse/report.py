@@ -11,8 +11,6 @@ from backread._report.figures import Figures
 from backread._report.page import report_html
 from backread._report.words import local
 
-__all__ = ["report_page"]
-
 OPTIONS = ("timezone", "days", "since", "until", "hours")
 
 PERIODS = {

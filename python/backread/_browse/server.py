@@ -18,8 +18,6 @@ from backread._browse.files import Reply
 from backread._browse.site import Site
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 
-__all__ = ["BrowseServer"]
-
 LOOPBACK = "127.0.0.1"
 
 MOST_CONNECTIONS = 64

@@ -22,8 +22,6 @@ from backread._display.style import CHAT_RULES, TABLES_RULES
 from backread.errors import MirrorError
 from backread.mirror.published.interruptible_reader import InterruptibleReader
 
-__all__ = ["Site"]
-
 HTTP = 80
 ROOT = 0
 

@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias, get_args, get_origin
 
 from backread.models import Message, OperatorSender, User, UserAttribute, UserSender
 
-__all__ = ["ATTRIBUTE", "COLUMNS", "KEYS", "MESSAGES", "SENDER", "USERS", "Column", "cell_of"]
-
 SENDER = "sender_"
 """The prefix of the columns with a sender's fields."""
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from backread._client.operations import Walk
     from backread.models import Page, WalkReport
 
-__all__ = ["AsyncListing", "Listing"]
 
 __tracebackhide__ = True
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from backread.models import Message, Page
     from backread.typed_dicts import MessageDict, PageDict
 
-__all__ = ["AsyncMessages", "Messages"]
 
 __tracebackhide__ = True
 

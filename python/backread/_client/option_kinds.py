@@ -12,26 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
-__all__ = [
-    "ACTION",
-    "BYTES",
-    "COUNT",
-    "FILE",
-    "HEADERS",
-    "NUMBER",
-    "SECONDS",
-    "SWITCH",
-    "TEXT",
-    "TIME_LIMIT",
-    "URL",
-    "URL_WITH_PASSWORD",
-    "WORD",
-    "Duration",
-    "Kind",
-    "read_number",
-    "read_switch",
-    "read_whole_number",
-]
 
 __tracebackhide__ = True
 

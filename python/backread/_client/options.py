@@ -29,16 +29,6 @@ from backread._client.option_kinds import (
     Kind,
 )
 
-__all__ = [
-    "ARGUMENTS",
-    "ChangedOptions",
-    "ClientOptions",
-    "Files",
-    "Option",
-    "Service",
-    "SharedOptions",
-]
-
 
 class Option(NamedTuple):
     """One argument of a client: its meaning, its default, and who may set it."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from backread._backread import NativePrivacy
 
-__all__ = ["HIDDEN", "Choice", "LoadedPrivacy", "Privacy", "hide_emails", "loaded", "why_refused"]
 
 HIDDEN = "[e-mail address hidden]"
 

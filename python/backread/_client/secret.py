@@ -6,14 +6,6 @@ import os
 
 from backread._client.option_kinds import HEADERS
 
-__all__ = [
-    "HEADERS_VARIABLE",
-    "SECRET_VARIABLE",
-    "headers_for",
-    "read_secret_file",
-    "redact_secret",
-]
-
 __tracebackhide__ = True
 
 SECRET_VARIABLE = "BACKREAD_API_SECRET"

@@ -24,8 +24,6 @@ from backread._files.paths import shown
 from backread._files.private import read_private_file
 from backread.errors import ConfigurationError
 
-__all__ = ["CONFIG_VARIABLE", "NamedService", "config_file", "find_service", "read_services"]
-
 __tracebackhide__ = True
 
 CONFIG_VARIABLE = "BACKREAD_CONFIG"

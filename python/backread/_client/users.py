@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from backread.models import Page, User
     from backread.typed_dicts import PageDict, UserDict
 
-__all__ = ["AsyncUsers", "Users"]
 
 __tracebackhide__ = True
 

@@ -19,31 +19,6 @@ from urllib.parse import urlsplit
 from backread._display.style import TABLES
 from backread._display.words import amount, counts, moment, visible, yes_or_no
 
-__all__ = [
-    "LONGEST_CELL",
-    "LONGEST_TEXT",
-    "Html",
-    "badge",
-    "card",
-    "cell",
-    "certificate_badge",
-    "every_field",
-    "filled",
-    "grid",
-    "link",
-    "marked",
-    "named_fields",
-    "needs_scrolling",
-    "output",
-    "quiet",
-    "safe",
-    "sender_first",
-    "sheet",
-    "shortened",
-    "some_ids",
-    "text_of",
-]
-
 # Without blanks, controls or marks, which browsers would repair (WHATWG URL).
 _ADDRESS = re.compile(
     r"https?://[^\s\x00-\x20\x7f-\x9f\u200b-\u206f\ufeff\"'<>\\^`{|}]+", re.IGNORECASE

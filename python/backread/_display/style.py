@@ -6,8 +6,6 @@ Selectors repeat the class where they must win over a notebook's own rules for t
 
 from __future__ import annotations
 
-__all__ = ["BAR", "CHAT", "CHAT_RULES", "DOCUMENT", "TABLES", "TABLES_RULES"]
-
 _BASE = """
 .backread{color:inherit;font-family:inherit;line-height:1.45;max-width:100%;\
 overflow-wrap:anywhere}

@@ -7,27 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = [
-    "CLOCKS_DIFFER",
-    "IGNORABLE",
-    "ago",
-    "amount",
-    "counts",
-    "duration",
-    "full_name",
-    "is_invisible",
-    "line",
-    "minute",
-    "moment",
-    "odd_values",
-    "plain",
-    "repaired_text",
-    "sender_name",
-    "size",
-    "visible",
-    "yes_or_no",
-]
-
 # Terminal control characters, shown as Unicode's control pictures.
 _PICTURES: dict[int, int | str | None] = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},

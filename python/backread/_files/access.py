@@ -16,29 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-__all__ = [
-    "NO_LINK",
-    "NO_MORE_FILES",
-    "Access",
-    "RefusedFileError",
-    "access_of",
-    "check_file",
-    "check_folder",
-    "create",
-    "create_private",
-    "flush_directory",
-    "flush_file",
-    "give",
-    "give_access",
-    "give_folder",
-    "give_like_folder",
-    "keep_for_owner",
-    "make_folder",
-    "make_subfolder",
-    "open_or_create",
-    "read_file",
-]
-
 # Windows lacks these flags; O_NONBLOCK prevents a named pipe from blocking open().
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 BINARY = getattr(os, "O_BINARY", 0)

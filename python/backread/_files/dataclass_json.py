@@ -21,8 +21,6 @@ from typing import (
     get_type_hints,
 )
 
-__all__ = ["JsonRecord", "ShortRepr", "dataclass_from_json", "to_json_value", "value_of_key"]
-
 T = TypeVar("T")
 
 DEEPEST = 127

@@ -7,8 +7,6 @@ from decimal import Decimal, InvalidOperation
 from math import isinf
 from typing import Any, Self
 
-__all__ = ["SentNumber", "fraction", "parse_json"]
-
 
 def parse_json(text: str | bytes, what: str | None = None) -> Any:
     """Parses the text; raises ValueError, naming ``what``, if it is invalid or nested too deep."""

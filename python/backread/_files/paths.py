@@ -6,8 +6,6 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["is_utf8", "local_path", "shown"]
-
 # At least two letters, since C:/ is a drive. pathlib collapses the two slashes into one.
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 

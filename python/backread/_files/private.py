@@ -9,8 +9,6 @@ from pathlib import Path
 from backread._files.access import NO_LINK, RefusedFileError
 from backread._files.paths import shown
 
-__all__ = ["read_private_file"]
-
 BINARY = getattr(os, "O_BINARY", 0)
 
 

@@ -6,15 +6,6 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
-__all__ = [
-    "BYTE_ORDER_MARK",
-    "EXCEL_TIME",
-    "FORMULA",
-    "excel_time",
-    "guarded",
-    "guards_in_words",
-]
-
 BYTE_ORDER_MARK = "\ufeff"
 """Tells Excel that a file is UTF-8."""
 

@@ -30,16 +30,6 @@ from backread._files.access import (
 from backread._files.lock import try_lock
 from backread._interruptible import run_to_its_end
 
-__all__ = [
-    "Unfinished",
-    "is_unfinished",
-    "private_folder",
-    "remove_folder",
-    "remove_leftovers",
-    "scratch_folder",
-    "unfinished_name",
-]
-
 UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{16}\.unfinished", re.DOTALL)
 LONGEST_STEM = 50
 """How much of the name is in the temporary one: file names are limited to 255 bytes."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from backread._backread import NativePrivacy
     from backread._client.operations import Walk
 
-__all__ = ["progress", "shown_export", "shown_files", "shown_sync"]
 
 T = TypeVar("T")
 

@@ -12,8 +12,6 @@ from typing import Any, ClassVar, Protocol
 
 from backread._progress.text import fitting
 
-__all__ = ["ProgressOutput", "State", "above_progress", "find_output", "notebook_line"]
-
 WIDEST_BAR = 24
 NARROWEST_LINE = 60
 """Terminal cells: a bar's maximum width, and the narrowest line that has one."""

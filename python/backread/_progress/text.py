@@ -10,8 +10,6 @@ from backread._display.words import amount, duration, size
 if TYPE_CHECKING:
     from backread.models import WalkReport
 
-__all__ = ["describe", "export_parts", "files_parts", "fitting", "sync_parts", "walk_parts"]
-
 
 def describe(now: Any) -> str:
     """A `SyncProgress` in one line, without what is unknown."""

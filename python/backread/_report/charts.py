@@ -13,8 +13,6 @@ from math import ceil
 
 from backread._display.html import Html
 
-__all__ = ["FULL_WIDTH", "Columns", "Series", "bar", "chart", "legend"]
-
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#767d86")
 LINE = "#d8dde3"
 """The page's colours in light, for attributes."""

@@ -21,16 +21,6 @@ from backread._report.elements import (
 from backread._report.figures import Figures
 from backread._report.words import local, percent, seconds, unit_label
 
-__all__ = [
-    "attachments",
-    "invitations",
-    "longest",
-    "operators",
-    "responses",
-    "states",
-    "trend",
-]
-
 DURATION_STEPS = (
     1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200,
     86_400, 172_800, 432_000, 864_000, 1_728_000, 4_320_000, 8_640_000,

@@ -14,18 +14,6 @@ from backread._report.charts import Columns, bar, chart, legend
 from backread._report.figures import Figures
 from backread._report.words import percent
 
-__all__ = [
-    "MOST_UNITS",
-    "Cell",
-    "Listed",
-    "cut",
-    "figure",
-    "operator_names",
-    "section",
-    "shares",
-    "table",
-]
-
 LONGEST_NAME = 60
 NOTHING = ("0", "–", "·")
 MOST_UNITS = 200

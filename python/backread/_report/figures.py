@@ -10,21 +10,6 @@ from backread._display.html import card
 from backread._display.words import amount, duration
 from backread._report.words import day, local, percent, seconds
 
-__all__ = [
-    "Coverage",
-    "Figures",
-    "FiguresDict",
-    "FiguresProgress",
-    "ResponseFigures",
-    "Totals",
-    "coverage_lines",
-    "main_figures",
-    "no_data",
-    "period",
-    "span",
-    "title",
-]
-
 
 class Coverage(TypedDict):
     """How recent and how complete the data is.

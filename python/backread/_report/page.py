@@ -25,8 +25,6 @@ from backread._report.figures import (
 from backread._report.style import STYLE
 from backread._report.words import local
 
-__all__ = ["is_report", "report_html"]
-
 MARKER = b'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n<meta name="generator" '
 MARKER += b'content="backread report">'
 """How every report begins."""

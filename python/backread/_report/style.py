@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["STYLE"]
-
 # The colours of a chart are by Okabe and Ito, who chose them for all kinds of colour vision, where
 # they have a contrast of 3:1 with the page (WCAG 2.2, 1.4.11), and lighter ones of theirs in dark.
 STYLE = """

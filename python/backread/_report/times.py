@@ -10,8 +10,6 @@ from backread._report.elements import MOST_UNITS, Listed, figure, section, table
 from backread._report.figures import Figures
 from backread._report.words import WEEKDAYS, seconds, unit_label
 
-__all__ = ["heat", "hours", "volume", "weekdays"]
-
 HEAT_LEVELS = 6
 NOTHING = "·"
 

@@ -10,8 +10,6 @@ from zoneinfo import ZoneInfo
 
 from backread._display.words import duration
 
-__all__ = ["WEEKDAYS", "day", "local", "percent", "seconds", "unit_label"]
-
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NONE = "–"

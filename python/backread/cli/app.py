@@ -39,8 +39,6 @@ from backread.cli.sync import sync
 from backread.cli.text import Color, Coloring
 from backread.errors import IncompleteWarning
 
-__all__ = ["app", "run"]
-
 COMPLETION = "_BACKREAD_COMPLETE"
 """Set by the shell's script when it wants completions."""
 

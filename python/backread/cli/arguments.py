@@ -14,33 +14,6 @@ import typer
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write, to_read, to_write
 
-__all__ = [
-    "ExcelOption",
-    "Folder",
-    "JsonOption",
-    "LimitOption",
-    "MessageId",
-    "PagerOption",
-    "PortOption",
-    "RawOption",
-    "Since",
-    "TableOrJson",
-    "TextOrJson",
-    "Until",
-    "UserId",
-    "WorldUntil",
-    "argument",
-    "byte_size",
-    "extended",
-    "file_to_read",
-    "file_to_write",
-    "flag",
-    "json_wanted",
-    "option",
-    "value",
-    "with_document",
-]
-
 
 def _moment(text: str) -> datetime:
     from backread.mirror.published.period import moment_of

@@ -17,8 +17,6 @@ from backread.errors import BackreadError
 if TYPE_CHECKING:
     from backread._browse import BrowseServer
 
-__all__ = ["browse"]
-
 
 def browse(
     folder: Folder,

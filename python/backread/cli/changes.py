@@ -19,9 +19,6 @@ from backread.cli.paths import check_writable, written
 from backread.cli.stderr import say, waiting
 from backread.errors import MirrorError
 
-__all__ = ["changes"]
-
-
 Table = StrEnum("Table", "USERS MESSAGES")
 """The values of ``--table``."""
 

@@ -24,7 +24,6 @@ from backread.errors import BackreadError, ConfigurationError
 if TYPE_CHECKING:
     from backread._client.client import Client
 
-__all__ = ["Connection", "with_connection"]
 
 CONNECTION = "Connection (or a variable: BACKREAD_TIMEOUT for --timeout)"
 """The group of the options that say which service to read, and how."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from backread.mirror import Mirror, SyncReport
     from backread.testing import MockServer, World
 
-__all__ = ["demo"]
 
 SEED = 7
 USERS = 2_000

@@ -45,24 +45,6 @@ from backread.errors import (
     PermissionDeniedError,
 )
 
-__all__ = [
-    "FAULT",
-    "INTERRUPTED",
-    "MIRROR",
-    "NOT_FOUND",
-    "OPTIONS",
-    "REFUSED",
-    "SERVICE",
-    "SIGNALLED",
-    "USAGE",
-    "ServiceMovedError",
-    "UnreadListsError",
-    "UnusableArgumentError",
-    "exit_code",
-    "is_full",
-    "say_failure",
-]
-
 FAULT = 1
 USAGE = 2
 NOT_FOUND = 3

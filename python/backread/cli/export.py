@@ -31,8 +31,6 @@ from backread.cli.stderr import Verbosity, every_few_seconds, say, tell
 if TYPE_CHECKING:
     from backread.mirror import ExportProgress, ExportReport
 
-__all__ = ["export"]
-
 
 Format = StrEnum("Format", "PARQUET CSV JSONL XLSX SQLITE DUCKDB")
 """The values of ``--format``."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from backread._client.client import Client
     from backread.mirror import FilesProgress, FilesReport, Mirror
 
-__all__ = ["fetch", "files"]
-
 
 @with_connection
 @with_document(TextOrJson)

@@ -17,7 +17,6 @@ from backread.errors import MirrorError
 if TYPE_CHECKING:
     from backread.mirror import ForgetReport, Mirror
 
-__all__ = ["forget"]
 
 MOST_NAMED = 20
 """How many users are named before they are removed."""

@@ -10,8 +10,6 @@ from backread.cli.arguments import Folder, flag
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.stderr import say
 
-__all__ = ["mcp"]
-
 
 def mcp(
     folder: Folder,

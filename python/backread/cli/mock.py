@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from backread.testing import World
 
-__all__ = ["mock"]
-
 
 def mock(
     users: Annotated[int | None, value("NUMBER", "Users.", min=0, show_default="100")] = None,

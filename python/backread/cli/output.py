@@ -46,18 +46,6 @@ from backread.cli.text import escaped, plain_lines
 if TYPE_CHECKING:
     from backread._client.listing import ArrowSource, Listing
 
-__all__ = [
-    "Format",
-    "Target",
-    "destination",
-    "text_stream",
-    "with_target",
-    "write_by_path",
-    "write_document",
-    "write_listing",
-    "write_rows",
-]
-
 
 Format = StrEnum("Format", "TABLE JSON JSONL CSV PARQUET")
 """The values of ``--format``."""

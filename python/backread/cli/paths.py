@@ -16,17 +16,6 @@ from backread._files.unfinished import Unfinished, scratch_folder
 from backread.cli.exits import UnusableArgumentError, is_full
 from backread.errors import BackreadError
 
-__all__ = [
-    "check_writable",
-    "folder_to_write",
-    "is_there",
-    "scratch_file",
-    "to_read",
-    "to_write",
-    "write_errors",
-    "written",
-]
-
 
 def _reader(instead: str) -> Callable[[str], Path]:
     def path(text: str) -> Path:

@@ -25,8 +25,6 @@ from backread.cli.text import escaped, plain, plain_lines
 if TYPE_CHECKING:
     from backread.profile import Difference, ServiceProfile
 
-__all__ = ["probe", "read_profile"]
-
 
 @with_connection
 @with_document(TableOrJson)

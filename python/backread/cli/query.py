@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
-__all__ = ["query_result", "write_query_rows"]
 
 ROWS_AT_ONCE = 1_000
 NUMBERS = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")

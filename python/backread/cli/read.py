@@ -19,8 +19,6 @@ from backread.cli.output import (
 from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, as_json, message_row, user_row
 from backread.errors import DecodeError
 
-__all__ = ["message", "messages", "user", "users"]
-
 StrictOption = Annotated[bool, flag("Exit with 6 if the list is not proved complete.", "--strict")]
 
 

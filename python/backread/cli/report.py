@@ -13,8 +13,6 @@ from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Format, Target, write_document
 from backread.cli.stderr import say, tell, waiting
 
-__all__ = ["report"]
-
 
 @with_document(TextOrJson)
 def report(

@@ -15,7 +15,6 @@ from backread.cli.text import plain
 if TYPE_CHECKING:
     from backread.mirror.figures import Figures
 
-__all__ = ["figures_text"]
 
 Rows = list[tuple[str, str | int, str]]
 """What is counted, its value, and a remark."""

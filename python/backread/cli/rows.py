@@ -15,20 +15,6 @@ from backread._client.columns import MESSAGES, USERS, cell_of
 from backread.cli.text import escaped
 from backread.models import Message, User, UserAttribute
 
-__all__ = [
-    "FIRST_SHOWN",
-    "MESSAGE_COLUMNS",
-    "TIMES",
-    "USER_COLUMNS",
-    "as_json",
-    "message_row",
-    "readable_heading",
-    "readable_time",
-    "time_text",
-    "user_row",
-    "with_user",
-]
-
 USER_COLUMNS = tuple(column.name for column in USERS)
 MESSAGE_COLUMNS = tuple(column.name for column in MESSAGES)
 

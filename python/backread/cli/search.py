@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from backread.mirror import Mirror
 
-__all__ = ["search"]
 
 BLANKS = re.compile(r"\s+")
 MESSAGES = ("created_at (UTC)", "user_id", "id", "sender", "text")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from backread.mirror.published.snapshot_reader import SnapshotReader
     from backread.models import Message
 
-__all__ = ["show"]
-
 
 AROUND = 21
 """The number of messages shown of those around one."""

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
 from types import FrameType
 
-__all__ = ["ended_by_signal", "ended_like_ctrl_c"]
-
 
 @contextmanager
 def ended_by_signal() -> Iterator[Callable[[], None]]:

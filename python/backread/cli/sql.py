@@ -13,8 +13,6 @@ from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Target, with_target, write_rows
 from backread.cli.stderr import waiting
 
-__all__ = ["Table", "sql", "tables"]
-
 ABOUT = {
     "users": "one row per user",
     "messages": "one row per message, with its sender",

@@ -21,7 +21,6 @@ from backread.errors import MirrorError
 if TYPE_CHECKING:
     from backread.mirror import UnfinishedRun
 
-__all__ = ["runs", "status"]
 
 RUNS = """
 SELECT run_id AS run, mode, state, lists_left,

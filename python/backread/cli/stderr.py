@@ -20,18 +20,6 @@ from backread._display.words import duration
 from backread._progress.output import ProgressOutput, State, above_progress, find_output
 from backread.cli.text import plain
 
-__all__ = [
-    "Verbosity",
-    "be_quiet_or_verbose",
-    "drop_stderr",
-    "every_few_seconds",
-    "logged_requests",
-    "say",
-    "say_lines",
-    "tell",
-    "waiting",
-]
-
 NARROWEST = 20
 """The fewest terminal cells that a line is wrapped to."""
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from backread.mirror import SyncFigures, SyncProgress, SyncReport
     from backread.mirror.sync.report import Mode
 
-__all__ = ["progress", "summary", "sync"]
 
 MOST_IDS = 10
 

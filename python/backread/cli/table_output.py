@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["UTC", "cell_text", "open_pager", "write_table"]
 
 MOST_ROWS = 1_000
 """The rows of a table; further ones follow as lines with its widths."""

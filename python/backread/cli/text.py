@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Color", "Coloring", "console_for", "escaped", "plain", "plain_lines"]
 
 # Control characters (ISO 6429), which terminals may obey, line separators, and characters that
 # change the direction of text (Unicode UAX 9).

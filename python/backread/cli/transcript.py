@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from backread.mirror.published.conversation import Deleted
     from backread.models import Message, User
 
-__all__ = ["Part", "transcript"]
 
 INDENT = 7
 """Below the name, after the time."""

@@ -18,8 +18,6 @@ from backread.landing.storage import Folder, Storage, require
 from backread.models import WalkReport
 from backread.sharding import Shard
 
-__all__ = ["Landed", "land"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Landed(JsonRecord):

@@ -20,8 +20,6 @@ from backread.landing.run import is_attempt, load_plan, shard_folder
 from backread.landing.storage import Folder, Storage
 from backread.sharding.joining import join_shard_reports
 
-__all__ = ["commit"]
-
 
 def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
     """Commits the run: writes the manifest that names one file per shard.

@@ -17,16 +17,6 @@ from backread.landing.storage import Folder, Storage, require
 from backread.models import WalkReport
 from backread.sharding.shard import Resource
 
-__all__ = [
-    "MANIFESTS",
-    "Committed",
-    "as_text",
-    "dataset",
-    "manifest_name",
-    "refuse_other_choice",
-    "runs",
-]
-
 FORMAT = 1
 
 MANIFESTS = "manifests"

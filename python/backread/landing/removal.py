@@ -13,8 +13,6 @@ from backread.landing.manifest import as_text, manifest_name, runs
 from backread.landing.run import ATTEMPT
 from backread.landing.storage import Folder, Storage, require
 
-__all__ = ["UsersFound", "find_users"]
-
 LANDING_FILE = re.compile(r"run=[0-9A-Za-z-]+/plan\.json|manifests/\d{8}\.json", re.ASCII)
 
 USER_COLUMNS = ("user_id", "id")

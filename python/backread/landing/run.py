@@ -14,8 +14,6 @@ from backread.landing.storage import Folder, Storage
 from backread.models import WalkReport
 from backread.sharding import Plan, Shard
 
-__all__ = ["ATTEMPT", "begin", "is_attempt", "load_plan", "load_shard", "shard_folder"]
-
 RUN_ID = re.compile(r"[0-9A-Za-z-]+")
 ATTEMPT = re.compile(r"(run=[0-9A-Za-z-]+)/shard=\d{5,}/attempt=[0-9a-f]{32}\.parquet", re.ASCII)
 

@@ -15,8 +15,6 @@ from backread._files.paths import is_utf8, local_path, shown
 from backread._files.unfinished import Unfinished, remove_leftovers, unfinished_name
 from backread.errors import BackreadError, LandingError
 
-__all__ = ["Folder", "Storage", "absolute_folder", "require"]
-
 GIVE_A_URI = "pass the URI as a str: a Path drops one of its slashes"
 
 Folder: TypeAlias = str | os.PathLike[str]

@@ -13,7 +13,6 @@ from backread.models import Certificate, WalkReport
 if TYPE_CHECKING:
     from backread.sharding.planning import Plan
 
-__all__ = ["join_reports", "join_shard_reports"]
 
 # Weakest first.
 STRENGTH: dict[str, int] = {"uncertified": 0, "linked": 1, "counted": 2, "snapshot": 3}

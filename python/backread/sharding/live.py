@@ -24,7 +24,6 @@ from backread.sharding.shard import Resource, walk_messages
 if TYPE_CHECKING:
     from backread._client.client import Client
 
-__all__ = ["LiveShard", "ReadList", "listed_ids", "live_shards", "part_of"]
 
 ReadList: TypeAlias = "Callable[[Client, bool], list[int]]"
 """Reads the ids on the list of users, strictly or not."""

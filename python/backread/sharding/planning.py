@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from backread._client.client import Client
     from backread.models import Message, User
 
-__all__ = ["MOST_SHARDS", "USERS_A_SHARD", "Plan", "listed_users", "plan"]
 
 T = TypeVar("T")
 

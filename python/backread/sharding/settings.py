@@ -12,8 +12,6 @@ from backread.errors import ConfigurationError
 if TYPE_CHECKING:
     from backread._client.client import Client
 
-__all__ = ["client_here", "secret_here", "settings_of", "shared_settings"]
-
 
 def settings_of(client: Client) -> dict[str, Any]:
     """What another process needs to create the same client, except the secret.

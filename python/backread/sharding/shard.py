@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from backread._client.client import Client
     from backread._client.operations import Walk
 
-__all__ = ["Resource", "Shard", "pack", "unclosed", "walk_messages"]
 
 Resource: TypeAlias = Literal["users", "messages"]
 """What a plan reads."""

@@ -12,8 +12,6 @@ from backread._client.secret import redact_secret
 from backread._display.words import amount, line
 from backread.cli.text import escaped, plain
 
-__all__ = ["Findings"]
-
 INDENT = 11
 WIDEST = 100
 wrapped = partial(

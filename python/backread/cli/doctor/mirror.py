@@ -20,8 +20,6 @@ from backread.mirror.store.database import visible_damage
 from backread.mirror.store.engine import DAMAGED_FILE, connect, named_errors, rows_of, scan
 from backread.mirror.store.folder import CURRENT, DATABASE_NAME, PUBLISHED, lock_holder
 
-__all__ = ["check_mirror"]
-
 PENDING = "a removal is not complete: files may still have rows of forgotten users, or expired ones"
 
 

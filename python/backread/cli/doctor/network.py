@@ -18,8 +18,6 @@ from backread.cli.doctor.findings import Findings
 from backread.cli.exits import SERVICE, USAGE, exit_code
 from backread.errors import AuthenticationError, BackreadError, DecodeError, StatusError
 
-__all__ = ["check_connection", "check_service", "proxy_of_environment"]
-
 PORTS = {"http": 80, "https": 443}
 
 RENEW_WITHIN = 14

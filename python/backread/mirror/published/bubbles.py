@@ -18,8 +18,6 @@ from backread._display.html import (
 from backread._display.words import amount, is_invisible, line
 from backread.models import Message
 
-__all__ = ["LONGEST_BODY", "LONGEST_NAME", "Bubbles", "utc"]
-
 LONGEST_BODY = 4_000
 """A bubble shows this many characters."""
 
