@@ -30,9 +30,8 @@ PUBLIC_MODULES = (
 """The modules whose names are public, those with the shortest paths first."""
 
 NOT_CONSTRUCTED = {
-    "backread._client.messages._BaseMessages",
-    "backread._client.users._BaseUsers",
     "backread._client.listing._BaseListing",
+    "backread._client.resources._Resource",
     "backread.mirror.published.changes.Changes",
     "backread.mirror.published.table.MirrorTable",
     "backread.mirror.published.table.MirrorTables",

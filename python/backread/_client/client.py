@@ -14,7 +14,6 @@ from backread._client.arguments import (
     probe_arguments,
     refuse_options,
 )
-from backread._client.messages import AsyncMessages, Messages
 from backread._client.options import (
     ARGUMENTS,
     ChangedOptions,
@@ -23,6 +22,7 @@ from backread._client.options import (
     Service,
     SharedOptions,
 )
+from backread._client.resources import AsyncMessages, AsyncUsers, Messages, Users
 from backread._client.secret import (
     HEADERS_VARIABLE,
     SECRET_VARIABLE,
@@ -30,7 +30,6 @@ from backread._client.secret import (
     read_secret_file,
     redact_secret,
 )
-from backread._client.users import AsyncUsers, Users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

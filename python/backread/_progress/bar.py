@@ -20,7 +20,7 @@ from backread._progress.text import export_parts, files_parts, sync_parts, walk_
 
 if TYPE_CHECKING:
     from backread._backread import NativePrivacy
-    from backread._client.operations import Walk
+    from backread._client.listing import Walk
 
 
 T = TypeVar("T")

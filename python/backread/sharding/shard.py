@@ -27,7 +27,7 @@ from backread.sharding.settings import client_here
 
 if TYPE_CHECKING:
     from backread._client.client import Client
-    from backread._client.operations import Walk
+    from backread._client.listing import Walk
 
 
 Resource: TypeAlias = Literal["users", "messages"]
