@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 from backread._browse import BrowseServer, server, site
 from backread._browse.site import CONNECTIONS
 from backread.errors import MirrorError
-from backread.mirror.published.interruptible_reader import InterruptibleReader
+from backread.mirror.published.snapshot_reader import InterruptibleReader
 from helpers import browse_client
 from helpers.command_line import COMMAND, posix_only
 from helpers.waiting import PATIENCE, wait_for

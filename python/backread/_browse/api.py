@@ -24,7 +24,6 @@ from backread._display.words import ago, amount, moment
 from backread.errors import MirrorError
 from backread.mirror.figures.compute import compute_figures, select_figure
 from backread.mirror.published.conversation import MESSAGE_ORDER, read_window
-from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import Only, People, PeopleQuery, PersonOrder
 from backread.mirror.published.search import (
     NEWEST_FIRST,
@@ -32,7 +31,7 @@ from backread.mirror.published.search import (
     search_messages,
     search_words,
 )
-from backread.mirror.published.snapshot_reader import OpenSnapshot
+from backread.mirror.published.snapshot_reader import InterruptibleReader, OpenSnapshot
 from backread.mirror.published.status import MirrorStatus, read_status
 from backread.models import MEANINGS, Message
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from backread._browse.files import Reply
 from backread._browse.site import Site
-from backread.mirror.published.interruptible_reader import InterruptibleReader
+from backread.mirror.published.snapshot_reader import InterruptibleReader
 
 LOOPBACK = "127.0.0.1"
 

@@ -20,7 +20,7 @@ from backread._browse.api import Api
 from backread._browse.files import Reply
 from backread._display.style import CHAT_RULES, TABLES_RULES
 from backread.errors import MirrorError
-from backread.mirror.published.interruptible_reader import InterruptibleReader
+from backread.mirror.published.snapshot_reader import InterruptibleReader
 
 HTTP = 80
 ROOT = 0

@@ -20,8 +20,8 @@ from backread.mirror.published.search import SearchHit, SearchResults
 from backread.mirror.published.status import MirrorStatus
 from backread.mirror.published.table import MirrorTable, MirrorTables
 from backread.mirror.rights.forget import ForgetReport
+from backread.mirror.sync.progress import UnfinishedRun
 from backread.mirror.sync.report import SyncFigures, SyncProgress, SyncReport
-from backread.mirror.sync.unfinished_run import UnfinishedRun
 
 __all__ = [
     "Changes",

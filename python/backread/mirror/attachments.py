@@ -41,7 +41,7 @@ from backread.mirror.store.folder import (
     writer_lock,
 )
 from backread.mirror.store.schema import PRIVACY
-from backread.mirror.store.service import refuse_other_service, service_of
+from backread.mirror.store.store import refuse_other_service, service_of
 
 if TYPE_CHECKING:
     from backread._client.client import Client

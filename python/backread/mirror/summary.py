@@ -20,7 +20,7 @@ from backread.mirror.published.snapshot_reader import (
 from backread.mirror.published.views import LAST_READ, LISTS
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import ALL_USERS
-from backread.mirror.sync.unfinished_run import UnfinishedRun, read_unfinished_run
+from backread.mirror.sync.progress import UnfinishedRun, read_unfinished_run
 
 COUNTED = ("users", "messages")
 SHOWN_TABLES = ("users", "messages", "rejects", "runs")

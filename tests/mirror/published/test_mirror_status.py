@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from backread.mirror import Mirror
+from backread.mirror.sync.progress import UnfinishedRun, write_unfinished_run
 from backread.mirror.sync.report import SyncProgress, SyncReport
-from backread.mirror.sync.unfinished_run import UnfinishedRun, write_unfinished_run
 from backread.testing import Fault, Lane, MockServer, World
 from helpers.hostile_text import check
 from helpers.mirrors import BatchSource, batch, ended, sync

@@ -18,7 +18,7 @@ pytest.importorskip("duckdb")
 import duckdb
 
 from backread.mirror import Mirror
-from backread.mirror.published import manifest, publish, ranges
+from backread.mirror.published import manifest, publish
 from backread.mirror.store.database import open_database
 from backread.mirror.store.store import Store
 
@@ -62,7 +62,7 @@ def test_table_that_grows_is_cut_into_more_files_and_one_that_shrinks_into_fewer
     mirror, monkeypatch
 ):
     # A message takes about 200 bytes in memory.
-    monkeypatch.setattr(ranges, "FILE_BYTES", 2000)
+    monkeypatch.setattr(publish, "FILE_BYTES", 2000)
     sizes = []
     for count in (0, 5, 25, 70):
         users = [{"id": each} for each in range(count)]
@@ -110,7 +110,7 @@ def seeded(mirror: Mirror) -> list[Row]:
 
 
 def test_only_the_files_of_users_with_changes_are_written_again(mirror, monkeypatch):
-    monkeypatch.setattr(ranges, "FILE_BYTES", 80_000)
+    monkeypatch.setattr(publish, "FILE_BYTES", 80_000)
     said = seeded(mirror)
     before = data_files(mirror, "messages")
     users = data_files(mirror, "users")
@@ -130,7 +130,7 @@ def test_only_the_files_of_users_with_changes_are_written_again(mirror, monkeypa
 
 
 def test_one_conversation_reads_one_file(mirror, monkeypatch):
-    monkeypatch.setattr(ranges, "FILE_BYTES", 80_000)
+    monkeypatch.setattr(publish, "FILE_BYTES", 80_000)
     seeded(mirror)
     snapshot = json.loads((current(mirror) / "snapshot.json").read_bytes())
     # DuckDB takes the columns of a table from its first file.
@@ -216,7 +216,7 @@ def test_publication_killed_at_any_step_is_done_by_the_next_sync(mirror, monkeyp
 )
 def test_published_tables_equal_the_database_whatever_happens(mirror, monkeypatch, seed):
     chance = random.Random(seed)
-    monkeypatch.setattr(ranges, "FILE_BYTES", 5_000)
+    monkeypatch.setattr(publish, "FILE_BYTES", 5_000)
     service: dict[int, dict[int, str]] = {}
     kept_files = 0
     for step in range(6):

@@ -35,11 +35,11 @@ PER_USER = 40
 WRITER = """
 import sys
 from backread.mirror import Mirror
-from backread.mirror.published import publish, ranges
+from backread.mirror.published import publish
 from backread.mirror.store.database import open_database
 from backread.mirror.store.store import Store
 from pathlib import Path
-ranges.FILE_BYTES = 40_000
+publish.FILE_BYTES = 40_000
 folder = Path(sys.argv[1])
 print("began", flush=True)
 with open_database(folder) as connection:

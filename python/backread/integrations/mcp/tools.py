@@ -29,10 +29,9 @@ from backread.integrations.mcp.answers import (
     fitting,
 )
 from backread.mirror.published.conversation import read_window
-from backread.mirror.published.interruptible_reader import InterruptibleReader
 from backread.mirror.published.people import People, PeopleQuery, Person
 from backread.mirror.published.queries import RefusedQueryError
-from backread.mirror.published.snapshot_reader import OpenSnapshot
+from backread.mirror.published.snapshot_reader import InterruptibleReader, OpenSnapshot
 from backread.mirror.published.status import status_sentences
 from backread.mirror.summary import summarize
 from backread.models import Message

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from backread.mirror.rights.purge import remove_rejects
 from backread.mirror.store.engine import quoted
-from backread.mirror.store.merge import add_rows, merge_rows, note_rejected, stage
+from backread.mirror.store.merge import (
+    CHANGED_LISTS,
+    add_rows,
+    make_changed_lists,
+    merge_rows,
+    note_rejected,
+    stage,
+)
 from backread.mirror.store.schema import (
     CONTENT_TABLES,
     LIST_NAMES,
@@ -19,13 +26,11 @@ from backread.mirror.store.schema import (
     Table,
 )
 from backread.mirror.sync.deletions import mark_answered, mark_messages_of_deleted
-from backread.mirror.sync.hints import compare_hints
 from backread.mirror.sync.runs import set_in_run
 
 if TYPE_CHECKING:
     from backread._backread import SyncBatch
-    from backread.mirror.store.service import Service
-    from backread.mirror.store.store import ArrowTable, Store
+    from backread.mirror.store.store import ArrowTable, Service, Store
     from backread.mirror.sync.runs import Run, Spent
 
 PLACE = r"^\$\.\w+\[\d+\]"
@@ -134,7 +139,44 @@ def _put_lists(store: Store, run: Run, lists: ArrowTable) -> dict[str, int]:
             "DELETE FROM lists WHERE kind = 'partial' "
             f"AND user_id IN (SELECT user_id FROM {source})"
         )
-    return {} if run.given or run.alone else compare_hints(store, run, source)
+    return {} if run.given or run.alone else _compare_hints(store, run, source)
+
+
+def _compare_hints(store: Store, run: Run, lists: str) -> dict[str, int]:
+    """Counts what ended lists show of the hints; the caller adds the counts to the run.
+
+    Users whose lists have changed although their hints had not moved are added to
+    ``run.unannounced``. ``lists`` are the core's rows.
+    """
+    make_changed_lists(store)
+    [(*counts, unannounced)] = store.execute_prepared(
+        f"""
+        SELECT count(*), count(*) FILTER (moved), count(*) FILTER (moved AND changed),
+            count(*) FILTER (moved AND by_operators), count(*) FILTER (audited),
+            list(user_id ORDER BY user_id) FILTER (changed AND NOT moved)
+        FROM (
+            SELECT moved, audited, user_id, by_operators,
+                rows_differ OR by_operators IS NOT NULL AS changed
+            FROM {lists} LEFT JOIN (
+                SELECT user_id, bool_and(by_operators) AS by_operators
+                FROM {CHANGED_LISTS} GROUP BY user_id
+            ) USING (user_id)
+        ) WHERE moved IS NOT NULL
+        """
+    )
+    store.execute_prepared(
+        f"DELETE FROM {CHANGED_LISTS} "
+        f"WHERE user_id IN (SELECT user_id FROM {lists} WHERE kind <> 'partial')"
+    )
+    run.unannounced.extend(unannounced or ())
+    names = (
+        "hints_compared",
+        "hints_moved",
+        "changes_announced",
+        "changes_by_operators",
+        "lists_audited",
+    )
+    return dict(zip(names, counts, strict=True)) | {"lists_unverified": len(unannounced or ())}
 
 
 def _merge_rejects(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backread._files.json import parse_json
 from backread.errors import MirrorError
@@ -12,6 +12,9 @@ from backread.mirror.store.engine import named_errors, rows_of, stream_of
 from backread.mirror.store.schema import ALL_USERS, LAST_FINISHED, PROFILE
 from backread.mirror.store.store import Store
 from backread.mirror.sync.runs import Run
+
+if TYPE_CHECKING:
+    from backread._backread import SyncBatch
 
 
 class StoredRows:
@@ -150,3 +153,27 @@ def _profile(store: Store) -> dict[str, Any] | None:
     except ValueError:
         return None
     return profile if isinstance(profile, dict) else None
+
+
+def users_to_ask(store: Store, user_ids: Iterable[int]) -> StoredRows:
+    """The users, to be fetched by id."""
+    values = ", ".join(f"(CAST({user_id} AS BIGINT))" for user_id in user_ids)
+    return StoredRows(
+        store, f"SELECT 'users' AS resource, id AS user_id, id FROM (VALUES {values}) AS asked(id)"
+    )
+
+
+def verified(store: Store, batch: SyncBatch) -> dict[int, bool]:
+    """The users that were fetched by id, and whether their hints are still as they were listed."""
+    found: dict[int, bool] = {}
+    if batch.users is not None:
+        users = store.register("users", batch.users)
+        found |= store.rows(
+            f"SELECT id, fetched.updated_at IS NOT DISTINCT FROM held.updated_at "
+            "AND fetched.online_at IS NOT DISTINCT FROM held.online_at "
+            f"FROM {users} AS fetched LEFT JOIN users AS held USING (id)"
+        )
+    if batch.gone is not None:
+        gone = store.register("gone", batch.gone)
+        found |= store.rows(f"SELECT id, false FROM {gone}")
+    return found

@@ -27,14 +27,17 @@ from backread.mirror.rights.purge import (
 from backread.mirror.store.engine import check_path, load_duckdb, named_errors
 from backread.mirror.store.folder import refuse_demo, refuse_foreign, writer_lock
 from backread.mirror.store.schema import PRIVACY, PROFILE
-from backread.mirror.store.service import Service, refuse_other_service, service_of
-from backread.mirror.store.store import Store
+from backread.mirror.store.store import Service, Store, refuse_other_service, service_of
 from backread.mirror.sync.commit import commit
 from backread.mirror.sync.deletions import rows_to_ask
 from backread.mirror.sync.finish_run import end_partial, figures_before, finish, of_this_sync
-from backread.mirror.sync.hints import users_to_ask, verified
-from backread.mirror.sync.known import StoredRows, given_users, known_to
-from backread.mirror.sync.progress import Meter
+from backread.mirror.sync.known import StoredRows, given_users, known_to, users_to_ask, verified
+from backread.mirror.sync.progress import (
+    Meter,
+    UnfinishedRun,
+    forget_unfinished_run,
+    write_unfinished_run,
+)
 from backread.mirror.sync.report import Mode, Phase, SyncProgress, SyncReport
 from backread.mirror.sync.runs import (
     Run,
@@ -45,11 +48,6 @@ from backread.mirror.sync.runs import (
     note_verified,
     record_error,
     set_in_run,
-)
-from backread.mirror.sync.unfinished_run import (
-    UnfinishedRun,
-    forget_unfinished_run,
-    write_unfinished_run,
 )
 
 if TYPE_CHECKING:
