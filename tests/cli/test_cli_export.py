@@ -79,7 +79,6 @@ def test_xlsx_says_what_it_changed(backread, tmp_path):
         (("out", "--everything"), 2, "exactly one user"),
         (("here", "--format", "csv"), 2, "exists already"),
         (("s3://bucket/out", "--format", "csv"), 2, "not a local path"),
-        (("out.delta",), 2, 'write_deltalake(uri, mirror.table("messages"))'),
     ],
 )
 def test_what_is_refused_leaves_nothing(

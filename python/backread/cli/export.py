@@ -40,19 +40,13 @@ Codec = StrEnum("Codec", "ZSTD SNAPPY GZIP UNCOMPRESSED")
 """The values of ``--codec``."""
 
 
-def _target(text: str) -> Path:
-    from backread.mirror.export.target import NO_DELTA, names_delta
-
-    if names_delta(text):
-        raise typer.BadParameter(NO_DELTA)
-    return folder_to_write(text)
-
-
 def export(
     folder: Folder,
     out: Annotated[
         Path,
-        argument("OUT", "A file or folder; written completely or not at all.", parser=_target),
+        argument(
+            "OUT", "A file or folder; written completely or not at all.", parser=folder_to_write
+        ),
     ],
     shape: Annotated[
         Format | None,
@@ -141,9 +135,7 @@ def _say_what_changed(done: ExportReport) -> None:
     if done.cut_cells:
         say(f"{amount(done.cut_cells, 'cell')} cut to the 32,767 characters that XLSX allows")
     if done.replaced_cells:
-        what = "NUL, at which SQLite ends a text"
-        if done.format == "xlsx":
-            what = "control characters, which XLSX cannot hold"
+        what = "control characters, which XLSX cannot hold"
         say(f"{amount(done.replaced_cells, 'cell')} with U+FFFD in place of {what}")
 
 

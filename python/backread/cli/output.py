@@ -112,10 +112,6 @@ def _format_of(given: Format | None, output: Path | None) -> Format:
     meant = SUFFIXES.get(suffix)
     # What has no letter is part of a date.
     if given is None and meant is None and suffix.upper() != suffix:
-        from backread.mirror.export.target import NO_DELTA
-
-        if suffix == ".delta":
-            raise UnusableArgumentError(f"--output: {NO_DELTA}")
         raise UnusableArgumentError(
             f"backread does not write {suffix} files; name --output with one of "
             f"{', '.join(SUFFIXES)}, or add --format"

@@ -29,8 +29,7 @@ from backread.mirror.published.table import TableName
 from backread.mirror.store.engine import connect, named_errors, rows_of
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
-    from duckdb.sqltypes import DuckDBPyType
+    from duckdb import DuckDBPyConnection
 
 
 ROWS_AT_ONCE = 1_000
@@ -39,13 +38,6 @@ TIME = "TIMESTAMP WITH TIME ZONE"
 PREFIX = re.compile(r"^(.*\b)?[A-Z]\w*( [A-Z]\w*)* Error: ", re.DOTALL)
 """The kind of an error of DuckDB, and those of the errors around it."""
 RESULT = "found"
-
-CHANGED_BY_ARROW = {"bit", "time with time zone", "uhugeint"}
-"""The types that DuckDB writes to an Arrow stream as others with fewer values.
-
-A HUGEINT becomes a DECIMAL(38, 0) that keeps all digits, a UUID and an ENUM their text.
-"""
-NESTED = {"array", "list", "map", "struct", "tuple", "union"}
 
 
 @contextmanager
@@ -74,32 +66,11 @@ def _run_beside(confined: DuckDBPyConnection, connection: DuckDBPyConnection, qu
         check_reads_only(confined, query)
         with named_restriction(unrestricted=False):
             # A capsule: DuckDB would request several streams of an object, each of them a run.
-            connection.register("stream", _for_arrow(confined.sql(query)).__arrow_c_stream__())
+            connection.register("stream", confined.sql(query).__arrow_c_stream__())
             connection.execute(f"CREATE TABLE {RESULT} AS FROM stream").fetchall()
             connection.unregister("stream")
 
     run_interruptibly(run, interrupt)
-
-
-def _for_arrow(found: DuckDBPyRelation) -> DuckDBPyRelation:
-    """The result with those columns as text whose values Arrow would change."""
-    changed = [_is_changed_by_arrow(kind) for kind in found.types]
-    if not any(changed):
-        return found
-    columns = []
-    for place, (name, is_changed) in enumerate(zip(found.columns, changed, strict=True), start=1):
-        # By their places, because two columns may have the same name.
-        value = f"CAST(#{place} AS VARCHAR)" if is_changed else f"#{place}"
-        columns.append(f"{value} AS {identifier(name)}")
-    return found.project(", ".join(columns))
-
-
-def _is_changed_by_arrow(kind: DuckDBPyType) -> bool:
-    if kind.id not in NESTED:
-        return kind.id in CHANGED_BY_ARROW
-    # One of an array's children is its size.
-    parts = [part for _, part in kind.children if not isinstance(part, (int, list))]
-    return any(map(_is_changed_by_arrow, parts))
 
 
 @contextmanager

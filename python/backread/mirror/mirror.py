@@ -745,9 +745,9 @@ class Mirror:
             >>> mirror.report("report.html", since="2024-01-01", until="2024-02-01")
         """
         from backread._report.page import report_html
-        from backread.mirror.export.target import ReportTarget
+        from backread.mirror.export.target import report_target
 
-        target = ReportTarget.parse(path)
+        target = report_target(path)
         figures = self.figures(
             timezone=timezone,
             opening_hours=opening_hours,

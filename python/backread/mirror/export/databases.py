@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from backread.mirror.export.cells import as_text, identifier, may_be_text, selected
+from backread.mirror.export.cells import as_text, identifier, selected
 from backread.mirror.export.copying import write_parquet
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.export.target import WriterError
@@ -43,20 +43,9 @@ def _write_table(job: Job, table: TableQuery, connection: sqlite3.Connection) ->
         f"{identifier(column)} {TYPES.get(kind, 'TEXT')}" for column, kind in table.columns
     )
     connection.execute(f"CREATE TABLE {name} ({columns})")
-    # At NUL, SQLite's functions and its shell take a text for ended, and .dump cuts it.
-    texts = [column for column, kind in table.columns if may_be_text(kind)]
-    job.replaced_cells += job.count_cells(
-        table, [f"contains(CAST({identifier(each)} AS VARCHAR), chr(0))" for each in texts]
-    )
-    cells = [
-        f"replace(CAST({identifier(column[0])} AS VARCHAR), chr(0), chr(65533))"
-        if column[0] in texts
-        else as_text(column)
-        for column in table.columns
-    ]
     places = ", ".join("?" * len(table.columns))
     connection.execute("BEGIN")
-    for rows in job.batches(selected(cells, table.query)):
+    for rows in job.batches(selected(map(as_text, table.columns), table.query)):
         connection.executemany(f"INSERT INTO {name} VALUES ({places})", rows)
     connection.execute("COMMIT")
     if table.key:

@@ -50,8 +50,7 @@ class ExportReport(ShortRepr):
     - ``guarded_cells`` (CSV) begin with an apostrophe, so that no spreadsheet takes them for a
       formula.
     - ``cut_cells`` (XLSX) were longer than the 32,767 characters of a cell, and end there.
-      ``replaced_cells`` (XLSX, SQLite) have U+FFFD in place of what the format cannot hold:
-      control characters in XLSX, NUL in SQLite.
+      ``replaced_cells`` (XLSX) have U+FFFD in place of control characters, which it cannot hold.
     """
 
     target: Path

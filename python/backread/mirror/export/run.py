@@ -20,11 +20,9 @@ from backread.mirror.export.person import (
 from backread.mirror.export.plan import Selection, queries
 from backread.mirror.export.target import (
     CONVERSATION_FILE,
-    NO_DELTA,
     ONE_TABLE,
     PERSON_FILE,
     Target,
-    names_delta,
     target_errors,
 )
 from backread.mirror.export.xlsx import check_xlsx, load_xlsxwriter, write_xlsx
@@ -160,8 +158,6 @@ def _is_person_folder(
 
 
 def _format_of(given: str | None, target: str | os.PathLike[str]) -> ExportFormat:
-    if given == "delta" or names_delta(target):
-        raise ValueError(NO_DELTA)
     suffix, name = Path(target).suffix.lower(), Path(target).name
     meant, known = SUFFIXES.get(suffix), get_args(ExportFormat)
     if given is not None and given not in known:

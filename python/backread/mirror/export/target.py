@@ -32,11 +32,6 @@ from backread.mirror.store.folder import CURRENT, CURRENT_FILE, DATABASE_NAME, P
 
 INSTEAD = "export to this machine, and copy it there afterwards"
 
-NO_DELTA = (
-    "backread exports no Delta tables; write them with deltalake: "
-    'write_deltalake(uri, mirror.table("messages"))'
-)
-
 ONE_TABLE = ("parquet", "csv", "jsonl")
 """The formats whose files hold one table."""
 
@@ -69,12 +64,22 @@ class Target:
     path: Path
     is_folder: bool
     replaces: bool
+    is_report: bool = False
+    """Whether only a report is replaced."""
 
     @classmethod
-    def parse(cls, path: str | os.PathLike[str], *, is_folder: bool, replaces: bool) -> Target:
+    def parse(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        is_folder: bool,
+        replaces: bool,
+        is_report: bool = False,
+    ) -> Target:
         """Raises `TargetError` for a path that cannot be created, or may not be replaced."""
         try:
-            target = cls(local_path(path, INSTEAD).absolute(), is_folder, replaces)
+            place = local_path(path, INSTEAD).absolute()
+            target = cls(place, is_folder, replaces, is_report)
         except ValueError as error:
             raise TargetError(f"the target of an export: {error}") from None
         name, parent = shown(target.path), target.path.parent
@@ -151,6 +156,12 @@ class Target:
         if not self.is_folder:
             # Refuses links and folders.
             access_of(self.path)
+            held = read_file(self.path) if self.is_report else b""
+            if held and not is_report(held):
+                raise TargetError(
+                    f"{name} exists and is no report of backread, so it is not replaced; remove "
+                    "it, or choose another name"
+                )
         elif self.path.is_symlink() or not self.path.is_dir():
             raise TargetError(
                 f"{name} is not a folder, but this export writes one; remove it, or choose another "
@@ -166,34 +177,16 @@ class Target:
                     )
 
 
-class ReportTarget(Target):
-    """The file that `Mirror.report` creates, or replaces if it is a report."""
+def report_target(path: str | os.PathLike[str]) -> Target:
+    """The file that `Mirror.report` creates, or replaces if it is a report.
 
-    @classmethod
-    def parse(
-        cls, path: str | os.PathLike[str], *, is_folder: bool = False, replaces: bool = True
-    ) -> Target:
-        """As `Target.parse`; ValueError for a name with a suffix of another format."""
-        suffix = Path(path).suffix
-        # What has no letter is part of a date.
-        if suffix.upper() != suffix.lower() not in (".html", ".htm"):
-            raise ValueError("the report is HTML; name a file such as report.html")
-        return super().parse(path, is_folder=is_folder, replaces=replaces)
-
-    def _check_existing(self) -> None:
-        super()._check_existing()
-        existing = read_file(self.path) if self.path.exists() else b""
-        if existing and not is_report(existing):
-            raise TargetError(
-                f"{shown(self.path)} exists and is no report of backread, so it is not replaced; "
-                "remove it, or choose another name"
-            )
-
-
-def names_delta(target: str | os.PathLike[str]) -> bool:
-    """Whether the target's name or URI asks for a Delta table."""
-    path = Path(target)
-    return path.suffix.lower() == ".delta" or path.parts[:1] == ("delta:",)
+    Raises ValueError for a name with a suffix of another format, `TargetError` as `Target.parse`.
+    """
+    suffix = Path(path).suffix
+    # What has no letter is part of a date.
+    if suffix.upper() != suffix.lower() not in (".html", ".htm"):
+        raise ValueError("the report is HTML; name a file such as report.html")
+    return Target.parse(path, is_folder=False, replaces=True, is_report=True)
 
 
 def _is_mirror(folder: Path) -> bool:
