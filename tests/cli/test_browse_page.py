@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from backread._browse import BrowseServer
-from backread._browse.report import POLICY
+from backread._browse.lists import POLICY
 from backread.mirror import Mirror
 from backread.mirror.published.search import LONGEST_WORDS
 from backread.mirror.store.folder import DATABASE_NAME, file_path

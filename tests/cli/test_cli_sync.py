@@ -275,7 +275,7 @@ def test_the_demo_shows_two_runs_three_answers_and_what_to_type_next(
     backread, small_demo, monkeypatch
 ):
     opened: list[Path] = []
-    monkeypatch.setattr("backread.cli.browse.browse", opened.append)
+    monkeypatch.setattr("backread.cli.serve.browse", opened.append)
     for _ in range(2):
         # Once more over what the first one left.
         done = backread("demo", "my chats", "--until", "2026-11-23", "--open")

@@ -17,8 +17,7 @@ from backread._browse.files import (
     file_reply,
     stored_files,
 )
-from backread._browse.lists import PageBubbles, heading, hits_html, people_html
-from backread._browse.report import report_page
+from backread._browse.lists import PageBubbles, heading, hits_html, people_html, report_page
 from backread._client.arguments import LARGEST
 from backread._display.words import ago, amount, moment
 from backread.errors import MirrorError

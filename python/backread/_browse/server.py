@@ -1,4 +1,4 @@
-"""The server of the page: loopback only, few threads, and no patience with slow clients."""
+"""The server of the page: loopback only, and no patience with slow clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from time import monotonic, sleep
 from typing import Any
 
 from backread._browse.files import Reply
@@ -20,12 +19,8 @@ from backread.mirror.published.snapshot_reader import InterruptibleReader
 
 LOOPBACK = "127.0.0.1"
 
-MOST_CONNECTIONS = 64
-"""Each has a thread; a browser opens six at a time."""
-
 SECONDS_TO_ASK = 10.0
-"""How long a client may take to send its request, or to take the reply; also, how long
-`BrowseServer.close` waits for the replies that are being sent."""
+"""How long a client may take to send its request, or to take the reply."""
 
 
 class BrowseServer(ThreadingHTTPServer):
@@ -41,7 +36,8 @@ class BrowseServer(ThreadingHTTPServer):
         OSError: The port cannot be used.
     """
 
-    daemon_threads = True
+    # `server_close` waits for their threads: what queries gave must not outlive the interpreter.
+    daemon_threads = False
     request_queue_size = 128
     # On Windows this would let another program take the port as well.
     allow_reuse_address = os.name != "nt"
@@ -51,9 +47,7 @@ class BrowseServer(ThreadingHTTPServer):
     ) -> None:
         self._reader = InterruptibleReader(folder)
         self._reader.snapshot()
-        self._guard = threading.RLock()
-        self._connections: dict[Any, bool] = {}
-        """Whether their request has come; the oldest first."""
+        self._connections: set[socket.socket] = set()
         super().__init__((LOOPBACK, port), _Handler)
         try:
             self.site = Site(self._reader, self.server_port, on_error)
@@ -81,16 +75,13 @@ class BrowseServer(ThreadingHTTPServer):
         return self.site.entrance(self.site.ticket())
 
     def close(self) -> None:
-        """Ends the server; interrupts queries that are running."""
+        """Ends the server, its connections, and queries that are running."""
         self.shutdown()
-        self.server_close()
-        for request in self._silent():
-            _hang_up(request)
+        for each in list(self._connections):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
         self._reader.close()
-        # Their threads hold what the queries gave, which must not outlive the interpreter.
-        ends = monotonic() + SECONDS_TO_ASK
-        while any(list(self._connections.values())) and monotonic() < ends:
-            sleep(0.01)
+        self.server_close()
 
     def __exit__(self, *unused: object) -> None:
         self.close()
@@ -101,39 +92,15 @@ class BrowseServer(ThreadingHTTPServer):
         self.server_name, self.server_port = LOOPBACK, int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        with self._guard:
-            if len(self._connections) >= MOST_CONNECTIONS:
-                silent = self._silent()
-                if not silent:
-                    self.shutdown_request(request)
-                    return
-                # The slowest one makes room.
-                _hang_up(silent[0])
-            self._connections[request] = False
+        self._connections.add(request)
         super().process_request(request, client_address)
-
-    def _silent(self) -> list[Any]:
-        with self._guard:
-            return [each for each, has_asked in self._connections.items() if not has_asked]
-
-    def accept(self, request: Any) -> None:
-        """Notes that a request is complete and may be answered."""
-        with self._guard:
-            if request in self._connections:
-                self._connections[request] = True
 
     def shutdown_request(self, request: Any) -> None:
         super().shutdown_request(request)
-        with self._guard:
-            self._connections.pop(request, None)
+        self._connections.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: the client has gone, and other errors are answered."""
-
-
-def _hang_up(request: socket.socket) -> None:
-    with suppress(OSError):
-        request.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -144,7 +111,6 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        self._browse.accept(self.request)
         # The names of headers are the same in any case (RFC 9110 section 5.1).
         headers = {name.title(): value for name, value in self.headers.items()}
         self._send(self._browse.site.respond(self.path, headers, self.connection))

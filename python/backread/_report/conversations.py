@@ -18,8 +18,7 @@ from backread._report.elements import (
     shares,
     table,
 )
-from backread._report.figures import Figures
-from backread._report.words import local, percent, seconds, unit_label
+from backread._report.figures import Figures, local, percent, seconds, unit_label
 
 DURATION_STEPS = (
     1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200,

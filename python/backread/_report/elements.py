@@ -11,8 +11,7 @@ from backread._client.privacy import hide_emails
 from backread._display.html import Html, shortened
 from backread._display.words import is_invisible, line
 from backread._report.charts import Columns, bar, chart, legend
-from backread._report.figures import Figures
-from backread._report.words import percent
+from backread._report.figures import Figures, percent
 
 LONGEST_NAME = 60
 NOTHING = ("0", "–", "·")

@@ -16,6 +16,7 @@ from backread._report.elements import Listed, section
 from backread._report.figures import (
     Figures,
     coverage_lines,
+    local,
     main_figures,
     no_data,
     period,
@@ -23,7 +24,6 @@ from backread._report.figures import (
     title,
 )
 from backread._report.style import STYLE
-from backread._report.words import local
 
 MARKER = b'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n<meta name="generator" '
 MARKER += b'content="backread report">'

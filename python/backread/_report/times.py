@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from backread._display.html import Html
 from backread._report.charts import FULL_WIDTH, Columns, Series
 from backread._report.elements import MOST_UNITS, Listed, figure, section, table
-from backread._report.figures import Figures
-from backread._report.words import WEEKDAYS, seconds, unit_label
+from backread._report.figures import WEEKDAYS, Figures, seconds, unit_label
 
 HEAT_LEVELS = 6
 NOTHING = "·"

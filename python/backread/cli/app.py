@@ -16,7 +16,6 @@ import typer
 
 from backread.cli import version_line
 from backread.cli.arguments import extended, flag, option
-from backread.cli.browse import browse
 from backread.cli.changes import changes
 from backread.cli.demo import demo
 from backread.cli.doctor import doctor
@@ -24,12 +23,12 @@ from backread.cli.exits import CLOSED_PIPE, SIGNALLED, USAGE, exit_code, say_fai
 from backread.cli.export import export
 from backread.cli.files import files
 from backread.cli.forget import forget
-from backread.cli.mcp import mcp
 from backread.cli.mock import mock
 from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
 from backread.cli.report import report
 from backread.cli.search import search
+from backread.cli.serve import browse, mcp
 from backread.cli.show import show
 from backread.cli.signals import ended_like_ctrl_c
 from backread.cli.sql import sql, tables

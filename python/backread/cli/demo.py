@@ -107,7 +107,7 @@ def demo(
         f"  backread report {named} -o report.html"
     )
     if opened:
-        from backread.cli.browse import browse
+        from backread.cli.serve import browse
 
         browse(folder)
 

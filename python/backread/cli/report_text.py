@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 
 from backread._display.words import line, odd_values
 from backread._report.elements import operator_names
-from backread._report.figures import coverage_lines, no_data, period, span, title
-from backread._report.words import WEEKDAYS, percent, seconds, unit_label
+from backread._report.figures import (
+    WEEKDAYS,
+    coverage_lines,
+    no_data,
+    percent,
+    period,
+    seconds,
+    span,
+    title,
+    unit_label,
+)
 from backread.cli.text import plain
 
 if TYPE_CHECKING:

@@ -18,8 +18,13 @@ from zlib import crc32
 from backread._client.listing import Listing
 from backread.errors import DecodeError, IncompleteError, ResponseTooLargeError
 from backread.sharding.planning import USERS_A_SHARD, listed_users
-from backread.sharding.settings import client_here, settings_of, shared_settings
-from backread.sharding.shard import Resource, walk_messages
+from backread.sharding.shard import (
+    Resource,
+    client_here,
+    settings_of,
+    shared_settings,
+    walk_messages,
+)
 
 if TYPE_CHECKING:
     from backread._client.client import Client

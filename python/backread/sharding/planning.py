@@ -14,8 +14,7 @@ from backread._client.arguments import whole
 from backread._files.dataclass_json import value_of_key
 from backread._files.json import parse_json
 from backread.models import WalkReport
-from backread.sharding.settings import settings_of, shared_settings
-from backread.sharding.shard import PAGE_SIZE, Resource, Shard, pack
+from backread.sharding.shard import PAGE_SIZE, Resource, Shard, pack, settings_of, shared_settings
 
 if TYPE_CHECKING:
     from backread._client.client import Client

@@ -88,7 +88,7 @@ def _partition_check(version: str, secret_file: str | os.PathLike[str] | None) -
             yield host, f"they have backread {backread.__version__}, but the driver has {version}"
             return
         try:
-            from backread.sharding.settings import secret_here
+            from backread.sharding.shard import secret_here
 
             secret_here("a task", secret_file)
         except backread.ConfigurationError as error:
