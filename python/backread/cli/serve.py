@@ -1,4 +1,4 @@
-"""``browse`` and ``mcp``: show a mirror in a browser, or to a language model, until they are stopped."""
+"""``browse`` and ``mcp``: show a mirror in a browser, or to a language model, until stopped."""
 
 from __future__ import annotations
 
