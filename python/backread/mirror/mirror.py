@@ -41,8 +41,8 @@ from backread.mirror.published.table import MirrorTable, MirrorTables, TableName
 from backread.mirror.rights.forget import ForgetReport
 from backread.mirror.store.database import read_memory_limit
 from backread.mirror.summary import mirror_title, summarize
-from backread.mirror.sync.progress import UnfinishedRun, read_unfinished_run
 from backread.mirror.sync.report import Mode, SyncProgress, SyncReport
+from backread.mirror.sync.progress import UnfinishedRun, read_unfinished_run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -157,8 +157,8 @@ class Mirror:
                 ``max_staleness``, or was not certified, is always read. Changes of read flags alone
                 are not noticed in a list that is skipped.
                 ``"full"`` reads every list in full and sets ``deleted_at`` on deleted rows: those
-                missing from a list certified ``snapshot`` or ``counted``, unless the newest of
-                them is found by id; those missing from a ``linked`` list
+                missing from a list certified ``snapshot`` or ``counted``, unless one newer than all
+                that a list of messages showed is found by id; those missing from a ``linked`` list
                 and not found by id; and the messages of deleted users. A row that
                 reappears loses the mark. A record that was rejected still counts as present: its
                 stored row stays, and if it has no id, no row of its list is marked. A resumed run

@@ -25,8 +25,13 @@ from backread.mirror.sync.runs import Run, set_in_run
 # added in this one.
 SEEN_BEFORE = f"greatest(first_seen_at, (SELECT max(ended_at) FROM runs WHERE {READ_ALL}))"
 
+SAMPLE = 16
+"""How many rows of a table are fetched by id before more than half of it is marked."""
+LEAST_DOUBTED = 10
+"""Fewer rows are marked without asking."""
+
 NEWEST = "asked_newest"
-"""The newest row of each list that a full run would mark, which is fetched by id before that."""
+"""The messages that `_newest` found; there may be one for each user."""
 
 
 def note_missed(store: Store, run: Run) -> None:
@@ -47,11 +52,10 @@ def note_missed(store: Store, run: Run) -> None:
 def mark_gone(store: Store, run: Run, now: datetime) -> int:
     """After `note_missed`, marks rows that a full run's whole lists prove deleted; returns a count.
 
-    Not for linked lists, whose rows may have moved, nor for lists that left out a row which is
-    still there by its id: see `rows_to_ask`.
+    Not for linked lists, whose rows may have moved, nor for lists that left out a row which was
+    found by its id: see `rows_to_ask`.
     """
-    if not run.alone:
-        _distrust_contradicted(store, run)
+    _distrust_contradicted(store, run)
     missed = "deleted_at IS NULL AND last_seen_at IS NOT NULL"
     deleted = 0
     if _users_have(store, run, "snapshot"):
@@ -60,7 +64,7 @@ def mark_gone(store: Store, run: Run, now: datetime) -> int:
     deleted += update_where(
         store,
         MESSAGES,
-        f"{missed} AND user_id IN ({_whole(run, 'snapshot', 'counted')})",
+        f"{missed} AND user_id IN ({_proved(run)} EXCEPT {_nameless(run, MESSAGES)})",
         f"deleted_at = ?, {CHANGED}",
         [now, now, run.run_id],
     )
@@ -90,58 +94,133 @@ def mark_messages_of_deleted(store: Store, run: Run, now: datetime) -> int:
 def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
     """The rows that a full run did not see, and asks for by id; None if there are none.
 
-    All of linked lists, and the newest of each other list: a cache may have answered with an old
-    page, and a service that fails may answer that a list is empty.
+    All of linked lists. Of other lists of messages the newest, if it is newer than all that the
+    list showed: a cache may have answered with an old page. Of a table of which more than half
+    would be marked only a sample: a service that fails may answer that a list is empty, which is
+    all that a snapshot proves.
     """
     if run.alone:
         return None
-    newest = _missing(run, MESSAGES, "user_id, max(id) AS id", "snapshot", "counted")
-    newest += " GROUP BY user_id"
-    linked = _missing(run, MESSAGES, "user_id, id", "linked")
-    if _users_have(store, run, "snapshot"):
-        users = _missing(run, USERS, "max(id) AS user_id, max(id) AS id")
-        newest += f" UNION ALL {users} HAVING count(*) > 0"
-    elif _users_have(store, run, "linked"):
-        linked += f" UNION ALL {_missing(run, USERS, 'id AS user_id, id')}"
-    # The core reads by another connection, which does not see this table.
-    store.rows(f"CREATE OR REPLACE TEMP TABLE {NEWEST} AS {newest}")
-    query = f"{newest} UNION ALL {linked}"
+    missing = _missing(store, run)
+    run.sampled = {table.name: _sample(store, table, rows) for table, rows in missing.items()}
+    queries = [
+        f"SELECT '{name}' AS resource, * FROM (VALUES {_values(keys)}) AS asked(user_id, id)"
+        for name, keys in run.sampled.items()
+        if keys
+    ]
+    if not run.sampled["messages"]:
+        newest = _newest(run, missing[MESSAGES])
+        # The core reads by another connection, which does not see this table.
+        store.rows(f"CREATE OR REPLACE TEMP TABLE {NEWEST} AS {newest}")
+        run.asked_newest = True
+        queries.append(f"SELECT 'messages' AS resource, user_id, id FROM ({newest})")
+    if _users_have(store, run, "linked"):
+        queries.append(
+            "SELECT 'users' AS resource, id AS user_id, id FROM users "
+            f"WHERE deleted_at IS NULL AND {_unseen(USERS)}"
+        )
+    linked = _lists(run, "kind = 'whole' AND certificate = 'linked'")
+    queries.append(
+        "SELECT 'messages' AS resource, user_id, id FROM messages "
+        f"WHERE deleted_at IS NULL AND {_unseen(MESSAGES)} "
+        f"AND user_id IN ({linked} EXCEPT {_nameless(run, MESSAGES)})"
+    )
+    query = " UNION ALL ".join(queries)
     [(count,)] = store.rows(f"SELECT count(*) FROM ({query})")
     return StoredRows(store, query) if count else None
 
 
-def _missing(run: Run, table: Table, columns: str, *certificates: str) -> str:
-    """The rows that the run did not see, of messages only those in lists with a certificate."""
-    listed = f" AND user_id IN ({_whole(run, *certificates)})" if table is MESSAGES else ""
-    return (
-        f"SELECT '{table.name}' AS resource, {columns} FROM {table.name} "
-        f"WHERE deleted_at IS NULL AND {_unseen(table)}{listed}"
+def _missing(store: Store, run: Run) -> dict[Table, str]:
+    """The rows that `mark_gone` would mark, as conditions."""
+    missing = {}
+    if _users_have(store, run, "snapshot"):
+        missing[USERS] = _unseen(USERS)
+    proved = f"{_proved(run)} EXCEPT {_nameless(run, MESSAGES)}"
+    missing[MESSAGES] = f"{_unseen(MESSAGES)} AND user_id IN ({proved})"
+    return missing
+
+
+def _sample(store: Store, table: Table, missing: str) -> list[tuple[int, int]]:
+    """Some of these rows, as user id and id, if they are more than half of the table."""
+    live = f"FROM {table.name} WHERE deleted_at IS NULL"
+    counts = f"(SELECT count(*) {live} AND {missing}), (SELECT count(*) {live})"
+    [(gone, all_rows)] = store.rows(f"SELECT {counts}")
+    if gone < LEAST_DOUBTED or 2 * gone <= all_rows:
+        return []
+    key = f"{table.user_column}, id"
+    return store.rows(
+        f"SELECT {key} {live} AND {missing} ORDER BY hash({key}), {key} LIMIT {SAMPLE}"
     )
+
+
+def _newest(run: Run, missing: str) -> str:
+    """The newest of the missing messages of each list that showed none as new, as a query."""
+    # What an earlier part of this run has found by its id looks as if the list had shown it.
+    newer = (
+        "true"
+        if run.resumed
+        else "shown.id IS NULL OR missing.id > shown.id OR missing.at > shown.at"
+    )
+    return f"""
+        WITH missing AS (
+            SELECT user_id, id, created_at AS at FROM messages
+            WHERE deleted_at IS NULL AND {missing}
+        ), shown AS (
+            SELECT user_id, max(id) AS id, max(created_at) AS at
+            FROM messages ANTI JOIN missing USING (user_id, id)
+            WHERE deleted_at IS NULL AND user_id IN (SELECT user_id FROM missing)
+            GROUP BY user_id
+        )
+        SELECT user_id, max(missing.id) AS id FROM missing LEFT JOIN shown USING (user_id)
+        WHERE {newer}
+        GROUP BY user_id ORDER BY user_id
+        """
+
+
+def _values(keys: list[tuple[int, int]]) -> str:
+    return ", ".join(f"(CAST({user_id} AS BIGINT), CAST({key} AS BIGINT))" for user_id, key in keys)
 
 
 def _distrust_contradicted(store: Store, run: Run) -> None:
-    """Takes the certificates from lists whose newest row to mark is not known to be gone."""
-    for user_id, _, how in store.rows(_contradicted(USERS)):
-        reason = f"the list left out user {user_id}, who {how} by id"
-        uncertified = "certificate = 'uncertified', certificate_reason = ?"
-        set_in_run(store, run.run_id, uncertified, reason)
-    store.rows(
-        "UPDATE lists SET certificate = 'uncertified', state = NULL, "
-        "reason = 'the list left out message ' || asked.id || ', which ' || how || ' by its id' "
-        f"FROM ({_contradicted(MESSAGES)}) AS asked "
-        f"WHERE lists.user_id = asked.user_id AND lists.run_id = {run.run_id}"
-    )
+    """Takes the certificates from lists that left out a row which was found by its id.
 
-
-def _contradicted(table: Table) -> str:
-    """The rows of `NEWEST` that were not marked when they were fetched by id, as a query."""
-    key = f"{table.user_column}, id"
-    return (
-        f"SELECT {table.user_column} AS user_id, id, "
-        f"CASE WHEN {_unseen(table)} THEN 'could not be checked' ELSE 'was found' END AS how "
-        f"FROM {table.name} WHERE deleted_at IS NULL AND ({key}) IN "
-        f"(SELECT (user_id, id) FROM {NEWEST} WHERE resource = '{table.name}')"
-    )
+    So it does where most rows were left out, unless all rows fetched by id are gone.
+    """
+    if run.asked_newest:
+        store.rows(
+            "UPDATE lists SET certificate = 'uncertified', state = NULL, "
+            "reason = 'the list left out message ' || found.id || ', which was found by its id' "
+            f"FROM (FROM {NEWEST} SEMI JOIN seen_messages USING (user_id, id)) AS found "
+            f"WHERE lists.user_id = found.user_id AND lists.run_id = {run.run_id}"
+        )
+    for table in CONTENT_TABLES:
+        keys = run.sampled.get(table.name)
+        if not keys:
+            continue
+        key = f"{table.user_column}, id"
+        sampled = f"WHERE ({key}) IN (VALUES {_values(keys)})"
+        found = store.rows(f"SELECT {key} FROM seen_{table.name} {sampled} ORDER BY ALL LIMIT 1")
+        # Those that were not found were marked; what else came says nothing.
+        [(unanswered,)] = store.rows(
+            f"SELECT count(*) FROM {table.name} {sampled} AND deleted_at IS NULL"
+        )
+        if not unanswered:
+            continue
+        left_out = "the list left out users" if table is USERS else "most lists left out messages"
+        reason = f"{left_out}, and {unanswered} of {len(keys)} could not be checked by id"
+        if found:
+            [(owner, row_id)] = found
+            named = f"user {row_id}" if table is USERS else f"message {row_id} of user {owner}"
+            reason = f"{left_out}; {named} was found by id"
+        if table is USERS:
+            uncertified = "certificate = 'uncertified', certificate_reason = ?"
+            set_in_run(store, run.run_id, uncertified, reason)
+        else:
+            store.rows(
+                "UPDATE lists SET certificate = 'uncertified', reason = ?, state = NULL "
+                f"WHERE user_id IN ({_proved(run)}) AND run_id = {run.run_id}",
+                [reason],
+            )
 
 
 def mark_answered(store: Store, rows: ArrowTable, now: datetime, run_id: int) -> int:
@@ -186,11 +265,8 @@ def _lists(run: Run, condition: str) -> str:
     return f"SELECT user_id FROM lists WHERE run_id = {run.run_id} AND {condition}"
 
 
-def _whole(run: Run, *certificates: str) -> str:
-    """The users whose list earned one of these and has no reject that may be any of its rows."""
-    earned = " OR ".join(f"certificate = '{each}'" for each in certificates)
-    lists = _lists(run, f"kind = 'whole' AND ({earned})")
-    return f"{lists} EXCEPT {_nameless(run, MESSAGES)}"
+def _proved(run: Run) -> str:
+    return _lists(run, "kind = 'whole' AND certificate IN ('snapshot', 'counted')")
 
 
 def _nameless(run: Run, table: Table) -> str:

@@ -60,6 +60,10 @@ class Run:
     """Users whose lists have changed, although their hints had not moved when they were listed."""
     unknown_users: set[int] = field(default_factory=set)
     """Those of the given users that the service does not know."""
+    sampled: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """Rows that would be marked as deleted and were fetched by id, by table: user id and id."""
+    asked_newest: bool = False
+    """True once the newest messages missing from lists were fetched by id."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
