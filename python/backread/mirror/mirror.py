@@ -41,8 +41,8 @@ from backread.mirror.published.table import MirrorTable, MirrorTables, TableName
 from backread.mirror.rights.forget import ForgetReport
 from backread.mirror.store.database import read_memory_limit
 from backread.mirror.summary import mirror_title, summarize
-from backread.mirror.sync.report import Mode, SyncProgress, SyncReport
 from backread.mirror.sync.progress import UnfinishedRun, read_unfinished_run
+from backread.mirror.sync.report import Mode, SyncProgress, SyncReport
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

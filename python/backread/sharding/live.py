@@ -23,7 +23,7 @@ from backread.sharding.shard import (
     client_here,
     settings_of,
     shared_settings,
-    walk_messages,
+    walk_planned,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ class LiveShard:
             return client.users.list(strict=strict)
         everyone = (listed or listed_ids)(client, strict)
         ids = [user_id for user_id in everyone if part_of(user_id, self.count) == self.index]
-        return Listing(f"messages of {name}", partial(walk_messages, client, ids, strict), False)
+        start = partial(walk_planned, client, None, ids, strict)
+        return Listing(f"messages of {name}", start, False)
 
 
 def part_of(user_id: int, count: int) -> int:

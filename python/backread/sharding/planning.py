@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, get_args, overload
 
 from backread._client.arguments import whole
 from backread._files.dataclass_json import value_of_key
@@ -17,6 +17,8 @@ from backread.models import WalkReport
 from backread.sharding.shard import PAGE_SIZE, Resource, Shard, pack, settings_of, shared_settings
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from backread._client.client import Client
     from backread.models import Message, User
 
@@ -94,33 +96,24 @@ class Plan(list[Shard[T]]):
         )
 
 
+class PlanOptions(TypedDict, total=False):
+    """The options of `plan`, besides ``resource``, which decides the type of its rows."""
+
+    shards: int | None
+    workers: int | None
+    strict: bool
+
+
 @overload
 def plan(
-    client: Client,
-    *,
-    resource: Literal["messages"] = "messages",
-    shards: int | None = None,
-    workers: int | None = None,
-    strict: bool = False,
+    client: Client, *, resource: Literal["messages"] = "messages", **options: Unpack[PlanOptions]
 ) -> Plan[Message]: ...
 @overload
 def plan(
-    client: Client,
-    *,
-    resource: Literal["users"],
-    shards: int | None = None,
-    workers: int | None = None,
-    strict: bool = False,
+    client: Client, *, resource: Literal["users"], **options: Unpack[PlanOptions]
 ) -> Plan[User]: ...
 @overload
-def plan(
-    client: Client,
-    *,
-    resource: Resource,
-    shards: int | None = None,
-    workers: int | None = None,
-    strict: bool = False,
-) -> Plan[Any]: ...
+def plan(client: Client, *, resource: Resource, **options: Unpack[PlanOptions]) -> Plan[Any]: ...
 def plan(
     client: Client,
     *,

@@ -183,7 +183,9 @@ class Shard(Generic[T_co]):
         elif not isinstance(client, Client):
             raise TypeError(f"Shard.read takes a Client or None, not {type(client).__name__}")
         title = f"{self.resource} of shard {self.index} of {self.count}"
-        return Listing(title, self._walk(client, strict), False)
+        offset = self._offset if self.resource == "users" else None
+        start = partial(walk_planned, client, offset, self.user_ids(), strict)
+        return Listing(title, start, False)
 
     def user_ids(self) -> list[int]:
         """The ids of the users, in the order of the service's list; ValueError if damaged."""
@@ -244,14 +246,9 @@ class Shard(Generic[T_co]):
                 "secret, so it was changed or was planned with another secret; plan again"
             )
 
-    def _walk(self, client: Client, strict: bool) -> Callable[[int | None], Walk]:
-        ids = self.user_ids()
-        if self.resource == "users":
-            return partial(_walk_users, client, self._offset, ids, strict)
-        return partial(walk_messages, client, ids, strict)
-
     def _own_client(self, secret_file: str | os.PathLike[str] | None) -> Client:
-        if secret_file is None and (client := unclosed(self._client)) is not None:
+        client: Client | None = self._client
+        if secret_file is None and client is not None and not client._native.is_closed:
             options = self._settings["options"]
             share = ("max_concurrency", "rate_limit")
             return client.with_options(**{name: options[name] for name in share})
@@ -270,25 +267,14 @@ class Shard(Generic[T_co]):
 Shard.__setattr__ = _refuse_assignment  # type: ignore[method-assign]
 
 
-def unclosed(client: Client | None) -> Client | None:
-    """The client, or None if there is none or it was closed."""
-    return None if client is None or client._native.is_closed else client
-
-
-def walk_messages(
-    client: Client, ids: list[int], strict: bool, max_items: int | None = None
+def walk_planned(
+    client: Client, offset: int | None, ids: list[int], strict: bool, max_items: int | None = None
 ) -> Walk:
-    """Walks the messages of users that were listed and may have disappeared since.
+    """Walks users that were listed at an offset, or without one their messages.
 
-    A walk over a shard has no ``max_items``: whoever wants fewer rows stops it.
+    They may have disappeared since. A walk over a shard has no ``max_items``: whoever wants fewer
+    rows stops it.
     """
-    return _walk_users(client, None, ids, strict, max_items)
-
-
-def _walk_users(
-    client: Client, offset: int | None, ids: list[int], strict: bool, max_items: int | None
-) -> Walk:
-    # Without an offset, their messages.
     return client._native.walk_planned(offset, ids, {"strict": strict, "page_size": PAGE_SIZE})
 
 

@@ -17,7 +17,6 @@ from backread.testing.requests import Requests, number
 from backread.testing.selection import Drift, Selection
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self, Unpack
 
     from backread._backread import Clock, NativeLane, NativeMockServer, World
@@ -262,12 +261,7 @@ class Lane:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
