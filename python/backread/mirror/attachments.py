@@ -142,17 +142,6 @@ class FilesReport(ShortRepr):
 
 
 @dataclass(frozen=True, slots=True)
-class FilesOptions:
-    """What to fetch; see `Mirror.fetch_files`."""
-
-    max_bytes: int | None = None
-    max_file_bytes: int = MAX_FILE_BYTES
-    only: tuple[str, ...] = ()
-    on_progress: Callable[[FilesProgress], object] | None = None
-    memory_limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Link:
     user_id: int
     message_id: int
@@ -175,7 +164,9 @@ def file_name(url: str) -> str:
     return name[-LONGEST_NAME:].lstrip(" .") or "file"
 
 
-def fetch_files(folder: Path, client: Client, options: FilesOptions) -> FilesReport:
+def fetch_files(
+    folder: Path, client: Client, *, memory_limit: int | None = None, **options: Any
+) -> FilesReport:
     """Fetches what is not stored yet, and publishes; see `Mirror.fetch_files`."""
     load_duckdb()
     with ExitStack() as held:
@@ -195,20 +186,26 @@ def fetch_files(folder: Path, client: Client, options: FilesOptions) -> FilesRep
                     )
                 forget_again(store)
 
-            store = held.enter_context(open_store(folder, options.memory_limit, prepare))
+            store = held.enter_context(open_store(folder, memory_limit, prepare))
             make_subfolder(folder / FILES)
             remove_leftovers(folder / FILES)
             aside = held.enter_context(private_folder(folder / FILES, "incoming"))
-        return _Fetching(store, aside, options).run(client)
+        return _Fetching(store, aside, **options).run(client)
 
 
 @dataclass
 class _Fetching:
-    """One call: places what arrives, and commits its rows every two seconds."""
+    """One call: places what arrives, and commits its rows every two seconds.
+
+    The options are those of `Mirror.fetch_files`.
+    """
 
     store: Store
     aside: Path
-    options: FilesOptions
+    max_bytes: int | None
+    max_file_bytes: int
+    only: tuple[str, ...]
+    on_progress: Callable[[FilesProgress], object] | None
     began: float = field(default_factory=monotonic)
     fetched: int = 0
     stored: int = 0
@@ -223,8 +220,8 @@ class _Fetching:
             links = self._links()
         downloads = client._downloads(
             [(link.url, str(self.aside / str(number))) for number, link in enumerate(links)],
-            self.options.max_file_bytes,
-            self.options.max_bytes,
+            self.max_file_bytes,
+            self.max_bytes,
         )
         self._tell(len(links))
         while self.ended_by is None and (ended := downloads.next(COMMIT_SECONDS)):
@@ -258,7 +255,7 @@ class _Fetching:
             if sha256 in present or gave_up:
                 continue
             link = _Link(user_id, message_id, url, tried)
-            if not self.options.only or _matches(link.name, self.options.only):
+            if not self.only or _matches(link.name, self.only):
                 found.append(link)
         return found
 
@@ -337,9 +334,9 @@ class _Fetching:
             self.store.count_change()
 
     def _tell(self, total: int) -> None:
-        if self.options.on_progress is not None:
+        if self.on_progress is not None:
             done, seconds = self.fetched + self.failures, monotonic() - self.began
-            self.options.on_progress(FilesProgress(done, total, self.failures, self.bytes, seconds))
+            self.on_progress(FilesProgress(done, total, self.failures, self.bytes, seconds))
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

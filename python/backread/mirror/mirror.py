@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -28,7 +27,6 @@ from backread.mirror.arguments import (
 )
 from backread.mirror.attachments import (
     MAX_FILE_BYTES,
-    FilesOptions,
     FilesProgress,
     FilesReport,
     fetch_files,
@@ -207,6 +205,7 @@ class Mirror:
             >>> with Client() as client:
             ...     report = Mirror("chats").sync(client, progress=True)
         """
+        from backread._progress.bar import shown_sync
         from backread.mirror.sync.synchronize import Options, synchronize
 
         check_sync(client, mode, profile)
@@ -214,7 +213,6 @@ class Mirror:
         options = Options(
             mode=mode,
             max_staleness=seconds("max_staleness", max_staleness),
-            on_progress=on_progress,
             moved=moved,
             profile=None if profile is None else profile.to_json(),
             max_requests=None
@@ -227,11 +225,7 @@ class Mirror:
             retention=self._retention,
             privacy=loaded(self._privacy),
         )
-        if not progress:
-            return synchronize(self._folder, client, options)
-        from backread._progress.bar import shown_sync
-
-        with shown_sync(on_progress) as tell:
+        with shown_sync(on_progress) if progress else nullcontext(on_progress) as tell:
             return synchronize(self._folder, client, replace(options, on_progress=tell))
 
     @known_options
@@ -282,25 +276,28 @@ class Mirror:
             >>> mirror.fetch_files(only="image/*").held
         """
         from backread._client.client import Client
+        from backread._progress.bar import shown_files
 
         check_callback(on_progress, "a FilesProgress")
-        options = FilesOptions(
-            max_bytes=None if max_bytes is None else whole("max_bytes", max_bytes, 1, LARGEST),
-            max_file_bytes=whole("max_file_bytes", max_file_bytes, 1, LARGEST),
-            only=name_patterns(only),
-            on_progress=on_progress,
-            memory_limit=self._memory_limit,
-        )
+        most = None if max_bytes is None else whole("max_bytes", max_bytes, 1, LARGEST)
+        largest = whole("max_file_bytes", max_file_bytes, 1, LARGEST)
+        patterns = name_patterns(only)
         with ExitStack() as held:
             if client is None:
                 client = held.enter_context(Client())
             check_client("Mirror.fetch_files", client)
-            if progress:
-                from backread._progress.bar import shown_files
-
-                tell = held.enter_context(shown_files(on_progress))
-                options = replace(options, on_progress=tell)
-            return fetch_files(self._folder, client, options)
+            tell = held.enter_context(
+                shown_files(on_progress) if progress else nullcontext(on_progress)
+            )
+            return fetch_files(
+                self._folder,
+                client,
+                max_bytes=most,
+                max_file_bytes=largest,
+                only=patterns,
+                on_progress=tell,
+                memory_limit=self._memory_limit,
+            )
 
     @known_options
     def forget(
@@ -552,25 +549,22 @@ class Mirror:
         Example:
             >>> mirror.export("chats.xlsx", since="2024-01-01", until="2024-02-01")
         """
+        from backread._progress.bar import shown_export
         from backread.mirror.export.plan import Selection
         from backread.mirror.export.run import ExportOptions, export_mirror
 
         check_callback(on_progress, "an ExportProgress")
-        run = partial(
-            export_mirror,
-            self._reader,
-            target,
-            Selection.parse(tables, since, until, users, deleted),
-            ExportOptions(format, raw_csv, excel, codec),
-            everything=everything,
-            replaces=replace,
-        )
-        if not progress:
-            return run(tell=on_progress)
-        from backread._progress.bar import shown_export
-
-        with shown_export(on_progress) as tell:
-            return run(tell=tell)
+        selection = Selection.parse(tables, since, until, users, deleted)
+        with shown_export(on_progress) if progress else nullcontext(on_progress) as tell:
+            return export_mirror(
+                self._reader,
+                target,
+                selection,
+                ExportOptions(format, raw_csv, excel, codec),
+                everything=everything,
+                replaces=replace,
+                tell=tell,
+            )
 
     @known_options
     def changes(

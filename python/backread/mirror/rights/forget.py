@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +12,7 @@ from typing import Any
 
 from backread._files.dataclass_json import ShortRepr, to_json_value
 from backread.errors import MirrorError
-from backread.landing.removal import UsersFound, find_users
+from backread.landing.removal import find_users
 from backread.landing.storage import Folder
 from backread.mirror.rights.purge import (
     NAMED_IDS,
@@ -96,71 +95,60 @@ def forget(
     with named_errors(folder):
         require_database(folder)
         found = [find_users(each, wanted) for each in landings]
-        removing = _Removal(folder, wanted, found, missing_ok)
         before = _bytes_below(folder)
-    try:
-        with named_errors(folder), ExitStack() as held:
-            held.enter_context(writer_lock(folder))
-            held.enter_context(open_store(folder, memory_limit, removing.apply))
-    except MirrorError as error:
-        if removing.report.forgotten_at is None:
-            raise
-        raise MirrorError(f"{error}; {UNCOMPLETED}") from error
-    return replace(removing.report, bytes_freed=max(before - _bytes_below(folder), 0))
+    report = ForgetReport()
 
-
-class _Removal:
-    """Removes the users from the landing folders, then from the tables."""
-
-    def __init__(
-        self, folder: Path, wanted: Sequence[int], found: Sequence[UsersFound], missing_ok: bool
-    ) -> None:
-        self._folder = folder
-        self._wanted = wanted
-        self._found = found
-        self._missing_ok = missing_ok
-        self.report = ForgetReport()
-
-    def apply(self, store: Store) -> None:
-        """Removes the users' data; changes nothing if one of the users is unknown."""
+    def remove(store: Store) -> None:
+        """Changes nothing if one of the users is unknown."""
+        nonlocal report
         store.rows(
-            "CREATE TEMP TABLE leaving AS SELECT unnest(CAST(? AS BIGINT[])) AS user_id",
-            [list(self._wanted)],
+            "CREATE TEMP TABLE leaving AS SELECT unnest(CAST(? AS BIGINT[])) AS user_id", [wanted]
         )
-        earlier = _ids(store, "SELECT user_id FROM forgotten")
-        held = _ids(store, HELD)
-        self._refuse_unknown(earlier.union(held, *(each.user_ids for each in self._found)))
-        removes = bool(held) or not earlier.issuperset(self._wanted)
+        earlier, held = _ids(store, "SELECT user_id FROM forgotten"), _ids(store, HELD)
+        if not missing_ok:
+            known = earlier.union(held, *(each.user_ids for each in found))
+            _refuse_unknown(folder, [each for each in wanted if each not in known], bool(found))
+        removes = bool(held) or not earlier.issuperset(wanted)
         if removes:
             check_removal(store)
-        for each in self._found:
+        for each in found:
             each.remove()
         [(messages_elsewhere,)] = store.rows(ELSEWHERE)
         now = store.now() if removes else None
-        deleted = {} if now is None else forget_users(store, self._wanted, now)
-        self.report = ForgetReport(
-            forgotten=tuple(each for each in self._wanted if each not in earlier),
+        deleted = {} if now is None else forget_users(store, wanted, now)
+        report = ForgetReport(
+            forgotten=tuple(each for each in wanted if each not in earlier),
             earlier=tuple(sorted(earlier)),
             **deleted,
-            landing_rows=sum(each.rows for each in self._found),
-            landing_files=sum(each.files for each in self._found),
+            landing_rows=sum(each.rows for each in found),
+            landing_files=sum(each.files for each in found),
             forgotten_at=now,
             messages_elsewhere=messages_elsewhere,
         )
         forget_again(store)
 
-    def _refuse_unknown(self, known: AbstractSet[int]) -> None:
-        unknown = [each for each in self._wanted if each not in known]
-        if not unknown or self._missing_ok:
-            return
-        named = ", ".join(map(str, unknown[:SHOWN]))
-        more = f" and {len(unknown) - SHOWN:,} more" if len(unknown) > SHOWN else ""
-        also = " and the landing folders hold" if self._found else " holds"
-        raise MirrorError(
-            f"the mirror in {self._folder}{also} nothing of user {named}{more}, so nothing "
-            "was changed; check the ids, or pass missing_ok=True (on the command line: "
-            "--anyway) to keep these users out of the mirror from now on"
-        )
+    try:
+        with named_errors(folder), ExitStack() as held:
+            held.enter_context(writer_lock(folder))
+            held.enter_context(open_store(folder, memory_limit, remove))
+    except MirrorError as error:
+        if report.forgotten_at is None:
+            raise
+        raise MirrorError(f"{error}; {UNCOMPLETED}") from error
+    return replace(report, bytes_freed=max(before - _bytes_below(folder), 0))
+
+
+def _refuse_unknown(folder: Path, unknown: Sequence[int], with_landings: bool) -> None:
+    if not unknown:
+        return
+    named = ", ".join(map(str, unknown[:SHOWN]))
+    more = f" and {len(unknown) - SHOWN:,} more" if len(unknown) > SHOWN else ""
+    also = " and the landing folders hold" if with_landings else " holds"
+    raise MirrorError(
+        f"the mirror in {folder}{also} nothing of user {named}{more}, so nothing was changed; "
+        "check the ids, or pass missing_ok=True (on the command line: --anyway) to keep these "
+        "users out of the mirror from now on"
+    )
 
 
 def _ids(store: Store, query: str) -> set[int]:
