@@ -21,9 +21,10 @@ from backread._browse.lists import PageBubbles, heading, hits_html, people_html,
 from backread._client.arguments import LARGEST
 from backread._display.words import ago, amount, moment
 from backread.errors import MirrorError
-from backread.mirror.figures.compute import compute_figures, select_figure
+from backread.mirror.figures.compute import Scope, compute_figures, select_figure
 from backread.mirror.published.conversation import MESSAGE_ORDER, read_window
 from backread.mirror.published.people import Only, People, PeopleQuery, PersonOrder
+from backread.mirror.published.period import Period
 from backread.mirror.published.search import (
     NEWEST_FIRST,
     messages_with,
@@ -141,17 +142,17 @@ class Api:
         if not words.strip():
             raise ValueError("Type words to search for, and press Enter.")
         offset, count = _part(query, MOST_HITS)
-        period = _period(query)
+        period = Period(**_period(query))
         user = _number(query, "user")
         # Each reads all bodies on all cores, so that two at a time only delay each other.
         with self._searching:
             hits = search_messages(
-                self._reader, words, **period, user=user, limit=count + 1, offset=offset
+                self._reader, words, period, user=user, limit=count + 1, offset=offset
             ).hits
             total = offset + len(hits)
             if len(hits) > count:
                 snapshot = self._reader.snapshot()
-                found = messages_with(snapshot, words, **period, user=user)
+                found = messages_with(snapshot, words, period, user)
                 [(total,)] = snapshot.rows(f"SELECT count(*) {found}")
         names = self._people.names(list({hit.user_id for hit in hits}))
         after = offset + min(len(hits), count)
@@ -169,14 +170,7 @@ class Api:
 
     def report(self, query: Query) -> Reply:
         """The report as a page, whose numbers lead to their lists."""
-        period = _period(query)
-        figures = compute_figures(
-            self._reader,
-            timezone=query.get("timezone"),
-            opening_hours=query.get("hours"),
-            **period,
-            tell=None,
-        )
+        figures = compute_figures(self._reader, _scope(query))
         return report_page(figures, self._reader.folder.name, query)
 
     def download(self, query: Query) -> Reply:
@@ -188,7 +182,8 @@ class Api:
             return download(snapshot, f"{PEOPLE} {source}", asked.sorting(), "people", shape)
         snapshot = self._reader.snapshot()
         if query.get("tab") == "messages":
-            found = messages_with(snapshot, words, **_period(query), user=_number(query, "user"))
+            period = Period(**_period(query))
+            found = messages_with(snapshot, words, period, _number(query, "user"))
             return download(snapshot, f"{MESSAGES} {found}", NEWEST_FIRST, "messages", shape)
         user_id = _needed(query, "user")
         source = f"FROM messages WHERE user_id = {user_id} AND deleted_at IS NULL"
@@ -205,8 +200,7 @@ class Api:
         period, figure = _period(query), query.get("figure", "")
 
         def counted(snapshot: OpenSnapshot) -> str:
-            zone, hours = query.get("timezone"), query.get("hours")
-            return select_figure(figure, snapshot, timezone=zone, opening_hours=hours, **period)
+            return select_figure(figure, snapshot, _scope(query))
 
         asked = PeopleQuery(
             words=query.get("words", ""),
@@ -275,6 +269,10 @@ def _period(query: Query) -> dict[str, datetime | None]:
         today = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0)
         return {"since": today - timedelta(days=min(days, MOST_DAYS) - 1), "until": None}
     return {"since": _day(query, "since", zone), "until": _day(query, "until", zone, later=1)}
+
+
+def _scope(query: Query) -> Scope:
+    return Scope(query.get("timezone"), query.get("hours"), **_period(query))
 
 
 def _day(query: Query, name: str, zone: ZoneInfo, *, later: int = 0) -> datetime | None:

@@ -643,11 +643,11 @@ class Mirror:
             >>> for hit in mirror.search('invoice "not paid"', since="2024-03-01"):
             ...     print(hit)
         """
+        from backread.mirror.published.period import Period
         from backread.mirror.published.search import search_messages
 
-        return search_messages(
-            self._reader, words, since=since, until=until, user=user, limit=limit
-        )
+        period = Period.parse(since, until)
+        return search_messages(self._reader, words, period, user=user, limit=limit)
 
     @known_options
     def figures(
@@ -691,16 +691,10 @@ class Mirror:
             >>> figures = mirror.figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17")
             >>> figures["responses"]["p50_seconds"]
         """
-        from backread.mirror.figures.compute import compute_figures
+        from backread.mirror.figures.compute import Scope, compute_figures
 
-        return compute_figures(
-            self._reader,
-            timezone=timezone,
-            opening_hours=opening_hours,
-            since=since,
-            until=until,
-            tell=on_progress,
-        )
+        scope = Scope(timezone, opening_hours, since, until)
+        return compute_figures(self._reader, scope, on_progress)
 
     @known_options
     def report(
@@ -740,15 +734,11 @@ class Mirror:
         """
         from backread._report.page import report_html
         from backread.mirror.export.target import report_target
+        from backread.mirror.figures.compute import Scope, compute_figures
 
         target = report_target(path)
-        figures = self.figures(
-            timezone=timezone,
-            opening_hours=opening_hours,
-            since=since,
-            until=until,
-            on_progress=on_progress,
-        )
+        scope = Scope(timezone, opening_hours, since, until)
+        figures = compute_figures(self._reader, scope, on_progress)
         with target.unfinished() as folder:
             page = report_html(figures, self._folder.name).encode("utf-8", "replace")
             (folder / target.path.name).write_bytes(page)

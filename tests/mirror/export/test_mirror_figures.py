@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 
 from backread import Mirror
 from backread.errors import MirrorError
-from backread.mirror.figures.compute import select_figure
+from backread.mirror.figures.compute import Scope, select_figure
 from backread.mirror.figures.opening_hours import read_opening_hours, spell_opening_hours
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.testing import MockServer, World
@@ -507,7 +507,7 @@ def listed(mirror: Mirror, name: str, **options: Any) -> int:
     """How many conversations the list of a figure has."""
     given = dict.fromkeys(("timezone", "opening_hours", "since", "until")) | options
     snapshot = SnapshotReader(mirror.folder).snapshot()
-    condition = select_figure(name, snapshot, **given)
+    condition = select_figure(name, snapshot, Scope(**given))
     return snapshot.rows(f"SELECT count(*) FROM conversations WHERE {condition}")[0][0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
@@ -29,14 +30,18 @@ WHERE name IN ('UTC', 'GMT', 'CET', 'EET', 'MET', 'WET')
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is counted, and in which hours; the arguments of `Mirror.figures`."""
+
+    timezone: str | None = None
+    opening_hours: str | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+
+
 def compute_figures(
-    reader: SnapshotReader,
-    *,
-    timezone: str | None,
-    opening_hours: str | None,
-    since: Moment | None,
-    until: Moment | None,
-    tell: Callable[[FiguresProgress], object] | None,
+    reader: SnapshotReader, scope: Scope, tell: Callable[[FiguresProgress], object] | None = None
 ) -> Figures:
     """The figures of the newest snapshot; see `Mirror.figures`."""
     began, done = monotonic(), count()
@@ -48,8 +53,8 @@ def compute_figures(
     snapshot = reader.snapshot()
     # Temporary tables belong to one cursor.
     with snapshot.cursor:
-        tables = _Tables(snapshot.rows, timezone, opening_hours)
-        period = tables.period(since, until)
+        tables = _Tables(snapshot.rows, scope)
+        period = tables.period
         rows, run, dicts = tables.rows, tables.run, tables.dicts
         step("completeness")
         [coverage] = dicts(queries.COVERAGE)
@@ -105,22 +110,14 @@ def compute_figures(
         return cast("Figures", FiguresDict(figures))
 
 
-def select_figure(
-    name: str,
-    snapshot: OpenSnapshot,
-    *,
-    timezone: str | None,
-    opening_hours: str | None,
-    since: Moment | None,
-    until: Moment | None,
-) -> str:
+def select_figure(name: str, snapshot: OpenSnapshot, scope: Scope) -> str:
     """The SQL condition for the conversations that a figure counts, on the snapshot's cursor.
 
     ``name`` is a list of `queries.LISTS`; ValueError for another.
     """
     source = queries.source_of(name)
-    tables = _Tables(snapshot.rows, timezone, opening_hours)
-    tables.make(tables.period(since, until))
+    tables = _Tables(snapshot.rows, scope)
+    tables.make(tables.period)
     tables.run(f"CREATE OR REPLACE TEMP TABLE listed AS SELECT DISTINCT user_id FROM {source}")
     return "user_id IN (SELECT user_id FROM listed)"
 
@@ -128,10 +125,13 @@ def select_figure(
 class _Tables:
     """Makes the temporary tables that the figures of a period are counted from."""
 
-    def __init__(self, rows: Rows, timezone: str | None, opening_hours: str | None) -> None:
-        self.hours = None if opening_hours is None else read_opening_hours(opening_hours)
+    def __init__(self, rows: Rows, scope: Scope) -> None:
+        hours = scope.opening_hours
+        self.hours = None if hours is None else read_opening_hours(hours)
         self.rows = rows
-        self.zone = _find_timezone(timezone, rows)
+        self.zone = _find_timezone(scope.timezone, rows)
+        read = partial(_moment_in, timezone=self.zone, rows=rows)
+        self.period = Period.parse(scope.since, scope.until, read)
         self.now = datetime.now(UTC)
         self.values: dict[str, Any] = {
             "timezone": quoted(self.zone),
@@ -139,9 +139,6 @@ class _Tables:
             "has_hours": self.hours is not None,
             "hours": ", ".join(map(str, self.hours or ())),
         }
-
-    def period(self, since: Moment | None, until: Moment | None) -> Period:
-        return Period.parse(since, until, partial(_moment_in, timezone=self.zone, rows=self.rows))
 
     def run(self, statement: str) -> list[tuple[Any, ...]]:
         return self.rows(statement.format_map(self.values))

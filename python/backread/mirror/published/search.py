@@ -12,7 +12,7 @@ from unicodedata import category, normalize
 
 from backread._client.arguments import LARGEST, whole
 from backread._display.words import amount, full_name, line, minute
-from backread.mirror.published.period import Moment, Period
+from backread.mirror.published.period import Period
 from backread.mirror.published.snapshot_reader import OpenSnapshot, SnapshotReader
 from backread.mirror.store.engine import from_microseconds, quoted
 
@@ -116,9 +116,8 @@ class SearchResults(Sequence[SearchHit]):
 def search_messages(
     reader: SnapshotReader,
     words: str,
+    period: Period,
     *,
-    since: Moment | None,
-    until: Moment | None,
     user: int | None,
     limit: int,
     offset: int = 0,
@@ -127,7 +126,7 @@ def search_messages(
     wanted = search_words(words)
     limit = whole("limit", limit, 1, LARGEST, then="")
     opened = reader.snapshot()
-    found = messages_with(opened, words, since=since, until=until, user=user)
+    found = messages_with(opened, words, period, user)
     rows = opened.rows(
         f"SELECT user_id, id, epoch_us(created_at), sender_type, body, {', '.join(SENDER)} "
         f"{found} ORDER BY {NEWEST_FIRST} LIMIT {limit} OFFSET {offset}"
@@ -135,17 +134,10 @@ def search_messages(
     return SearchResults(words, tuple(_hit(row, wanted) for row in rows))
 
 
-def messages_with(
-    opened: OpenSnapshot,
-    words: str,
-    *,
-    since: Moment | None,
-    until: Moment | None,
-    user: int | None,
-) -> str:
+def messages_with(opened: OpenSnapshot, words: str, period: Period, user: int | None) -> str:
     """The SQL from FROM on for the messages with all words; see `Mirror.search`."""
     wanted = search_words(words)
-    conditions = ["deleted_at IS NULL", *Period.parse(since, until).conditions("created_at")]
+    conditions = ["deleted_at IS NULL", *period.conditions("created_at")]
     source = "messages"
     if user is not None:
         user = whole("user", user, 0, LARGEST, then="")
