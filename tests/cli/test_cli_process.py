@@ -80,8 +80,8 @@ def test_sighup_that_is_ignored_stays_ignored():
     """As below nohup."""
     code = (
         "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from backread.cli import signals\n"
-        "with signals.ended_like_ctrl_c() as came: signal.raise_signal(signal.SIGHUP)\n"
+        "from backread.cli import exits\n"
+        "with exits.ended_like_ctrl_c() as came: signal.raise_signal(signal.SIGHUP)\n"
         "assert not came\n"
         "assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN"
     )

@@ -16,11 +16,10 @@ import string
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from backread._files.access import RefusedFileError
+from backread._files.access import RefusedFileError, read_private_file
 from backread._files.dataclass_json import dataclass_from_json
 from backread._files.json import parse_json
 from backread._files.paths import local_path, shown
-from backread._files.private import read_private_file
 from backread.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -60,9 +60,8 @@ def read_secret_file(
         ConfigurationError: If the file cannot be read, is not text, is empty, or is refused.
     """
     # Most programs have no such file, and import less without these.
-    from backread._files.access import RefusedFileError
+    from backread._files.access import RefusedFileError, read_private_file
     from backread._files.paths import local_path, shown
-    from backread._files.private import read_private_file
     from backread.errors import ConfigurationError
 
     try:

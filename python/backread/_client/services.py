@@ -19,9 +19,8 @@ from urllib.parse import urlsplit
 from backread._client.option_kinds import FILE
 from backread._client.options import ARGUMENTS
 from backread._client.secret import read_secret_file
-from backread._files.access import RefusedFileError
+from backread._files.access import RefusedFileError, read_private_file
 from backread._files.paths import shown
-from backread._files.private import read_private_file
 from backread.errors import ConfigurationError
 
 __tracebackhide__ = True

@@ -19,7 +19,14 @@ from backread.cli.arguments import extended, flag, option
 from backread.cli.changes import changes
 from backread.cli.demo import demo
 from backread.cli.doctor import doctor
-from backread.cli.exits import CLOSED_PIPE, SIGNALLED, USAGE, exit_code, say_failure
+from backread.cli.exits import (
+    CLOSED_PIPE,
+    SIGNALLED,
+    USAGE,
+    ended_like_ctrl_c,
+    exit_code,
+    say_failure,
+)
 from backread.cli.export import export
 from backread.cli.files import files
 from backread.cli.forget import forget
@@ -30,7 +37,6 @@ from backread.cli.report import report
 from backread.cli.search import search
 from backread.cli.serve import browse, mcp
 from backread.cli.show import show
-from backread.cli.signals import ended_like_ctrl_c
 from backread.cli.sql import sql, tables
 from backread.cli.status import runs, status
 from backread.cli.stderr import be_quiet_or_verbose, drop_stderr, logged_requests, say

@@ -1,4 +1,4 @@
-"""The exit codes, and the line on stderr that says what failed and what to do.
+"""How a command ends: its exit code, a line on stderr that says what failed, and signals.
 
 =====  ========================================================================================
 0      success; also ``browse`` and ``mock`` that a signal below ended
@@ -24,8 +24,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, current_thread, main_thread
+from types import FrameType
 
 from backread._client.options import ARGUMENTS
 from backread._display.words import amount
@@ -211,3 +215,59 @@ def _remedy(error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM):
         return "change its permissions or those of the folders above it, or name another path"
     return "name another path"
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[Callable[[], None]]:
+    """Gives a function that waits for Ctrl-C, SIGTERM or the end of the terminal."""
+    stopped = Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.set()
+
+    def wait() -> None:
+        # In slices, because a signal does not end a wait on Windows.
+        while not stopped.wait(0.5):
+            pass
+
+    held = {each: signal.signal(each, stop) for each in _endings()}
+    try:
+        yield wait
+    finally:
+        for each, handler in held.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def ended_like_ctrl_c() -> Iterator[list[int]]:
+    """Makes SIGTERM and the end of the terminal a KeyboardInterrupt; gives those that came.
+
+    Otherwise they would end the process at once, or not at all if it is the first of a container:
+    Linux ignores signals without a handler there.
+    """
+    came: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        raise KeyboardInterrupt(f"stopped by {signal.Signals(number).name}")
+
+    # Python sets handlers only in the main thread.
+    endings = _endings() if current_thread() is main_thread() else []
+    held = [each for each in endings if signal.getsignal(each) is signal.SIG_DFL]
+    for each in held:
+        signal.signal(each, stop)
+    try:
+        yield came
+    finally:
+        for each in held:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _endings() -> list[signal.Signals]:
+    """The signals that end the command."""
+    endings = [signal.SIGINT, signal.SIGTERM]
+    # Sent when the terminal closes; Windows lacks it, and nohup ignores it.
+    hang_up = getattr(signal, "SIGHUP", None)
+    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
+        endings.append(hang_up)
+    return endings

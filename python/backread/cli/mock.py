@@ -18,9 +18,8 @@ from backread.cli.arguments import (
     file_to_write,
     value,
 )
-from backread.cli.exits import UnusableArgumentError
+from backread.cli.exits import UnusableArgumentError, ended_by_signal
 from backread.cli.paths import check_writable, written
-from backread.cli.signals import ended_by_signal
 from backread.cli.stderr import say
 
 if TYPE_CHECKING:

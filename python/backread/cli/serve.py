@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from backread.cli.arguments import Folder, PortOption, flag
-from backread.cli.exits import UnusableArgumentError
-from backread.cli.signals import ended_by_signal
+from backread.cli.exits import UnusableArgumentError, ended_by_signal
 from backread.cli.stderr import say
 from backread.errors import BackreadError
 

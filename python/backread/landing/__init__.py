@@ -16,10 +16,8 @@ Files that no manifest names are ignored; workers that were killed or overtaken 
 leave them. Requires pyarrow: ``pip install pyarrow``.
 """
 
-from backread.landing.attempt import Landed, land
-from backread.landing.commit import commit
-from backread.landing.manifest import Committed, dataset, runs
-from backread.landing.run import begin, load_plan, load_shard
+from backread.landing.landed import Landed, commit, land
+from backread.landing.manifest import Committed, begin, dataset, load_plan, load_shard, runs
 
 __all__ = [
     "Committed",

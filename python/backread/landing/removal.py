@@ -9,8 +9,7 @@ from typing import Any
 
 from backread._files.unfinished import is_unfinished
 from backread.errors import LandingError
-from backread.landing.manifest import as_text, manifest_name, runs
-from backread.landing.run import ATTEMPT
+from backread.landing.manifest import ATTEMPT, as_text, manifest_name, runs
 from backread.landing.storage import Folder, Storage, require
 
 LANDING_FILE = re.compile(r"run=[0-9A-Za-z-]+/plan\.json|manifests/\d{8}\.json", re.ASCII)

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
-from backread.testing.journal import entries_of
-from backread.testing.requests import number
+from backread.testing.journal import entries_of, number
 
 if TYPE_CHECKING:
     from backread._backread import NativeLane

@@ -11,9 +11,8 @@ from backread._client.client import AsyncClient, Client
 from backread.testing.audit import Audit, audit
 from backread.testing.dialect import Dialect, dialect_text
 from backread.testing.fault import rules_text
-from backread.testing.journal import Calls, JournalEntry, entries_of, entry_of
+from backread.testing.journal import Calls, JournalEntry, Requests, entries_of, entry_of, number
 from backread.testing.rate import Rate, rate_text
-from backread.testing.requests import Requests, number
 from backread.testing.selection import Drift, Selection
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from backread._backread import Clock, NativeLane, NativeMockServer, World
     from backread._client.options import ClientOptions
-    from backread.testing.requests import ListRoute, Route
+    from backread.testing.journal import ListRoute, Route
 
 __all__ = ["Lane", "UnfiredError"]
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from backread._client.arguments import known_options
 from backread.testing.fault import Fault
-from backread.testing.journal import Calls
-from backread.testing.requests import number
+from backread.testing.journal import Calls, number
 
 if TYPE_CHECKING:
     from backread._backread import NativeLane
-    from backread.testing.requests import ListRoute, Requests
+    from backread.testing.journal import ListRoute, Requests
 
 __all__ = ["Drift", "Selection"]
 

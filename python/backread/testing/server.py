@@ -9,9 +9,9 @@ from backread._backread import NativeMockServer, World
 from backread._client.arguments import known_options
 from backread.testing.dialect import Dialect, dialect_text
 from backread.testing.fault import rules_text
+from backread.testing.journal import number
 from backread.testing.lane import Lane
 from backread.testing.rate import Rate, rate_text
-from backread.testing.requests import number
 
 __all__ = ["MockServer"]
 

@@ -18,7 +18,7 @@ TYPE_CHECKING = bool()  # noqa: UP018
 if TYPE_CHECKING:
     from typing import Any
 
-    from backread.integrations.airflow.assets import folder_asset
+    from backread.integrations.airflow.base_operators import folder_asset
     from backread.integrations.airflow.hook import BackreadHook
     from backread.integrations.airflow.shards import (
         BackreadCommitOperator,

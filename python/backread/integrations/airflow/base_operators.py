@@ -1,14 +1,20 @@
-"""The base classes of reading operators: waits that free the worker, and clean termination."""
+"""The base classes of reading operators, and how a folder appears in Airflow."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
+from airflow.sdk import (  # type: ignore[import-not-found, unused-ignore]
+    Asset,
+    AssetAlias,
+    BaseOperator,  # type: ignore[import-not-found, unused-ignore]
+    BaseOperatorLink,
+)
 from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
     AirflowException,
     AirflowFailException,
@@ -16,12 +22,45 @@ from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ig
 )
 
 from backread.errors import BackreadError, RateLimitError
-from backread.integrations.airflow.arguments import Parser, seconds
+from backread.integrations.airflow.arguments import Parser, absolute, seconds
 from backread.integrations.airflow.connection import permanent
 from backread.integrations.airflow.hook import BackreadHook
 
 if TYPE_CHECKING:
     from backread import Client
+
+__all__ = ["MirrorReportLink", "emit", "folder_asset"]
+
+
+def folder_asset(folder: str) -> Any:
+    """The Asset of a mirror's or a landing's folder, for ``schedule``, ``inlets`` and ``outlets``.
+
+    Its name and URI are that of the folder, such as ``file:///srv/chats`` or ``s3://bucket/chats``.
+    ValueError for a relative path.
+    """
+    folder = absolute("folder", folder)
+    return Asset(uri=folder if "://" in folder else PurePath(folder).as_uri())
+
+
+def emit(context: Mapping[str, Any], outlets: Iterable[Any], folder: str, extra: Any) -> None:
+    """Adds ``extra`` to the event of each outlet, which Airflow records if the task succeeds."""
+    events = context["outlet_events"]
+    for outlet in outlets:
+        if isinstance(outlet, AssetAlias):
+            events[outlet].add(folder_asset(folder), extra=extra)
+        elif isinstance(outlet, Asset):
+            events[outlet].extra = extra
+
+
+class MirrorReportLink(BaseOperatorLink):  # type: ignore[misc, unused-ignore]
+    """A button *Report* that leads to the operator's ``report_url``."""
+
+    name = "Report"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """The URL as the task rendered it."""
+        return str(operator.report_url)
+
 
 __all__ = ["Context", "LineInterval", "ReadingOperator", "ResumingOperator", "read_arguments"]
 

@@ -21,11 +21,12 @@ from backread.integrations.airflow.arguments import (
     set_default,
     switch,
 )
-from backread.integrations.airflow.assets import emit, folder_asset
 from backread.integrations.airflow.base_operators import (
     Context,
     LineInterval,
     ReadingOperator,
+    emit,
+    folder_asset,
     read_arguments,
 )
 from backread.sharding.shard import Resource

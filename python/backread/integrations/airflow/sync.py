@@ -25,11 +25,13 @@ from backread.integrations.airflow.arguments import (
     set_default,
     switch,
 )
-from backread.integrations.airflow.assets import MirrorReportLink, emit, folder_asset
 from backread.integrations.airflow.base_operators import (
     Context,
     LineInterval,
+    MirrorReportLink,
     ResumingOperator,
+    emit,
+    folder_asset,
     read_arguments,
 )
 from backread.integrations.airflow.runs import Budget, why_full
