@@ -19,31 +19,15 @@ from backread._frames import (
 )
 
 if TYPE_CHECKING:
-    from typing import Protocol, TypeAlias
+    from typing import TypeAlias
 
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
     import polars  # type: ignore[import-not-found, unused-ignore]
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     from backread._backread import NativePrivacy
+    from backread._backread import Walk as Walk
     from backread.models import Page, WalkReport
-
-    class Walk(Protocol):
-        """One walk over a list, in progress."""
-
-        @property
-        def report(self) -> WalkReport: ...
-        def next_items(self, as_dict: bool, blocking: bool) -> Any: ...
-        def next_page(self, as_dict: bool, blocking: bool) -> Any: ...
-        def stop(self) -> None: ...
-        def take_error(self) -> BaseException | None: ...
-        def arrow_stream(
-            self,
-            read_ahead: bool,
-            privacy: NativePrivacy | None = None,
-            on_end: Callable[[], object] | None = None,
-        ) -> object: ...
-        def __arrow_c_schema__(self) -> object: ...
 
     Parts: TypeAlias = (
         "tuple[str, Callable[[int | None], Walk], bool, int | None, Callable[[bool], Any] | None]"

@@ -20,8 +20,8 @@ from backread._client.listing import AsyncListing, Listing
 if TYPE_CHECKING:
     from typing import Protocol, Unpack
 
-    from backread._backread import NativeClient, WalkOptions
-    from backread._client.listing import Parts, Walk
+    from backread._backread import NativeClient, Walk, WalkOptions
+    from backread._client.listing import Parts
     from backread.models import Message, Page, User
     from backread.typed_dicts import MessageDict, PageDict, UserDict
 
