@@ -148,15 +148,6 @@ def test_no_bug_is_reported_where_completion_cannot_be_installed(backread, monke
     assert "Shell dash" in done.out + done.error
     assert "backread: " not in done.error
 
-    def homeless() -> None:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(shellingham, "detect_shell", lambda: ("bash", "/bin/bash"))
-    monkeypatch.setattr("pathlib.Path.home", homeless)
-    done = backread("--install-completion")
-    assert (done.code, done.out) == (1, "")
-    assert done.line == "backread: the home folder of this user is unknown; set HOME"
-
 
 def test_json_output_is_never_coloured(backread, server):
     user_id = server.world.user_ids()[0]

@@ -93,15 +93,3 @@ def test_it_ends_with_its_client_while_a_query_is_running(folder):
     assert [each["id"] for each in received[:2]] == [1, 3]
     assert (code, said) == (0, "")
     assert monotonic() - began < server.SECONDS
-
-
-def test_without_docstrings_the_command_refuses_to_serve_tools_without_descriptions(folder):
-    done = subprocess.run(
-        [sys.executable, "-OO", *command(str(folder))[1:]],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "-OO" in done.stderr
-    assert done.stderr.count("\n") == 1

@@ -199,9 +199,6 @@ def _text(error: BaseException) -> str:
             return f"{shown(error.filename)} cannot be used: {error.strerror}; {_remedy(error)}"
         if isinstance(error, FileNotFoundError):
             return "the current folder was removed; change to another one"
-    if isinstance(error, RuntimeError) and "home directory" in str(error):
-        # Typer, which writes the completion there.
-        return "the home folder of this user is unknown; set HOME"
     known = isinstance(error, tuple(kind for kind, _ in CODES)) or hasattr(error, "exit_code")
     if known and str(error):
         return _in_options(str(error)) if isinstance(error, ValueError) else str(error)

@@ -69,12 +69,6 @@ def mcp(
     Examples:
         backread mcp chats
     """
-    if sys.flags.optimize >= 2:
-        # The tools' descriptions are docstrings.
-        raise UnusableArgumentError(
-            "backread mcp cannot run under python -OO, which removes what tells a model how to use "
-            "the tools; run it without -OO and PYTHONOPTIMIZE"
-        )
     try:
         from backread.integrations.mcp import serve
     except ImportError as error:
