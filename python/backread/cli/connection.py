@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 CONNECTION = "Connection (or a variable: BACKREAD_TIMEOUT for --timeout)"
 """The group of the options that say which service to read, and how."""
 
+SECRET_FILE = Option(FILE, "A file with the API Secret Key, instead of BACKREAD_API_SECRET")
+GIVEN = {
+    "secret_file" if name == "api_secret" else name: SECRET_FILE if name == "api_secret" else each
+    for name, each in ARGUMENTS.items()
+    if each.on_command_line
+}
+"""The client's arguments on the command line, where the secret is in a file."""
+
 SETTINGS = {
     "base_url": "the service's address, such as https://chat.example.com",
     "api_secret": "the API Secret Key, from the page Integration (General) of its console",
@@ -97,12 +105,7 @@ class Connection:
 
 def with_connection(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command the client's options, and a `Connection` as ``connection``."""
-    client_options = [
-        _secret_file() if name == "api_secret" else _parameter(name, each)
-        for name, each in ARGUMENTS.items()
-        if each.on_command_line
-    ]
-    client_options.insert(0, _service())
+    client_options = [_service(), *(_parameter(name, each) for name, each in GIVEN.items())]
     context = option("context", typer.Context, inspect.Parameter.empty)
 
     def call(context: typer.Context, **values: Any) -> None:
@@ -145,9 +148,8 @@ def _for_service(context: typer.Context, given: dict[str, Any]) -> dict[str, Any
 def _read(context: typer.Context, name: str, text: str) -> Any:
     """Parses an option; raises a BadParameter that names it and says what it accepts."""
     try:
-        if name == "secret_file" or ARGUMENTS[name].kind is FILE:
-            return to_read(text)
-        return ARGUMENTS[name].kind.read(text)
+        kind = GIVEN[name].kind
+        return to_read(text) if kind is FILE else kind.read(text)
     except typer.BadParameter as error:
         said = error.message
     except ValueError as error:
@@ -187,35 +189,23 @@ def _service() -> inspect.Parameter:
 def _parameter(name: str, given: Option) -> inspect.Parameter:
     default = given.default_in_words()
     note = ", ".join(each for each in (default, given.note) if each).replace("`", "")
-    # Its environment variable is shown anyway.
-    shown = note if note and "`BACKREAD_" not in default else False
-    settings: dict[str, Any] = {"help": f"{given.help}.".replace("`", ""), "show_default": shown}
-    if given.kind is not SWITCH:
-        settings.update(metavar=given.kind.metavar, parser=str)
-    return _keyword(name, bool if given.kind is SWITCH else str | None, **settings)
-
-
-def _secret_file() -> inspect.Parameter:
-    return _keyword(
-        "secret_file",
-        str | None,
-        help="A file with the API Secret Key, instead of BACKREAD_API_SECRET.",
-        show_default=False,
-        metavar="FILE",
-        parser=str,
-    )
-
-
-def _keyword(name: str, annotation: Any, **settings: Any) -> inspect.Parameter:
+    is_switch = given.kind is SWITCH
     information = typer.Option(
         _option(name),
         envvar=f"BACKREAD_{name.upper()}",
         show_envvar=False,
         rich_help_panel=CONNECTION,
-        **settings,
+        help=f"{given.help}.".replace("`", ""),
+        # Its environment variable is shown anyway.
+        show_default=note if note and "`BACKREAD_" not in default else False,
+        metavar=None if is_switch else given.kind.metavar,
+        parser=None if is_switch else str,
     )
-    default = False if annotation is bool else None
-    return option(name, Annotated[annotation, information], default)
+    return option(
+        name,
+        Annotated[bool if is_switch else str | None, information],
+        False if is_switch else None,
+    )
 
 
 def _option(name: str) -> str:
