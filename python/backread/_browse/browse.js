@@ -320,15 +320,9 @@ function showPlace() {
   say("place", `${number(Number(start) + Math.max(seen, 0) + 1)} of ${number(talk.total)}`);
 }
 
-let scrolled = false;
 scroller.addEventListener("scroll", () => {
-  if (scrolled) return;
-  scrolled = true;
-  requestAnimationFrame(() => {
-    scrolled = false;
-    showPlace();
-    loadNear();
-  });
+  showPlace();
+  loadNear();
 }, { passive: true });
 
 function toEnd(at) {
