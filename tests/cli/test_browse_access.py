@@ -15,7 +15,6 @@ pytest.importorskip("pyarrow")
 from backread._browse import BrowseServer, server, site
 from backread._browse.site import CONNECTIONS
 from backread.errors import MirrorError
-from backread.mirror.published.snapshot_reader import InterruptibleReader
 from helpers import browse_client
 from helpers.command_line import COMMAND, posix_only
 from helpers.waiting import PATIENCE, wait_for
@@ -121,16 +120,6 @@ def test_other_names_of_this_machine_are_refused(visitor, host):
         reply = visitor.get(target, Host=host.format(port=visitor.port))
         assert reply.status == 421
         assert "Ada" not in reply.text
-
-
-def test_browsers_leave_out_the_port_80(own):
-    reader = InterruptibleReader(own)
-    page = site.Site(reader, 80, print)
-    target = page.entrance(page.token).removeprefix("http://127.0.0.1:80")
-    with socket.socket() as sent:
-        for host, status in (("127.0.0.1", 303), ("localhost:80", 303), ("evil.example.com", 421)):
-            assert page.respond(target, {"Host": host}, sent).status == status
-    reader.close()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from backread._display.style import CHAT_RULES, TABLES_RULES
 from backread.errors import MirrorError
 from backread.mirror.published.snapshot_reader import InterruptibleReader
 
-HTTP = 80
 ROOT = 0
 
 CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
@@ -32,8 +31,6 @@ A socket of IPv6 that connects to ``::ffff:127.0.0.1`` is in the second.
 """
 
 SECONDS_OF_A_TICKET = 60
-LONGEST_TARGET = 16_000
-"""The number of characters of an address: a character of a search takes up to 12 as %XX."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -79,9 +76,7 @@ class Site:
         self._session = secrets.token_urlsafe(32)
         self._tickets: dict[str, float] = {}
         self._port = port
-        # Browsers leave out the port of HTTP.
-        ports = [f":{port}", *([""] if port == HTTP else [])]
-        self._hosts = {f"{name}{end}" for name in ("127.0.0.1", "localhost") for end in ports}
+        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self._on_error = on_error
         # Browsers send a cookie to every port of a host. A path of its own keeps it from servers
         # of other people on this machine; the same for a mirror, so that links can be kept.
@@ -117,7 +112,7 @@ class Site:
         # (DNS rebinding).
         if headers.get("Host") not in self._hosts:
             return self.refusal(421)
-        if not target.startswith("/") or len(target) > LONGEST_TARGET:
+        if not target.startswith("/"):
             return self.refusal(400)
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
