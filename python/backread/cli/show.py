@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+from backread._client.arguments import LARGEST
 from backread._display.words import amount, is_invisible, line, plain, sender_name
 from backread.cli.arguments import Folder, PagerOption, UserId, value
 from backread.cli.exits import UnusableArgumentError
@@ -20,18 +21,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from backread.mirror.published.conversation import Deleted
-    from backread.mirror.published.snapshot_reader import SnapshotReader
+    from backread.mirror.published.conversation import Window
     from backread.models import Message, User
 
 AROUND = 21
 """The number of messages shown of those around one."""
-
-FIRST = 500
-"""The number of messages that are read first, so that a long conversation shows at once."""
-
-MORE = 5_000
-"""The number of messages read then, whenever the reader has come so far."""
 
 
 @with_target
@@ -61,15 +55,17 @@ def show(
     """
     from rich.text import Text
 
+    from backread.mirror.published.conversation import read_window
     from backread.mirror.published.snapshot_reader import SnapshotReader
 
     if last is not None and message is not None:
         raise UnusableArgumentError("give either --last or --message")
     with waiting("reading the conversation"):
+        limit = last or LARGEST if message is None else AROUND
         reader = SnapshotReader(folder.absolute())
-        found = _part(reader, user_id, last, message)
+        found = read_window(reader, user_id, around=message, limit=limit)
     if target.format is not Format.TABLE:
-        write_rows(map(_document, found.messages), target, ())
+        write_rows(map(_document, found.conversation), target, ())
         return
     with destination(target.output) as stream, text_stream(stream) as text:
         console, drawing = console_for(text), console_for(text)
@@ -80,32 +76,6 @@ def show(
                     drawing.print(each, soft_wrap=isinstance(each, Text) or not text.isatty())
                 lines = (line.rstrip() for line in drawn.get().split("\n"))
                 console.out("\n".join(lines).removesuffix("\n"), highlight=False)
-
-
-def _part(reader: SnapshotReader, user_id: int, last: int | None, message: int | None) -> Part:
-    from backread.mirror.published.conversation import (
-        count_messages,
-        read_messages,
-        read_user,
-        read_window,
-    )
-
-    if last is not None or message is not None:
-        limit = AROUND if last is None else last
-        window = read_window(reader, user_id, around=message, limit=limit)
-        messages = window.conversation
-        return Part(messages.user, window.total, window.start, iter(messages), window.deleted)
-    snapshot = reader.snapshot()
-    user = read_user(snapshot, user_id)
-    total, deleted = count_messages(snapshot, user_id)
-
-    def read() -> Iterator[Message]:
-        first, count = 0, FIRST
-        while first < total:
-            yield from read_messages(snapshot, user_id, first=first, count=count)
-            first, count = first + count, MORE
-
-    return Part(user, total, 0, read(), deleted)
 
 
 def _document(message: Message) -> dict[str, Any]:
@@ -120,47 +90,26 @@ INDENT = 7
 LONGEST_NAME = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Consecutive messages of a conversation, read while they are used.
-
-    ``total`` counts all messages, ``first`` is the position of the first one of these, from 0.
-    """
-
-    user: User
-    total: int
-    first: int
-    messages: Iterator[Message]
-    deleted: Deleted
-
-
-def transcript(conversation: Part, marked: int | None = None) -> Iterator[RenderableType]:
-    """A conversation, read while it is drawn.
-
-    Args:
-        conversation: The user and the messages.
-        marked: The id of a message to point at.
-    """
+def transcript(window: Window, marked: int | None = None) -> Iterator[RenderableType]:
+    """A part of a conversation; ``marked`` is the id of a message to point at."""
     from rich.text import Text
 
-    yield Text(_title(conversation.user), style="bold")
-    yield Text(f"{amount(conversation.total, 'message')}; times are UTC")
-    for sentence in conversation.deleted.in_words():
+    yield Text(_title(window.conversation.user), style="bold")
+    yield Text(f"{amount(window.total, 'message')}; times are UTC")
+    for sentence in window.deleted.in_words():
         yield Text(sentence)
-    if conversation.first:
-        earlier = amount(conversation.first, "earlier message")
+    if window.start:
+        earlier = amount(window.start, "earlier message")
         yield Text(f"{earlier} not shown", style="dim")
     day = None
-    shown = conversation.first
-    for message in conversation.messages:
-        shown += 1
+    for message in window.conversation:
         time = None if message.created_at is None else message.created_at.astimezone(UTC)
         if time is not None and time.date() != day:
             day = time.date()
             yield Text(f"\n{day:%A}, {day}", style="bold")
         yield from _message(message, time, message.id == marked)
-    if shown < conversation.total:
-        later = amount(conversation.total - shown, "later message")
+    if window.end < window.total:
+        later = amount(window.total - window.end, "later message")
         yield Text(f"\n{later} not shown", style="dim")
 
 

@@ -32,7 +32,7 @@ from backread.mirror.attachments import (
     fetch_files,
 )
 from backread.mirror.published.changes import Changes
-from backread.mirror.published.conversation import Conversation, Printer, read_conversation
+from backread.mirror.published.conversation import Conversation, Printer, read_window
 from backread.mirror.published.queries import check_reads_only, named_restriction
 from backread.mirror.published.snapshot_reader import SnapshotReader
 from backread.mirror.published.table import MirrorTable, MirrorTables, TableName
@@ -755,7 +755,8 @@ class Mirror:
             TypeError: If the id is no int.
             ValueError: If it is negative.
         """
-        return read_conversation(self._reader, whole("user_id", user_id, 0, LARGEST, then=""))
+        user_id = whole("user_id", user_id, 0, LARGEST, then="")
+        return read_window(self._reader, user_id).conversation
 
     def __repr__(self) -> str:
         return mirror_title(self._folder)

@@ -208,45 +208,13 @@ def _digest(style: str) -> str:
     return b64encode(sha256(rules.encode()).digest()).decode()
 
 
-def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
-    """The conversation of one user; `MirrorError` if the snapshot has no such user."""
-    snapshot = reader.snapshot()
-    return Conversation(read_user(snapshot, user_id), read_messages(snapshot, user_id))
-
-
-def read_user(snapshot: OpenSnapshot, user_id: int) -> User:
-    """One user; `MirrorError` if the snapshot has none with this id."""
-    source = f"({snapshot.of_user(user_id)['users']}) WHERE id = ?"
-    users = _records(snapshot, USERS, source, user_id)
+def _read_user(snapshot: OpenSnapshot, source: str, user_id: int) -> User:
+    users = _records(snapshot, USERS, f"({source}) WHERE id = ?", user_id)
     if not users:
         raise MirrorError(
             f"the published snapshot has no user {user_id}; sync again if the user is new"
         )
     return User(**users[0])
-
-
-def count_messages(snapshot: OpenSnapshot, user_id: int) -> tuple[int, Deleted]:
-    """The number of a user's messages without deleted ones, and what is deleted."""
-    of_user = snapshot.of_user(user_id)
-    [(kept, deleted, is_user_deleted)] = snapshot.rows(
-        "SELECT count(*) FILTER (deleted_at IS NULL), count(*) FILTER (deleted_at IS NOT NULL), "
-        f"EXISTS (FROM ({of_user['users']}) WHERE id = ? AND deleted_at IS NOT NULL) "
-        f"FROM ({of_user['messages']}) WHERE user_id = ?",
-        [user_id, user_id],
-    )
-    return kept, Deleted(is_user_deleted, deleted)
-
-
-def read_messages(
-    snapshot: OpenSnapshot, user_id: int, *, first: int = 0, count: int | None = None
-) -> tuple[Message, ...]:
-    """A user's messages in order, without deleted ones: ``count`` from the position ``first``."""
-    part = f"LIMIT {count} OFFSET {first}" if count is not None else ""
-    source = (
-        f"({snapshot.of_user(user_id)['messages']}) WHERE user_id = ? AND deleted_at IS NULL "
-        f"ORDER BY {MESSAGE_ORDER} {part}"
-    )
-    return tuple(map(_message, _records(snapshot, MESSAGES, source, user_id)))
 
 
 def _records(
@@ -343,7 +311,7 @@ def read_window(
     around: int | None = None,
     before: int | None = None,
     after: int | None = None,
-    limit: int = 100,
+    limit: int = LARGEST,
 ) -> Window:
     """A part of a conversation of the newest snapshot, in chronological order.
 
@@ -375,9 +343,15 @@ def read_window(
     if len(given) > 1:
         raise ValueError("give only one of around, before and after")
     snapshot = reader.snapshot()
-    user = read_user(snapshot, user_id)
-    spoken = f"({snapshot.of_user(user_id)['messages']}) WHERE user_id = ? AND deleted_at IS NULL"
-    total, deleted = count_messages(snapshot, user_id)
+    of_user = snapshot.of_user(user_id)
+    user = _read_user(snapshot, of_user["users"], user_id)
+    spoken = f"({of_user['messages']}) WHERE user_id = ? AND deleted_at IS NULL"
+    [(total, deleted, is_user_deleted)] = snapshot.rows(
+        "SELECT count(*) FILTER (deleted_at IS NULL), count(*) FILTER (deleted_at IS NOT NULL), "
+        f"EXISTS (FROM ({of_user['users']}) WHERE id = ? AND deleted_at IS NOT NULL) "
+        f"FROM ({of_user['messages']}) WHERE user_id = ?",
+        [user_id, user_id],
+    )
     if not given:
         start, end = (0, limit) if at == "first" else (total - limit, total)
     else:
@@ -400,5 +374,7 @@ def read_window(
             start = max(0, min(place - limit // 2, total - limit))
             end = start + limit
     start, end = max(0, start), min(end, total)
-    messages = read_messages(snapshot, user_id, first=start, count=max(0, end - start))
-    return Window(Conversation(user, messages), start, total, deleted)
+    part = f"ORDER BY {MESSAGE_ORDER} LIMIT {max(0, end - start)} OFFSET {start}"
+    records = _records(snapshot, MESSAGES, f"{spoken} {part}", user_id)
+    conversation = Conversation(user, tuple(map(_message, records)))
+    return Window(conversation, start, total, Deleted(is_user_deleted, deleted))
