@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from backread._progress.text import describe
+from backread._progress.output import describe
 from backread.cli.sync import progress
 from backread.mirror import Mirror, SyncProgress
 from backread.testing import MockServer, World

@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 from backread._client.listing import AsyncListing, Listing, stopped_by_caller
 from backread._display.words import duration
-from backread._progress.output import ProgressOutput, State, find_output
-from backread._progress.text import export_parts, files_parts, sync_parts, walk_parts
+from backread._progress.output import (
+    ProgressOutput,
+    State,
+    export_parts,
+    files_parts,
+    find_output,
+    sync_parts,
+    walk_parts,
+)
 
 if TYPE_CHECKING:
     from backread._backread import NativePrivacy

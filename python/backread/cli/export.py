@@ -12,7 +12,7 @@ import typer
 from backread._display.words import amount, size
 from backread._files.spreadsheet import guards_in_words
 from backread._progress.bar import shown_export
-from backread._progress.text import export_parts
+from backread._progress.output import export_parts
 from backread.cli.arguments import (
     ExcelOption,
     Folder,

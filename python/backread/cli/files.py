@@ -9,7 +9,7 @@ import typer
 
 from backread._display.words import amount, size
 from backread._progress.bar import shown_files
-from backread._progress.text import files_parts
+from backread._progress.output import files_parts
 from backread.cli.arguments import Folder, TextOrJson, byte_size, value, with_document
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import INCOMPLETE

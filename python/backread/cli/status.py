@@ -11,7 +11,7 @@ import typer
 from backread._display.words import minute
 from backread._files.dataclass_json import to_json_value
 from backread._files.paths import shown
-from backread._progress.text import describe
+from backread._progress.output import describe
 from backread.cli.arguments import Folder, value
 from backread.cli.exits import INCOMPLETE
 from backread.cli.output import Format, Target, with_target, write_document, write_rows

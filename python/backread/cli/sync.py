@@ -13,7 +13,7 @@ import typer
 from backread._client.listing import users_refused
 from backread._display.words import amount, counts, odd_values
 from backread._progress.bar import shown_sync
-from backread._progress.text import describe
+from backread._progress.output import describe
 from backread.cli import files
 from backread.cli.arguments import (
     Folder,

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ig
 )
 
 from backread._display.words import repaired_text
-from backread._progress.text import describe
+from backread._progress.output import describe
 from backread.integrations.airflow.arguments import (
     Parser,
     at_least_one,

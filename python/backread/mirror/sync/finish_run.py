@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from backread.mirror.published.hints import AUDIT_ENDED, audit_sentence, evidence_sentence
+from backread.mirror.published.status import AUDIT_ENDED, audit_sentence, evidence_sentence
 from backread.mirror.published.views import count_odd_values
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import RUNS

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from backread.errors import BackreadError
-from backread.mirror.published.hints import read_evidence
+from backread.mirror.published.status import read_evidence
 from backread.mirror.store.engine import from_microseconds
 from backread.mirror.store.schema import ALL_USERS, CONTENT_TABLES, LAST_FINISHED, RUNS
 from backread.mirror.store.store import Store
