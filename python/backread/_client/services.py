@@ -12,6 +12,7 @@ import re
 import sys
 import tomllib
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -179,3 +180,11 @@ def _origin(url: str) -> tuple[str, str, int] | None:
         return parts.scheme, parts.hostname or "", port
     except ValueError:
         return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by the client's rule."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from backread._client.client import Client
+from backread._client.services import is_loopback
 from backread._display.words import amount, duration
 from backread.cli.doctor.findings import Findings
 from backread.cli.exits import SERVICE, USAGE, exit_code
@@ -143,20 +144,13 @@ def proxy_of_environment(url: SplitResult) -> tuple[str, str]:
     """
     host = url.hostname or ""
     exempt = os.environ.get("NO_PROXY", os.environ.get("no_proxy", "")).lower().split(",")
-    if _is_loopback(host) or any(_exempts(entry.strip(), host) for entry in exempt):
+    if is_loopback(host) or any(_exempts(entry.strip(), host) for entry in exempt):
         return "", ""
     for name in (f"{url.scheme.upper()}_PROXY", "ALL_PROXY"):
         for spelling in (name, name.lower()):
             if value := os.environ.get(spelling):
                 return value, spelling
     return "", ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _exempts(entry: str, host: str) -> bool:

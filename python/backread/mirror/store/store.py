@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
+from backread._client.services import is_loopback
 from backread._interruptible import run_interruptibly
 from backread.errors import MirrorError
 from backread.mirror.store.database import make_log
@@ -38,17 +38,6 @@ class Service:
     def __str__(self) -> str:
         return f"{self.base_url} (vendor {self.vendor})"
 
-    @property
-    def on_loopback(self) -> bool:
-        """Whether the host is this machine, by the client's rule."""
-        host = urlsplit(self.base_url).hostname or ""
-        if host == "localhost" or host.endswith(".localhost"):
-            return True
-        try:
-            return ip_address(host).is_loopback
-        except ValueError:
-            return False
-
     def has_other_secret(self, held: Service | None) -> bool:
         """Whether the mirror that holds ``held`` was last synced with another secret."""
         return held is not None and held.secret_mark != self.secret_mark
@@ -61,8 +50,8 @@ class Service:
         """
         given, before = urlsplit(self.base_url), urlsplit(held.base_url)
         return (
-            self.on_loopback
-            and held.on_loopback
+            is_loopback(given.hostname or "")
+            and is_loopback(before.hostname or "")
             and (given.scheme, given.path) == (before.scheme, before.path)
             and self.vendor == held.vendor
             and not self.has_other_secret(held)
