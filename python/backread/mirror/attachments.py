@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from fnmatch import fnmatchcase
 from mimetypes import guess_type
 from pathlib import Path
@@ -40,6 +39,7 @@ from backread.mirror.store.folder import (
     require_database,
     writer_lock,
 )
+from backread.mirror.store.schema import FILES as FILES_COLUMNS
 from backread.mirror.store.schema import PRIVACY
 from backread.mirror.store.store import refuse_other_service, service_of
 
@@ -306,31 +306,24 @@ class _Fetching:
     def _commit(self, rows: Sequence[tuple[_Link, tuple[Any, ...]]]) -> None:
         if not rows:
             return
-        now: datetime = self.store.now()
-        columns = [
-            list(each)
-            for each in zip(
-                *(
-                    (link.user_id, link.message_id, link.url, link.name, *row, link.tried + 1)
-                    for link, row in rows
-                ),
-                strict=True,
-            )
+        now = self.store.now()
+        names = [name for name, _ in FILES_COLUMNS]
+        tried = [
+            (link.user_id, link.message_id, link.url, link.name, *row, link.tried + 1, now)
+            for link, row in rows
         ]
+        kinds = ", ".join(map(" ".join, FILES_COLUMNS))
         with self.store.transaction():
             self.store.rows(
-                "DELETE FROM files WHERE (user_id, message_id) IN "
-                "(SELECT (unnest(?::BIGINT[]), unnest(?::BIGINT[])))",
-                columns[:2],
+                "CREATE OR REPLACE TEMP TABLE tried AS "
+                f"SELECT unnest(?::STRUCT({kinds})[], recursive := true)",
+                [[dict(zip(names, each, strict=True)) for each in tried]],
             )
             self.store.rows(
-                "INSERT INTO files (user_id, message_id, file_url, name, sha256, bytes, "
-                "media_type, reason, attempts, tried_at) SELECT unnest(?::BIGINT[]), "
-                "unnest(?::BIGINT[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), "
-                "unnest(?::VARCHAR[]), unnest(?::BIGINT[]), unnest(?::VARCHAR[]), "
-                "unnest(?::VARCHAR[]), unnest(?::BIGINT[]), ?",
-                [*columns, now],
+                "DELETE FROM files WHERE (user_id, message_id) IN "
+                "(SELECT (user_id, message_id) FROM tried)"
             )
+            self.store.rows("INSERT INTO files BY NAME FROM tried")
             self.store.count_change()
 
     def _tell(self, total: int) -> None:
