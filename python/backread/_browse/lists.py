@@ -41,11 +41,10 @@ def heading(user: User, total: int, zone: str) -> Html:
 
 def _person(person: Person, zone: tzinfo) -> str:
     name = _name(person.user_id, person.name, person.email)
-    preview = "no messages"
-    if person.messages:
-        preview = line(person.last_body or "") if person.last_body else ""
-    said = f"{safe(preview)}" if preview else "&nbsp;"
-    who = '<span class="quiet">Operator: </span>' if _is_answered(person) and preview else ""
+    preview = line(person.last_body or "") if person.messages else "no messages"
+    said = safe(preview) if preview else "&nbsp;"
+    is_answered = person.last_sender_type == "operator"
+    who = '<span class="quiet">Operator: </span>' if is_answered and preview else ""
     marks = []
     if person.unread_by_operator:
         marks.append(f'<span class="mark">{person.unread_by_operator:,} unread</span>')
@@ -72,10 +71,6 @@ def _hit(hit: SearchHit, name: str | None, zone: tzinfo) -> str:
         f'<span class="quiet"><bdi>{safe(shortened(by, LONGEST_NAME))}</bdi></span>'
         f'<bdi dir="auto">{marked(hit.snippet, hit.matches)}</bdi></span></a></li>'
     )
-
-
-def _is_answered(person: Person) -> bool:
-    return person.last_sender_type == "operator"
 
 
 def _name(user_id: int, *names: str | None) -> Html:

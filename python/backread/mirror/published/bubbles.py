@@ -23,8 +23,6 @@ LONGEST_BODY = 4_000
 
 LONGEST_NAME = 80
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 
 class Bubbles:
     """Renders messages as bubbles for a notebook; a subclass renders them for another page.
@@ -56,7 +54,7 @@ class Bubbles:
                 day, before = time.date(), None
                 parts.append(
                     f'<div class="br-day"><time datetime="{day}" class="br-quiet">'
-                    f"{WEEKDAYS[day.weekday()]}, {day}</time></div>"
+                    f"{day:%A}, {day}</time></div>"
                 )
             speaker = (_side(message), _name(message))
             parts.append(self._message(message, position, time, speaker, speaker != before))
