@@ -159,7 +159,7 @@ def mirror_title(folder: Path) -> str:
     if manifest is None:
         return f"<{name}: nothing published>"
     rows = ", ".join(amount(_rows(manifest)[each], each.removesuffix("s")) for each in COUNTED)
-    return f"<{name}: {rows}, published {minute(_published_at(manifest))} UTC>"
+    return f"<{name}: {rows}, published {minute(manifest.published_at)} UTC>"
 
 
 def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
@@ -177,7 +177,7 @@ def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
             user_id=next((each for (each,) in snapshot.rows(SOME_USER)), None),
             rows=_rows(manifest),
             bytes={name: sum(each.bytes for each in of) for name, of in manifest.tables.items()},
-            published_at=_published_at(manifest),
+            published_at=manifest.published_at,
         )
     except (MirrorError, OSError) as error:
         return replace(known, problem=str(error))
@@ -194,7 +194,3 @@ def read_last_run(snapshot: OpenSnapshot) -> LastRun | None:
 
 def _rows(manifest: Manifest) -> dict[str, int]:
     return {name: sum(each.rows for each in of) for name, of in manifest.tables.items()}
-
-
-def _published_at(manifest: Manifest) -> datetime:
-    return datetime.fromisoformat(manifest.published_at)

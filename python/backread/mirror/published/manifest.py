@@ -73,9 +73,9 @@ class Manifest:
 
     ``sequence`` counts the snapshots, ``generation`` the changes of the mirror that are to be
     published. ``run_id`` is the newest finished run in it, and ``seen_at`` the end of the newest
-    finished run of all users (ISO 8601, None before the first), which a row's null
+    finished run of all users (None before the first), which a row's null
     ``last_seen_at`` means. ``retired`` are earlier snapshots that a reader may still have open,
-    with the time when they were replaced (ISO 8601).
+    with the time when they were replaced.
     """
 
     format: int
@@ -83,15 +83,10 @@ class Manifest:
     sequence: int
     generation: int
     run_id: int
-    seen_at: str | None
-    published_at: str
+    seen_at: datetime | None
+    published_at: datetime
     tables: dict[str, list[DataFile]]
-    retired: dict[str, str]
-
-    @property
-    def seen(self) -> datetime | None:
-        """``seen_at`` as an aware datetime."""
-        return None if self.seen_at is None else datetime.fromisoformat(self.seen_at)
+    retired: dict[str, datetime]
 
     def folder(self, mirror: Path) -> Path:
         """The absolute path of the snapshot's folder in the mirror's folder."""
@@ -189,9 +184,6 @@ def _damaged(folder: Path, name: str, error: Exception) -> MirrorError:
 
 def _check(manifest: Manifest) -> None:
     """Raises ValueError for a manifest with files elsewhere, or without those of a table."""
-    for moment in (manifest.seen_at, manifest.published_at, *manifest.retired.values()):
-        if moment is not None:
-            datetime.fromisoformat(moment)
     for name in NEEDED | manifest.tables.keys():
         if not manifest.tables.get(name):
             raise ValueError(f"the table {name!r:.80} has no files")
@@ -208,13 +200,9 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
     flush_file(path)
 
 
-def still_read(retired: dict[str, str], now: datetime) -> dict[str, str]:
+def still_read(retired: dict[str, datetime], now: datetime) -> dict[str, datetime]:
     """Those of ``Manifest.retired`` that were replaced so recently that their files stay."""
-    return {
-        name: moment
-        for name, moment in retired.items()
-        if datetime.fromisoformat(moment) > now - RETIRED_FOR
-    }
+    return {name: moment for name, moment in retired.items() if moment > now - RETIRED_FOR}
 
 
 def remove_unneeded(folder: Path) -> None:

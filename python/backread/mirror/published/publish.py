@@ -166,15 +166,14 @@ class _Snapshot:
             "SELECT max(run_id), epoch_us(max(ended_at) FILTER (mode <> 'quick')) FROM runs "
             f"WHERE state = 'finished' AND {ALL_USERS}"
         )
-        seen = from_microseconds(seen_at)
         manifest = Manifest(
             format=FORMAT,
             mirror_id=self.store.meta("mirror_id") or "",
             sequence=self.sequence,
             generation=self.store.generation,
             run_id=run_id or 0,
-            seen_at=None if seen is None else seen.isoformat(),
-            published_at=now.isoformat(),
+            seen_at=from_microseconds(seen_at),
+            published_at=now,
             tables=tables,
             retired=_retired(self.before, now) if keep_retired else {},
         )
@@ -267,10 +266,10 @@ def _names(columns: Iterable[Column]) -> str:
     return ", ".join(f'"{name}"' for name, _ in columns)
 
 
-def _retired(before: Manifest | None, now: datetime) -> dict[str, str]:
+def _retired(before: Manifest | None, now: datetime) -> dict[str, datetime]:
     if before is None:
         return {}
-    return still_read(before.retired, now) | {snapshot_name(before.sequence): now.isoformat()}
+    return still_read(before.retired, now) | {snapshot_name(before.sequence): now}
 
 
 FILE_BYTES = 64 * 2**20

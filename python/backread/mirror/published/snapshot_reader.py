@@ -64,7 +64,7 @@ class OpenSnapshot:
         return select_statements(sources, self._seen())
 
     def _seen(self) -> str:
-        seen = self.manifest.seen
+        seen = self.manifest.seen_at
         return "CAST(NULL AS TIMESTAMPTZ)" if seen is None else timestamp(seen)
 
 
