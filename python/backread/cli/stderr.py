@@ -86,14 +86,16 @@ def drop_stderr() -> None:
     sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
-def every_few_seconds(describe: Callable[[Any], str]) -> Callable[[Any], None]:
-    """A progress callback that writes a line now and then, for logs."""
-    said = monotonic()
+def every_few_seconds(
+    describe: Callable[[Any], str], phase_of: Callable[[Any], str] = lambda now: ""
+) -> Callable[[Any], None]:
+    """A progress callback that writes a line now and then, and for each phase, for logs."""
+    said, phase = monotonic(), ""
 
     def tell_progress(now: Any) -> None:
-        nonlocal said
-        if monotonic() - said >= SECONDS_BETWEEN_LINES:
-            said = monotonic()
+        nonlocal said, phase
+        if phase_of(now) != phase or monotonic() - said >= SECONDS_BETWEEN_LINES:
+            said, phase = monotonic(), phase_of(now)
             say(describe(now), named=False)
 
     return tell_progress

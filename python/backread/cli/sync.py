@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -251,23 +252,7 @@ def progress(*, lines: bool = True) -> Iterator[Callable[[SyncProgress], object]
         yield None
         return
     with shown_sync(None) as show:
-        yield show or (_lines() if lines else None)
-
-
-def _lines() -> Callable[[SyncProgress], None]:
-    """Plain lines: one per phase, and one every few seconds while reading."""
-    phase = ""
-    sometimes = every_few_seconds(_line)
-
-    def show(now: SyncProgress) -> None:
-        nonlocal phase, sometimes
-        if now.phase != phase:
-            phase, sometimes = now.phase, every_few_seconds(_line)
-            say(_line(now), named=False)
-        else:
-            sometimes(now)
-
-    return show
+        yield show or (every_few_seconds(_line, attrgetter("phase")) if lines else None)
 
 
 def _line(now: SyncProgress) -> str:
