@@ -16,7 +16,7 @@ from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
 from backread._frames import release
 from backread._interruptible import run_interruptibly, run_to_its_end
-from backread.errors import ConfigurationError, MirrorError
+from backread.errors import MirrorError
 from backread.mirror.store.folder import PUBLISHED
 
 if TYPE_CHECKING:
@@ -141,15 +141,9 @@ def check_path(folder: Path, unusable: str = "") -> None:
 def _spill_folder() -> str:
     """The spill folder for queries; none if no temporary folder is writable."""
     try:
-        folder = scratch_folder()
+        return str(scratch_folder())
     except OSError:
         return ""
-    if not is_utf8(folder):
-        raise ConfigurationError(
-            f"the temporary folder {shown(folder.parent)} has a path that is not UTF-8, which "
-            "DuckDB cannot use; set TMPDIR to another folder"
-        )
-    return str(folder)
 
 
 @contextmanager
