@@ -111,12 +111,8 @@ def sync(
 
     if max_seconds is not None and not max_seconds > 0:
         raise UnusableArgumentError(f"--max-seconds must be more than 0, not {max_seconds:g}")
-    if full and user:
-        raise UnusableArgumentError("--user cannot be combined with --full")
     if full and quick:
         raise UnusableArgumentError("--full and --quick cannot be combined")
-    if quick and user:
-        raise UnusableArgumentError("--user cannot be combined with --quick")
     retention = None if retention_days is None else retention_days * 86_400
     mirror = Mirror(
         folder,
