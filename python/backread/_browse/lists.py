@@ -17,6 +17,20 @@ from backread.mirror.published.people import Person
 from backread.mirror.published.search import SearchHit, places_of
 from backread.models import Message, User
 
+OPTIONS = ("timezone", "days", "since", "until", "hours")
+
+PERIODS = {
+    "": "any time",
+    "1": "today",
+    "7": "last 7 days",
+    "30": "last 30 days",
+    "90": "last 90 days",
+    "365": "last 365 days",
+}
+
+POLICY = "frame-ancestors 'none'; script-src 'none'; base-uri 'none'; form-action 'self'"
+"""The page's own policy, which `report_html` writes into it, allows its style."""
+
 
 def people_html(people: Iterable[Person], zone: tzinfo) -> Html:
     """An item for each person."""
@@ -145,21 +159,6 @@ class PageBubbles(Bubbles):
         """All of a body that `rest` cut."""
         body = message.body or ""
         return Html(f"{self.text(body[:LONGEST_BODY])}{safe(body[LONGEST_BODY:])}")
-
-
-OPTIONS = ("timezone", "days", "since", "until", "hours")
-
-PERIODS = {
-    "": "any time",
-    "1": "today",
-    "7": "last 7 days",
-    "30": "last 30 days",
-    "90": "last 90 days",
-    "365": "last 365 days",
-}
-
-POLICY = "frame-ancestors 'none'; script-src 'none'; base-uri 'none'; form-action 'self'"
-"""The page's own policy, which `report_html` writes into it, allows its style."""
 
 
 def report_page(figures: Figures, name: str, query: Mapping[str, str]) -> Reply:

@@ -293,9 +293,6 @@ def _refuse_special(path: Path, found: os.stat_result) -> None:
         raise RefusedFileError(f"{path} is not a regular file; choose another")
 
 
-BINARY = getattr(os, "O_BINARY", 0)
-
-
 def read_private_file(path: Path, most: int, *, owner_only: bool = False) -> bytes:
     """The first ``most`` bytes of a file that only its owner and their group may read.
 

@@ -16,6 +16,11 @@ from backread._display.words import amount, duration, size
 if TYPE_CHECKING:
     from backread.models import WalkReport
 
+WIDEST_BAR = 24
+
+NARROWEST_LINE = 60
+"""Terminal cells: a bar's maximum width, and the narrowest line that has one."""
+
 
 def describe(now: Any) -> str:
     """A `SyncProgress` in one line, without what is unknown."""
@@ -100,11 +105,6 @@ def fitting(parts: list[str], room: int, separator: str) -> str:
 def _of(count: int, total: int | None) -> str:
     # A resumed run may read the users twice.
     return f"{count:,}" if total is None or count > total else f"{count:,} of {total:,}"
-
-
-WIDEST_BAR = 24
-NARROWEST_LINE = 60
-"""Terminal cells: a bar's maximum width, and the narrowest line that has one."""
 
 
 @dataclass(frozen=True, slots=True)

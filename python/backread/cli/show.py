@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 AROUND = 21
 """The number of messages shown of those around one."""
 
+INDENT = 7
+"""Below the name, after the time."""
+
+LONGEST_NAME = 80
+
 
 @with_target
 def show(
@@ -82,12 +87,6 @@ def _document(message: Message) -> dict[str, Any]:
     moment = message.created_at
     time = None if moment is None else time_text(moment)
     return {"user_id": message.user_id} | asdict(message) | {"created_at": time}
-
-
-INDENT = 7
-"""Below the name, after the time."""
-
-LONGEST_NAME = 80
 
 
 def transcript(window: Window, marked: int | None = None) -> Iterator[RenderableType]:

@@ -22,6 +22,11 @@ from backread.sharding.shard import Resource
 RUN_ID = re.compile(r"[0-9A-Za-z-]+")
 ATTEMPT = re.compile(r"(run=[0-9A-Za-z-]+)/shard=\d{5,}/attempt=[0-9a-f]{32}\.parquet", re.ASCII)
 
+FORMAT = 1
+
+MANIFESTS = "manifests"
+MANIFEST = re.compile(r"(\d{8})\.json", re.ASCII)
+
 
 def begin(folder: Folder, plan: Plan[Any]) -> str:
     """Writes the plan into the folder, and returns the run's id, which is the plan's.
@@ -121,12 +126,6 @@ def _parsing(storage: Storage, name: str) -> Iterator[bytes]:
             f"the landing folder {storage.folder}: {name} is damaged ({error}); make a new plan "
             "and begin again"
         ) from error
-
-
-FORMAT = 1
-
-MANIFESTS = "manifests"
-MANIFEST = re.compile(r"(\d{8})\.json", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,14 @@ from backread.mirror.store.schema import CONTENT_TABLES, PROFILE
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+SECONDS_TO_END = 10.0
+"""How long `InterruptibleReader.close` waits, on a machine that is very busy."""
+
+SECONDS_BETWEEN = 0.02
+"""Interruptions are repeated, because one that comes between two queries has no effect."""
+
+_call: ContextVar[object] = ContextVar("_call", default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class OpenSnapshot:
@@ -146,15 +154,6 @@ def nothing_published(folder: Path) -> MirrorError:
         else ", which does not exist; check the name, or sync first"
     )
     return MirrorError(f"nothing is published in {folder}{why}")
-
-
-SECONDS_TO_END = 10.0
-"""How long `InterruptibleReader.close` waits, on a machine that is very busy."""
-
-SECONDS_BETWEEN = 0.02
-"""Interruptions are repeated, because one that comes between two queries has no effect."""
-
-_call: ContextVar[object] = ContextVar("_call", default=None)
 
 
 class InterruptibleReader(SnapshotReader):

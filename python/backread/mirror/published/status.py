@@ -28,6 +28,38 @@ DOUBT = 0.05
 MOST_NEEDED = 1e9
 """No mirror comes by more changes; as many are needed where hints move for all users."""
 
+MOST_FAILED = 20
+"""How many failed lists are named."""
+
+LAST = f"""
+SELECT run_id, mode, state, coalesce(certificate, 'uncertified') AS users_certificate,
+    certificate_reason AS users_reason, nullif(max_staleness, 0) AS max_staleness, repaired_text,
+    CASE state WHEN 'partial' THEN coalesce(lists_left, 0) ELSE 0 END AS "left",
+    CASE mode WHEN 'quick' THEN lists_skipped ELSE 0 END AS skipped,
+    audit_misses = 0 AND (mode <> 'quick' OR {AUDIT_ENDED}) AS audit_ok, epoch_us(as_of) AS as_of
+FROM ({LAST_READ}) WHERE {ALL_USERS}
+"""
+
+# Users whom the newest run that read all lists did not find have no lists to read.
+LISTS = f"""
+CREATE OR REPLACE TEMP TABLE status_lists AS
+WITH missed AS (
+    SELECT max(run_id) AS run_id, max(started_at) AS at FROM runs
+    WHERE audit_misses > 0 AND {ALL_USERS}
+), skipping AS (
+    SELECT max(runs.run_id) AS run_id FROM runs, missed
+    WHERE mode = 'quick' AND runs.run_id < missed.run_id
+)
+SELECT users.id AS user_id, lists.run_id, kind, reason, checked_at, swept_at,
+    coalesce(certificate, 'never read') AS certificate,
+    coalesce(kind = 'gone' OR lists.run_id < (SELECT max(run_id) FROM runs WHERE {READ_ALL}), false)
+        AS unlisted,
+    coalesce(kind IN ('whole', 'end') AND certificate <> 'uncertified', false) AS proved,
+    coalesce(checked_at < missed.at AND lists.run_id < skipping.run_id, false) AS doubtful
+FROM users LEFT JOIN lists ON lists.user_id = users.id, missed, skipping
+WHERE deleted_at IS NULL
+"""
+
 
 def read_evidence(rows: Rows) -> HintsEvidence:
     """The evidence of all runs."""
@@ -101,39 +133,6 @@ def _share(tried: int) -> float:
 
 def _most_of(tried: int) -> str:
     return f"{ceil(_share(tried) * 1_000) / 10:g} %"
-
-
-MOST_FAILED = 20
-"""How many failed lists are named."""
-
-LAST = f"""
-SELECT run_id, mode, state, coalesce(certificate, 'uncertified') AS users_certificate,
-    certificate_reason AS users_reason, nullif(max_staleness, 0) AS max_staleness, repaired_text,
-    CASE state WHEN 'partial' THEN coalesce(lists_left, 0) ELSE 0 END AS "left",
-    CASE mode WHEN 'quick' THEN lists_skipped ELSE 0 END AS skipped,
-    audit_misses = 0 AND (mode <> 'quick' OR {AUDIT_ENDED}) AS audit_ok, epoch_us(as_of) AS as_of
-FROM ({LAST_READ}) WHERE {ALL_USERS}
-"""
-
-# Users whom the newest run that read all lists did not find have no lists to read.
-LISTS = f"""
-CREATE OR REPLACE TEMP TABLE status_lists AS
-WITH missed AS (
-    SELECT max(run_id) AS run_id, max(started_at) AS at FROM runs
-    WHERE audit_misses > 0 AND {ALL_USERS}
-), skipping AS (
-    SELECT max(runs.run_id) AS run_id FROM runs, missed
-    WHERE mode = 'quick' AND runs.run_id < missed.run_id
-)
-SELECT users.id AS user_id, lists.run_id, kind, reason, checked_at, swept_at,
-    coalesce(certificate, 'never read') AS certificate,
-    coalesce(kind = 'gone' OR lists.run_id < (SELECT max(run_id) FROM runs WHERE {READ_ALL}), false)
-        AS unlisted,
-    coalesce(kind IN ('whole', 'end') AND certificate <> 'uncertified', false) AS proved,
-    coalesce(checked_at < missed.at AND lists.run_id < skipping.run_id, false) AS doubtful
-FROM users LEFT JOIN lists ON lists.user_id = users.id, missed, skipping
-WHERE deleted_at IS NULL
-"""
 
 
 @dataclass(frozen=True, slots=True)

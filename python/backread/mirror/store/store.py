@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from backread._client.client import Client
 
+GENERATION = "generation"
+"""The key in ``meta`` that counts the states to publish."""
+
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -76,10 +79,6 @@ def refuse_other_service(folder: Path, held: Service | None, given: Service, mov
         f"{given}; sync into another folder or, if it is the same service at a new address, sync "
         "with moved=True (on the command line: --moved)"
     )
-
-
-GENERATION = "generation"
-"""The key in ``meta`` that counts the states to publish."""
 
 
 class ArrowTable(Protocol):
