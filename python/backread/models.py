@@ -484,8 +484,7 @@ class WalkReport(JsonRecord):
 
     def _rows(self) -> list[tuple[str, Any]]:
         """The names and values of what matters most, for a table."""
-        from backread._display.html import some_ids
-        from backread._display.words import amount, counts, duration
+        from backread._display.words import amount, counts, duration, some_ids
 
         meaning = MEANINGS.get(self.certificate, self.reason)
         if self.lists_by_certificate and self.certificate in MEANINGS:

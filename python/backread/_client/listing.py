@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Sequence,
+)
 from contextlib import aclosing, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
@@ -500,7 +508,7 @@ SECONDS_BETWEEN = 0.1
 """How long an exception set by another thread may take to be noticed."""
 
 NAMED = 20
-"""The most users that a warning about unread lists names."""
+"""The most users that a sentence about unread lists names."""
 
 WITHOUT_ID = re.compile(r"(\d+) users have no usable id, so their messages cannot be requested$")
 
@@ -524,15 +532,20 @@ def warn_of_unread(report: WalkReport) -> None:
     unread = report.unread_users
     if not unread:
         return
-    shown = ", ".join(map(str, unread[:NAMED]))
-    more = f" and {len(unread) - NAMED} more" if len(unread) > NAMED else ""
-    lists = "1 list" if len(unread) == 1 else f"{len(unread)} lists"
     warnings.warn(
-        f"{lists} of messages could not be read, of user {shown}{more}; all other lists were read. "
-        "Read again later, or raise IncompleteError instead with strict=True",
+        f"{unread_lists(unread)}; all other lists were read. Read again later, or raise "
+        "IncompleteError instead with strict=True",
         IncompleteWarning,
         stacklevel=4,
     )
+
+
+def unread_lists(users: Sequence[int]) -> str:
+    """Says that the messages of these users could not be read."""
+    from backread._display.words import amount, some_ids
+
+    lists = amount(len(users), "list")
+    return f"{lists} of messages could not be read, of user {some_ids(users, NAMED)}"
 
 
 def stopped_by_caller(report: WalkReport) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from backread._display.style import TABLES
-from backread._display.words import amount, counts, moment, visible, yes_or_no
+from backread._display.words import amount, counts, moment, some_ids, visible, yes_or_no
 
 # Without blanks, controls or marks, which browsers would repair (WHATWG URL).
 _ADDRESS = re.compile(
@@ -37,7 +37,6 @@ LONGEST_CELL = 160
 LONGEST_LINE = 32
 """A value of up to this many characters stays on one line."""
 
-MOST_IDS = 10
 """The number of ids shown of a longer list."""
 
 LEADING = (
@@ -255,12 +254,6 @@ def certificate_badge(name: str, reason: str | None = None) -> Html:
     proved = name != "uncertified"
     mark = badge("proved", f"✓ {name}") if proved else badge("unproved", f"! {name}")
     return mark if reason is None else Html(f"{mark} {safe(reason)}")
-
-
-def some_ids(ids: Sequence[int]) -> str:
-    """The first ids, and how many more there are."""
-    some = ", ".join(map(str, ids[:MOST_IDS]))
-    return f"{some} and {len(ids) - MOST_IDS:,} more" if len(ids) > MOST_IDS else some
 
 
 def every_field(report: Any) -> Html:

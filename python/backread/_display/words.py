@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,6 +50,12 @@ def line(text: str) -> str:
 def amount(number: int, noun: str) -> str:
     """``1 message``, ``1,234 messages``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def some_ids(ids: Sequence[int], most: int = 10) -> str:
+    """The first ids, and how many more there are."""
+    more = f" and {len(ids) - most:,} more" if len(ids) > most else ""
+    return ", ".join(map(str, ids[:most])) + more
 
 
 def odd_values(by_column: Mapping[str, int]) -> str:

@@ -31,6 +31,7 @@ from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
 from types import FrameType
 
+from backread._client.listing import unread_lists
 from backread._client.options import ARGUMENTS
 from backread._display.words import amount
 from backread._files.access import NO_MORE_FILES
@@ -81,9 +82,6 @@ OPTIONS = {
 
 TRACEBACK_VARIABLE = "BACKREAD_TRACEBACK"
 
-NAMED = 20
-"""How many users one line names at most."""
-
 # The first matching class decides, so subclasses come before their bases.
 CODES: tuple[tuple[type[Exception], int], ...] = (
     (ConfigurationError, USAGE),
@@ -124,10 +122,7 @@ class UnreadListsError(Exception):
     ) -> None:
         parts = [refused] if refused else []
         if users:
-            named = ", ".join(map(str, users[:NAMED]))
-            more = f" and {len(users) - NAMED} more" if len(users) > NAMED else ""
-            lists = amount(len(users), "list")
-            parts.append(f"{lists} of messages could not be read, of user {named}{more}")
+            parts.append(unread_lists(users))
         if users_without_id:
             count = amount(users_without_id, "user")
             parts.append(f"the messages of {count} without a usable id were not requested")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backread._client.listing import users_refused
-from backread._display.words import amount, counts, odd_values
+from backread._display.words import amount, counts, odd_values, some_ids
 from backread._progress.bar import shown_sync
 from backread._progress.output import describe
 from backread.cli import files
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from backread.mirror import SyncFigures, SyncProgress, SyncReport
     from backread.mirror.sync.report import Mode
 
-
-MOST_IDS = 10
 
 IfRunning = StrEnum("IfRunning", "FAIL SKIP")
 """The values of ``--if-running``."""
@@ -182,7 +180,7 @@ def summary(done: SyncReport, *, quick: bool = False) -> str:
     lists = counts(done.lists_by_certificate)
     ends = done.lists_by_kind.get("end", 0)
     run = f"run {done.run_id}{' (resumed)' if done.resumed else ''}"
-    reason = done.certificate_reason
+    reason, unknown = done.certificate_reason, some_ids(done.unknown_users)
     parts = [
         f"{run}: {_rows(done.users, done.messages)} read",
         f"{_rows(done.users_added, done.messages_added)} added",
@@ -200,7 +198,9 @@ def summary(done: SyncReport, *, quick: bool = False) -> str:
         _all_syncs(done.run) if done.resumed else "",
         _left(done) if done.partial else "",
         f"stopped by {done.error}" if done.partial and done.error else "",
-        f"not known to the service: {_numbered(done.unknown_users)}" if done.unknown_users else "",
+        f"not known to the service: user {some_ids(done.unknown_users)}"
+        if done.unknown_users
+        else "",
         "" if done.published else "not published",
         done.retention_problem or "",
         "read with another secret than before: if it is another account's, the two are mixed now"
@@ -223,11 +223,6 @@ def _all_syncs(run: SyncFigures) -> str:
         f"all syncs of the run: {_rows(run.users, run.messages)} read, {_cost(run)}, "
         f"message lists {counts(run.lists_by_certificate) or 'none'}"
     )
-
-
-def _numbered(user_ids: tuple[int, ...]) -> str:
-    more = f" and {len(user_ids) - MOST_IDS:,} more" if len(user_ids) > MOST_IDS else ""
-    return "user " + ", ".join(map(str, user_ids[:MOST_IDS])) + more
 
 
 def _left(done: SyncReport) -> str:

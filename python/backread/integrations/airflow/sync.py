@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ig
     AirflowFailException,
 )
 
-from backread._display.words import repaired_text
+from backread._display.words import repaired_text, some_ids
 from backread._progress.output import describe
 from backread.integrations.airflow.arguments import (
     Parser,
@@ -163,7 +163,7 @@ class BackreadSyncOperator(ResumingOperator):
                 "The messages of %d users could not be read (%s); see the mirror's table "
                 "lists; the next sync reads them first",
                 len(report.unread_users),
-                _shown(report.unread_users),
+                some_ids(report.unread_users),
             )
         if report.repaired_text:
             self.log.warning("%s", repaired_text(report.repaired_text))
@@ -212,10 +212,5 @@ def _require_certificate(report: SyncReport, backread_conn_id: str) -> None:
     if uncertified := report.uncertified_users:
         raise AirflowFailException(
             f"{kept} the messages of {len(uncertified)} users are uncertified: "
-            f"{_shown(uncertified)}; see the mirror's table lists"
+            f"{some_ids(uncertified)}; see the mirror's table lists"
         )
-
-
-def _shown(users: tuple[int, ...]) -> str:
-    more = f" and {len(users) - 10} more" if len(users) > 10 else ""
-    return ", ".join(map(str, users[:10])) + more

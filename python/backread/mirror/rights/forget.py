@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from backread._display.words import some_ids
 from backread._files.dataclass_json import ShortRepr, to_json_value
 from backread.errors import MirrorError
 from backread.landing.removal import find_users
@@ -37,9 +38,6 @@ SELECT count(*) FROM messages WHERE sender_type = 'user'
 AND sender_id IN (SELECT user_id FROM leaving) AND user_id NOT IN (SELECT user_id FROM leaving)
 """
 """How many messages in the lists of others are of the users to forget."""
-
-SHOWN = 10
-"""How many ids an error names."""
 
 UNCOMPLETED = (
     "the users are removed from the tables, but their texts may be left in files until the next "
@@ -141,13 +139,11 @@ def forget(
 def _refuse_unknown(folder: Path, unknown: Sequence[int], with_landings: bool) -> None:
     if not unknown:
         return
-    named = ", ".join(map(str, unknown[:SHOWN]))
-    more = f" and {len(unknown) - SHOWN:,} more" if len(unknown) > SHOWN else ""
     also = " and the landing folders hold" if with_landings else " holds"
     raise MirrorError(
-        f"the mirror in {folder}{also} nothing of user {named}{more}, so nothing was changed; "
-        "check the ids, or pass missing_ok=True (on the command line: --anyway) to keep these "
-        "users out of the mirror from now on"
+        f"the mirror in {folder}{also} nothing of user {some_ids(unknown)}, so nothing was "
+        "changed; check the ids, or pass missing_ok=True (on the command line: --anyway) to keep "
+        "these users out of the mirror from now on"
     )
 
 

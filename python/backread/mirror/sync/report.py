@@ -14,10 +14,9 @@ from backread._display.html import (
     output,
     quiet,
     sheet,
-    some_ids,
 )
 from backread._display.style import TABLES
-from backread._display.words import amount, counts, duration, odd_values
+from backread._display.words import amount, counts, duration, odd_values, some_ids
 from backread._files.dataclass_json import JsonRecord
 
 Mode: TypeAlias = Literal["incremental", "full", "quick"]
