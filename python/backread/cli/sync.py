@@ -198,9 +198,7 @@ def summary(done: SyncReport, *, quick: bool = False) -> str:
         _all_syncs(done.run) if done.resumed else "",
         _left(done) if done.partial else "",
         f"stopped by {done.error}" if done.partial and done.error else "",
-        f"not known to the service: user {some_ids(done.unknown_users)}"
-        if done.unknown_users
-        else "",
+        f"not known to the service: user {unknown}" if unknown else "",
         "" if done.published else "not published",
         done.retention_problem or "",
         "read with another secret than before: if it is another account's, the two are mixed now"
