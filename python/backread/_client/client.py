@@ -260,9 +260,6 @@ class _BaseClient:
             # As in `_set_up`.
             del changes, options
 
-    def _close(self) -> None:
-        self._native.close()
-
     def __repr__(self) -> str:
         # A debugger may show a client whose construction failed.
         if not hasattr(self, "_native"):
@@ -394,7 +391,7 @@ class Client(_BaseClient):
 
         Leaving a ``with`` block of any of them does the same. Later calls raise `BackreadError`.
         """
-        self._close()
+        self._native.close()
 
     def __enter__(self) -> Self:
         return self
@@ -406,7 +403,6 @@ class Client(_BaseClient):
         return self._native.secret_mark(key)
 
     def _sync_run(self, known: SyncKnown, **options: Unpack[SyncOptions]) -> SyncRun:
-        options.setdefault("max_requests", None)
         return self._native.sync_run(known, options, options)
 
     def _ask_rows(self, candidates: ArrowStream, **limits: Unpack[SyncLimits]) -> SyncRun:
@@ -457,7 +453,7 @@ class AsyncClient(_BaseClient):
         Leaving an ``async with`` block of any of them does the same. Later calls raise
         `BackreadError`.
         """
-        self._close()
+        self._native.close()
 
     async def __aenter__(self) -> Self:
         return self
