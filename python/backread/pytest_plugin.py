@@ -207,7 +207,7 @@ def backread_async_client(request: pytest.FixtureRequest) -> Iterator[AsyncClien
         yield client
     finally:
         # aclose() would need an event loop, and a running one may belong to another plugin.
-        client._close()
+        client._native.close()
 
 
 @pytest.fixture

@@ -254,7 +254,7 @@ class Lane:
         Calls in progress get their response, or end at their timeout.
         """
         for client in list(self._clients):
-            client._close()
+            client._native.close()
         self._server.close_lane(self._native)
 
     def __enter__(self) -> Self:

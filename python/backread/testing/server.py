@@ -106,7 +106,7 @@ class MockServer(Lane):
     def close(self) -> None:
         """Closes its clients, like those of any lane, and stops it."""
         for client in list(self._clients):
-            client._close()
+            client._native.close()
         self.stop()
 
     def __repr__(self) -> str:
