@@ -34,45 +34,68 @@ pub struct StatusFailure {
 }
 
 /// What went wrong.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ErrorKind {
     /// The interface forbids this argument; nothing was sent.
+    #[error("{0}")]
     InvalidArgument(String),
+    #[error("{0}")]
     Configuration(String),
     /// No response began: connection refused or reset, DNS failure.
+    #[error("no answer: {0}; check base_url, the network and the proxy")]
     Connect(String),
     /// TLS failed in a way that waiting does not fix: certificates, protocol versions.
+    #[error("no secure connection to {0}")]
     Insecure(String),
     /// A proxy answered 407 to CONNECT; another attempt might lock the account.
+    #[error("the proxy refused the connection with 407: {}", PROXY_PASSWORD)]
     ProxyPassword,
     /// The head of the response is malformed.
+    #[error(
+        "the service answered with headers that are not HTTP: {0}; check base_url and the proxy"
+    )]
     NotHttp(String),
+    #[error("no complete answer within {} s", .0.as_secs_f64())]
     Timeout(Duration),
+    #[error("the answer's body is incomplete: {0}")]
     TruncatedBody(String),
-    ResponseTooLarge {
-        limit: u64,
-    },
+    #[error("the answer is larger than {limit} bytes once decoded")]
+    ResponseTooLarge { limit: u64 },
     /// A redirect, which is never followed, and other transport failures.
+    #[error("{0}")]
     Transport(String),
+    #[error(fmt = deadline_exceeded)]
     DeadlineExceeded {
         deadline: Duration,
         /// The wait that would have passed the deadline, if the call gave up early.
         wait: Option<Duration>,
     },
     /// The run may send no more requests, or its time is over; it ends early, without an error.
+    #[error("the budget of this run is spent; run it again to go on")]
     BudgetSpent,
+    #[error(fmt = misfit_at)]
     Decode {
         path: String,
         snippet: String,
         reason: String,
         misfit: Misfit,
     },
+    #[error("{}", .0.in_words(.0.advice(), .0.words()))]
     Status(Box<StatusFailure>),
+    #[error(
+        "the list is not proved complete: {}",
+        .0.reason.as_deref().unwrap_or("no reason is known")
+    )]
     Incomplete(Box<WalkReport>),
+    #[error("this client is closed; make a new one")]
     Closed,
     /// The background reader stopped without reporting a result: a bug in backread.
+    #[error(
+        "reading stopped before its end, which is a bug in backread; please report it, and read again"
+    )]
     Aborted,
     /// The walk was started by another process, before a fork.
+    #[error("this read was started before a fork, in another process; start a new one")]
     OtherProcess,
 }
 
@@ -98,6 +121,15 @@ pub enum Misfit {
     Envelope,
     /// A record has no integer id.
     Field,
+}
+
+impl Misfit {
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::NotJson => "the answer is not JSON",
+            Self::Envelope | Self::Field => "the answer does not have the documented shape",
+        }
+    }
 }
 
 /// The error of every operation of the core. Boxed, because results are moved far more often than
@@ -266,109 +298,48 @@ impl ErrorKind {
     pub fn without_content(&self) -> String {
         match self {
             // Path and reason may come from the service, as the snippet does.
-            Self::Decode { misfit, .. } => match misfit {
-                Misfit::NotJson => "the answer is not JSON".to_owned(),
-                _ => "the answer does not have the documented shape".to_owned(),
-            },
+            Self::Decode { misfit, .. } => misfit.in_words().to_owned(),
             Self::Status(failure) => failure.in_words(failure.advice(), None),
             kind => kind.to_string(),
         }
     }
 }
 
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InvalidArgument(message) | Self::Configuration(message) => {
-                formatter.write_str(message)
-            }
-            Self::Connect(reason) => write!(
-                formatter,
-                "no answer: {reason}; check base_url, the network and the proxy"
-            ),
-            Self::Insecure(reason) => write!(formatter, "no secure connection to {reason}"),
-            Self::ProxyPassword => {
-                write!(
-                    formatter,
-                    "the proxy refused the connection with 407: {PROXY_PASSWORD}"
-                )
-            }
-            Self::NotHttp(reason) => write!(
-                formatter,
-                "the service answered with headers that are not HTTP: {reason}; check base_url and \
-                 the proxy"
-            ),
-            Self::Timeout(timeout) => write!(
-                formatter,
-                "no complete answer within {} s",
-                timeout.as_secs_f64()
-            ),
-            Self::TruncatedBody(reason) => {
-                write!(formatter, "the answer's body is incomplete: {reason}")
-            }
-            Self::ResponseTooLarge { limit } => write!(
-                formatter,
-                "the answer is larger than {limit} bytes once decoded"
-            ),
-            Self::Transport(reason) => formatter.write_str(reason),
-            Self::DeadlineExceeded {
-                deadline,
-                wait: Some(wait),
-            } => write!(
-                formatter,
-                "the next attempt would have to wait {:.3} s, past the deadline of {} s",
-                wait.as_secs_f64(),
-                deadline.as_secs_f64()
-            ),
-            Self::DeadlineExceeded {
-                deadline,
-                wait: None,
-            } => write!(
-                formatter,
-                "not finished within the deadline of {} s",
-                deadline.as_secs_f64()
-            ),
-            Self::BudgetSpent => {
-                formatter.write_str("the budget of this run is spent; run it again to go on")
-            }
-            Self::Decode {
-                path,
-                snippet,
-                reason,
-                misfit,
-            } => match misfit {
-                Misfit::NotJson => write!(
-                    formatter,
-                    "the answer is not JSON: {reason}, near {snippet:?}; check base_url, or call \
-                     again later"
-                ),
-                Misfit::Envelope => write!(
-                    formatter,
-                    "the answer does not have the documented shape at {path}: {reason}, near \
-                     {snippet:?}; check base_url and vendor"
-                ),
-                Misfit::Field => write!(
-                    formatter,
-                    "the answer does not have the documented shape at {path}: {reason}, near \
-                     {snippet:?}"
-                ),
-            },
-            Self::Status(failure) => failure.fmt(formatter),
-            Self::Incomplete(report) => write!(
-                formatter,
-                "the list is not proved complete: {}",
-                report.reason.as_deref().unwrap_or("no reason is known")
-            ),
-            Self::Closed => formatter.write_str("this client is closed; make a new one"),
-            Self::Aborted => formatter.write_str(
-                "reading stopped before its end, which is a bug in backread; please report it, and \
-                 read again",
-            ),
-            Self::OtherProcess => formatter.write_str(
-                "this read was started before a fork, in another process; start a new one",
-            ),
-        }
+fn deadline_exceeded(
+    deadline: &Duration,
+    wait: &Option<Duration>,
+    formatter: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let deadline = deadline.as_secs_f64();
+    match wait.map(|wait| wait.as_secs_f64()) {
+        Some(wait) => write!(
+            formatter,
+            "the next attempt would have to wait {wait:.3} s, past the deadline of {deadline} s"
+        ),
+        None => write!(
+            formatter,
+            "not finished within the deadline of {deadline} s"
+        ),
     }
+}
+
+fn misfit_at(
+    path: &str,
+    snippet: &str,
+    reason: &str,
+    misfit: &Misfit,
+    formatter: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let (place, advice) = match misfit {
+        Misfit::NotJson => (String::new(), "; check base_url, or call again later"),
+        Misfit::Envelope => (format!(" at {path}"), "; check base_url and vendor"),
+        Misfit::Field => (format!(" at {path}"), ""),
+    };
+    let what = misfit.in_words();
+    write!(
+        formatter,
+        "{what}{place}: {reason}, near {snippet:?}{advice}"
+    )
 }
 
 impl StatusFailure {
@@ -453,11 +424,5 @@ fn message_in(value: &Value) -> Option<&str> {
             values.find_map(message_in)
         }
         _ => None,
-    }
-}
-
-impl fmt::Display for StatusFailure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.in_words(self.advice(), self.words()))
     }
 }
