@@ -89,6 +89,15 @@ impl Resource {
     }
 }
 
+/// The key of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowKey {
+    pub resource: Resource,
+    /// The user whose message it is; for a user, their own id or `None`.
+    pub user_id: Option<i64>,
+    pub id: i64,
+}
+
 /// A list that can be paged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
@@ -104,6 +113,12 @@ impl List {
         }
     }
 
+    /// Reads one of its rows.
+    pub const fn row(self, id: Natural) -> Endpoint {
+        Endpoint::Row { list: self, id }
+    }
+
+    /// Reads a page of it.
     pub const fn page(self, offset: u64, limit: Limit) -> Endpoint {
         Endpoint::Page {
             list: self,
@@ -127,12 +142,9 @@ impl fmt::Display for List {
 /// One of the four reads (interface 4); displayed as path and query, relative to the base URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
-    User {
-        user_id: Natural,
-    },
-    Message {
-        user_id: Natural,
-        message_id: Natural,
+    Row {
+        list: List,
+        id: Natural,
     },
     Page {
         list: List,
@@ -141,27 +153,66 @@ pub enum Endpoint {
     },
 }
 
+/// The read that is sent with another header.
+const ONE_USER: Endpoint = List::Users.page(0, Limit::SMALLEST);
+
 /// What all paths of the interface begin with, below the base URL.
 pub const EXTERNAL: &str = "/external/";
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::User { user_id } => write!(formatter, "/external/users/{}", user_id.get()),
-            Self::Message {
-                user_id,
-                message_id,
-            } => write!(
-                formatter,
-                "/external/users/{}/messages/{}",
-                user_id.get(),
-                message_id.get()
-            ),
+            Self::Row { list, id } => write!(formatter, "{list}/{}", id.get()),
             Self::Page {
                 list,
                 offset,
                 limit,
             } => write!(formatter, "{list}?offset={offset}&limit={}", limit.get()),
+        }
+    }
+}
+
+/// A request: one of the four reads, or one that only the probe sends; displayed as path and query,
+/// relative to the base URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    Read(Endpoint),
+    /// The start of the list of users, with any limit or none.
+    Start(Option<u64>),
+    /// A read with a made-up bearer token.
+    MadeUpSecret,
+    /// A read with a media type that the service does not know.
+    OtherAccept,
+}
+
+impl Request {
+    /// The list and offset of the page it requests, if any.
+    pub fn page(&self) -> Option<(List, u64)> {
+        match *self {
+            Self::Start(_) => Some((List::Users, 0)),
+            Self::Read(Endpoint::Page { list, offset, .. }) => Some((list, offset)),
+            _ => None,
+        }
+    }
+
+    /// Whether any client might send it, so that a failure is not the request's fault.
+    pub fn is_allowed(&self) -> bool {
+        match *self {
+            Self::Read(_) | Self::Start(None) => true,
+            Self::Start(Some(limit)) => Limit::of(limit).is_some(),
+            Self::MadeUpSecret | Self::OtherAccept => false,
+        }
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let users = List::Users;
+        match self {
+            Self::Read(endpoint) => endpoint.fmt(formatter),
+            Self::Start(None) => users.fmt(formatter),
+            Self::Start(Some(limit)) => write!(formatter, "{users}?offset=0&limit={limit}"),
+            Self::MadeUpSecret | Self::OtherAccept => ONE_USER.fmt(formatter),
         }
     }
 }

@@ -4,19 +4,19 @@
 //! 1. `schema`, `timestamp`, `process`: the fields of the service's objects, values and per-process
 //!    state;
 //! 2. `api`, `report`, `error`, `decode`: the four requests, what was proved, errors, decoding;
-//! 3. `list_state`, `probe_request`, `config`, `budget`, `retry`, `pace`, `outage`, `observer`,
-//!    `redact`: what is remembered of a list, and how a request is sent;
+//! 3. `list_state`, `config`, `budget`, `retry`, `observer`, `redact`: what is remembered of a list, and how
+//!    a request is sent;
 //! 4. `wire`: the only place that names reqwest;
 //! 5. `client`: one request with its attempts;
 //! 6. `prefetch`, `walk`: lists, and all messages;
 //! 7. `privacy`, `arrow`, `probe`, `sync`.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub mod api;
-pub mod arrow;
 pub mod budget;
 pub mod client;
 pub mod config;
-pub mod decode;
 pub mod error;
 #[cfg(test)]
 mod fuzz_seeds;
@@ -25,7 +25,6 @@ pub mod observer;
 pub mod prefetch;
 pub mod privacy;
 pub mod probe;
-pub mod probe_request;
 pub mod process;
 pub mod redact;
 pub mod report;
@@ -35,3 +34,21 @@ pub mod sync;
 pub mod timestamp;
 pub mod walk;
 pub mod wire;
+
+/// From the bytes of a response to rows.
+pub mod decode {
+    pub mod json;
+    pub mod page;
+    pub mod rows;
+}
+
+/// From rows to Arrow record batches.
+pub mod arrow {
+    pub mod batches;
+    pub mod columns;
+}
+
+/// Locks a value, which stays valid even if a thread panicked while it held the lock.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

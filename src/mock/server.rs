@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::admin::Admin;
 use super::connection::serve_connection;
 use super::lane::{Lane, LaneOptions};
+use super::lock;
 use super::service::{DEFAULT_VENDOR, Service, random_secret};
 use super::world::World;
 
@@ -182,11 +183,7 @@ impl MockServer {
     /// Stops listening and drops every connection; returns once the port is free. Further calls do
     /// nothing, and neither do calls in a forked child, because the thread belongs to the parent.
     pub fn stop(&self) {
-        let running = self
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let running = lock(&self.running).take();
         let Some(running) = running else { return };
         if running.process != std::process::id() {
             // Even dropping it would write to an event descriptor that the parent reads.

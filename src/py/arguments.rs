@@ -1,7 +1,10 @@
-//! Parses arguments from Python: numbers, and the options of a client and of a walk.
+//! Parses arguments from Python: numbers, the options of a client and of a walk, and privacy.
+
+use std::sync::Arc;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 use pythonize::Depythonizer;
 use serde::Deserialize;
@@ -9,6 +12,7 @@ use serde::Deserialize;
 use super::convert::errors::to_python;
 use backread_core::api::{Limit, Natural};
 use backread_core::error::Error;
+use backread_core::privacy::{Privacy, replace_emails};
 use backread_core::redact;
 use backread_core::walk::WalkSettings;
 
@@ -76,4 +80,23 @@ impl WalkOptions {
             ..WalkSettings::WHOLE
         })
     }
+}
+
+/// What is replaced in rows before they are stored. Holds the key and shows it to nobody: it has no
+/// attributes, and does not pickle.
+#[pyclass(frozen, module = "backread._backread")]
+pub struct NativePrivacy(pub Arc<Privacy>);
+
+#[pymethods]
+impl NativePrivacy {
+    #[new]
+    fn new(key: Option<PyBackedBytes>, drop_bodies: bool, redact: bool) -> Self {
+        Self(Arc::new(Privacy::new(key.as_deref(), drop_bodies, redact)))
+    }
+}
+
+/// The text with `label` for each e-mail address, by the rule of `redact`.
+#[pyfunction]
+pub fn hide_emails(text: &str, label: &str) -> String {
+    replace_emails(text, label).into_owned()
 }

@@ -1,28 +1,38 @@
-//! Record batches handed over through the Arrow C stream interface.
+//! Record batches and schemas that pass from one library to another: the Arrow PyCapsule interface.
+//!
+//! It calls arrow-rs directly: pyo3-arrow's classes come with methods that nothing here uses, and made
+//! the native module 2 MB larger.
 
 use std::collections::VecDeque;
+use std::ffi::CStr;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::capsule::{export_schema, export_stream, import_stream};
+use super::c_api::take_stream;
 use super::convert;
 use super::convert::errors::EXITING;
-use super::runtime::{block_for_columns, lock};
+use super::runtime::{OnShutdown, block};
 use super::telemetry::CallObserver;
 use backread_core::api::Resource;
 use backread_core::arrow::batches::{batches, schema};
 use backread_core::arrow::columns::{GONE, LISTS, MESSAGES, REJECTS, USERS};
+use backread_core::lock;
 use backread_core::prefetch::Prefetch;
 use backread_core::privacy::Privacy;
 use backread_core::walk::{SharedReport, Walk};
 
 /// Bytes of record batches. Larger lists are read while the consumer takes them.
 const READ_AHEAD: usize = 32 << 20;
+pub const STREAM: &CStr = c"arrow_array_stream";
+const SCHEMA: &CStr = c"arrow_schema";
 const ALREADY_READ: &str = "this Arrow stream was already read, and can be read only once; take a \
      new stream from its source, for example with polars.LazyFrame(x) or pyarrow.table(x)";
 
@@ -33,7 +43,8 @@ pub fn prepare() {
     }
 }
 
-/// Exports a reader of batches as an Arrow C stream; reading that a second time is an error.
+/// Exports a reader of batches as an Arrow C stream; reading that a second time is an error. The error
+/// of a batch must have no NUL, because it becomes a text of C.
 ///
 /// A consumer that requests another schema gets ours, as the interface allows, and converts it:
 /// arrow-rs would make nulls of what does not fit, and take columns by their position.
@@ -45,7 +56,30 @@ pub fn stream<'py>(
         batches,
         ended: false,
     };
-    export_stream(py, batches)
+    let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+    PyCapsule::new_with_value(py, stream, STREAM)
+}
+
+/// Exports a schema.
+pub fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(schema).map_err(unusable)?;
+    PyCapsule::new_with_value(py, schema, SCHEMA)
+}
+
+/// Takes the stream out of a capsule, which is empty then. Raises ValueError for a capsule of
+/// something else, or of a stream that was taken.
+fn import_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<ArrowArrayStreamReader> {
+    ArrowArrayStreamReader::try_new(take_stream(capsule)?).map_err(unusable)
+}
+
+/// The stream of any object that exports one.
+pub fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
+    let exported = source.call_method0(intern!(source.py(), "__arrow_c_stream__"))?;
+    import_stream(exported.cast()?)
+}
+
+fn unusable(error: ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 /// Wraps another producer's stream so that reading it a second time is an error.
@@ -135,8 +169,9 @@ impl Batches {
         if self.ended {
             return Ok(None);
         }
-        let prefetch = Arc::clone(&self.prefetch);
-        let received = block_for_columns(&self.observer, async move { prefetch.next().await });
+        let (prefetch, on_shutdown) = (Arc::clone(&self.prefetch), OnShutdown::SystemExit);
+        let next = async move { prefetch.next().await };
+        let received = block(py, on_shutdown, &self.observer, next, |_, batch| Ok(batch));
         self.ended = !matches!(received, Ok(Some(_)));
         if self.ended {
             self.observer.end(py, None);

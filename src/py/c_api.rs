@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyCapsule, PyString, PyType};
 
-use super::capsule::STREAM;
+use super::arrow::STREAM;
 use backread_core::process;
 
 /// A class whose objects are made as `object.__new__(cls)` makes them, without its `__init__`.

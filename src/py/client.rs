@@ -35,15 +35,6 @@ pub struct NativeClient {
     traceparent: bool,
 }
 
-impl From<Client> for NativeClient {
-    fn from(client: Client) -> Self {
-        Self {
-            client,
-            traceparent: false,
-        }
-    }
-}
-
 #[pymethods]
 impl NativeClient {
     #[new]
@@ -52,17 +43,19 @@ impl NativeClient {
         let secret = settings.api_secret.as_ref();
         let options = from_dict(arguments, secret.map_or("", ExposeSecret::expose_secret))?;
         prepare(py)?;
-        Client::new(settings, options)
-            .map(Self::from)
-            .map_err(|error| to_python(py, &error))
+        let client = Client::new(settings, options);
+        Ok(Self {
+            client: client.map_err(|error| to_python(py, &error))?,
+            traceparent: false,
+        })
     }
 
     fn with_options(&self, options: &Bound<'_, PyDict>, traceparent: bool) -> PyResult<Self> {
         let secret = self.client.origin().api_secret.expose_secret();
         let options = from_dict(options, secret)?;
         Ok(Self {
+            client: self.client.with(|call| call.options = options),
             traceparent,
-            ..self.client.with(|call| call.options = options).into()
         })
     }
 
@@ -73,8 +66,8 @@ impl NativeClient {
 
     fn on_clock(&self, clock: &Clock) -> Self {
         Self {
+            client: self.client.with(|call| call.clock = clock.0.clone()),
             traceparent: self.traceparent,
-            ..self.client.with(|call| call.clock = clock.0.clone()).into()
         }
     }
 
@@ -110,18 +103,14 @@ impl NativeClient {
     ) -> PyResult<Py<PyAny>> {
         let user_id = natural(py, "user_id", user_id)?;
         let message_id = message_id.map(|id| natural(py, "message_id", id));
-        let Some(message_id) = message_id.transpose()? else {
-            let observer = self.observer(py, "users.get")?;
-            let client = observer.client(&self.client);
-            let read = async move { client.user(user_id).await };
-            let convert =
-                observer.ending(move |py: Python<'_>, read| single(py, &read, None, as_dict));
-            return run_often(py, blocking, &observer, read, convert);
+        let message_id = message_id.transpose()?;
+        let (name, list, id) = match message_id {
+            None => ("users.get", List::Users, user_id),
+            Some(message_id) => ("messages.get", List::Messages { user_id }, message_id),
         };
-        let observer = self.observer(py, "messages.get")?;
-        let client = observer.client(&self.client);
-        let read = async move { client.message(user_id, message_id).await };
-        let user_id = Some(user_id.signed());
+        let (observer, client) = self.observed(py, name)?;
+        let read = async move { client.get(list, id, &client.budget()).await };
+        let user_id = message_id.map(|_| user_id.signed());
         let convert =
             observer.ending(move |py: Python<'_>, read| single(py, &read, user_id, as_dict));
         run_often(py, blocking, &observer, read, convert)
@@ -144,8 +133,7 @@ impl NativeClient {
             List::Users => ("users.page", None),
             List::Messages { user_id } => ("messages.page", Some(user_id.signed())),
         };
-        let observer = self.observer(py, name)?;
-        let client = observer.client(&self.client);
+        let (observer, client) = self.observed(py, name)?;
         let read = async move { client.page(list, offset, limit, &client.budget()).await };
         let convert =
             observer.ending(move |py: Python<'_>, read| page(py, &read, user_id, as_dict));
@@ -161,13 +149,13 @@ impl NativeClient {
     ) -> PyResult<NativeWalk> {
         let list = list_of(py, user_id)?;
         let settings = options.settings(py)?;
-        let (name, resource) = match list {
-            List::Users => ("users.list", Resource::Users),
-            List::Messages { .. } => ("messages.list", Resource::Messages),
+        let name = match list {
+            List::Users => "users.list",
+            List::Messages { .. } => "messages.list",
         };
-        let observer = self.observer(py, name)?;
-        let walk = Walk::new(observer.client(&self.client), list, settings);
-        Ok(NativeWalk::new(walk, resource, observer))
+        let (observer, client) = self.observed(py, name)?;
+        let walk = Walk::new(client, list, settings);
+        Ok(NativeWalk::new(walk, list.resource(), observer))
     }
 
     fn walk_all_messages(
@@ -181,8 +169,8 @@ impl NativeClient {
             None => Users::Listed,
             Some(users) => Users::Given(naturals(py, users)?.into_iter().collect()),
         };
-        let observer = self.observer(py, "messages.all")?;
-        let walk = all_messages(observer.client(&self.client), users, settings);
+        let (observer, client) = self.observed(py, "messages.all")?;
+        let walk = all_messages(client, users, settings);
         Ok(NativeWalk::new(walk, Resource::Messages, observer))
     }
 
@@ -197,8 +185,7 @@ impl NativeClient {
     ) -> PyResult<NativeWalk> {
         let settings = options.settings(py)?;
         let ids = naturals(py, users)?;
-        let observer = self.observer(py, "shard.read")?;
-        let client = observer.client(&self.client);
+        let (observer, client) = self.observed(py, "shard.read")?;
         let Some(offset) = offset else {
             let walk = all_messages(client, Users::Planned(ids.into_iter().collect()), settings);
             return Ok(NativeWalk::new(walk, Resource::Messages, observer));
@@ -215,8 +202,7 @@ impl NativeClient {
         options: SyncOptions<'_>,
         limits: SyncLimits,
     ) -> PyResult<NativeSyncRun> {
-        let observer = self.observer(py, "mirror.sync")?;
-        let client = observer.client(&self.client);
+        let (observer, client) = self.observed(py, "mirror.sync")?;
         NativeSyncRun::new(client, observer, known, options, &limits)
     }
 
@@ -226,8 +212,7 @@ impl NativeClient {
         candidates: &Bound<'_, PyAny>,
         limits: SyncLimits,
     ) -> PyResult<NativeSyncRun> {
-        let observer = self.observer(py, "mirror.sync")?;
-        let client = observer.client(&self.client);
+        let (observer, client) = self.observed(py, "mirror.sync")?;
         NativeSyncRun::fetch_rows(client, observer, candidates, &limits)
     }
 
@@ -239,7 +224,7 @@ impl NativeClient {
         max_file_bytes: u64,
         max_bytes: Option<u64>,
     ) -> PyResult<NativeDownloads> {
-        let observer = self.observer(py, "mirror.fetch_files")?;
+        let (observer, client) = self.observed(py, "mirror.fetch_files")?;
         let links = links.into_iter();
         let attachments = links
             .map(|(link, path)| Attachment { link, path })
@@ -248,7 +233,6 @@ impl NativeClient {
             max_file_bytes,
             max_bytes: max_bytes.unwrap_or(u64::MAX),
         };
-        let client = observer.client(&self.client);
         let downloads = client.attachments(attachments, limits);
         let downloads = downloads.map_err(|error| to_python(py, &error))?;
         Ok(NativeDownloads::new(downloads, observer))
@@ -262,8 +246,7 @@ impl NativeClient {
         sample: usize,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
-        let observer = self.observer(py, "probe")?;
-        let client = observer.client(&self.client);
+        let (observer, client) = self.observed(py, "probe")?;
         // Boxed because it is large, and passed on to the thread that waits.
         let measure = Box::pin(async move { probe(&client, max_requests, sample).await });
         let convert =
@@ -289,9 +272,11 @@ impl NativeClient {
 }
 
 impl NativeClient {
-    /// Observes an operation of that name, which begins now.
-    fn observer(&self, py: Python<'_>, name: &str) -> PyResult<CallObserver> {
-        CallObserver::begin(py, name, &self.client, self.traceparent)
+    /// Observes an operation of that name, which begins now; with the client for it.
+    fn observed(&self, py: Python<'_>, name: &str) -> PyResult<(CallObserver, Client)> {
+        let observer = CallObserver::begin(py, name, &self.client, self.traceparent)?;
+        let client = observer.client(&self.client);
+        Ok((observer, client))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use super::runtime::run;
+use super::runtime::{OnShutdown, block};
 use super::telemetry::CallObserver;
 use backread_core::client::attachments::{Downloads, Outcome};
 use backread_core::wire::download::Missing;
@@ -25,8 +25,9 @@ impl NativeDownloads {
     }
 }
 
-/// What became of a link, why, and its hash, bytes and media type.
+/// The number of a link, what became of it, why, and its hash, bytes and media type.
 type Row = (
+    usize,
     &'static str,
     Option<String>,
     Option<String>,
@@ -34,41 +35,37 @@ type Row = (
     Option<String>,
 );
 
-fn row(outcome: Outcome) -> Row {
+fn row(number: usize, outcome: Outcome) -> Row {
+    let missing = |state, reason| (number, state, reason, None, None, None);
     match outcome {
-        Outcome::Downloaded(file) => (
-            "stored",
-            None,
-            Some(file.sha256),
-            Some(file.bytes),
-            file.media_type,
-        ),
-        Outcome::Missing(Missing::Refused(reason)) => ("failed", Some(reason), None, None, None),
-        Outcome::Missing(Missing::Unwritten(error)) => {
-            let reason = format!("it cannot be written: {error}");
-            ("unwritten", Some(reason), None, None, None)
+        Outcome::Downloaded(file) => {
+            let (sha256, bytes) = (Some(file.sha256), Some(file.bytes));
+            (number, "stored", None, sha256, bytes, file.media_type)
         }
-        Outcome::Left => ("left", None, None, None, None),
+        Outcome::Missing(Missing::Refused(reason)) => missing("failed", Some(reason)),
+        Outcome::Missing(Missing::Unwritten(error)) => {
+            missing("unwritten", Some(format!("it cannot be written: {error}")))
+        }
+        Outcome::Left => missing("left", None),
     }
 }
 
 #[pymethods]
 impl NativeDownloads {
     /// The downloads that end within `seconds`, but at least one; empty at the end.
-    fn next(&self, py: Python<'_>, seconds: f64) -> PyResult<Py<PyAny>> {
+    fn next(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<Row>> {
         let downloads = Arc::clone(&self.downloads);
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let next = async move { Ok(downloads.next(time).await) };
-        run(py, true, &self.observer, next, |py, ended| {
-            let rows = ended.into_iter().map(|(number, outcome)| {
-                let (state, reason, sha256, bytes, media_type) = row(outcome);
-                (number, state, reason, sha256, bytes, media_type)
-            });
-            Ok(rows
-                .collect::<Vec<_>>()
-                .into_pyobject(py)?
-                .into_any()
-                .unbind())
-        })
+        block(
+            py,
+            OnShutdown::SystemExit,
+            &self.observer,
+            next,
+            |_, ended| {
+                let rows = ended.into_iter();
+                Ok(rows.map(|(number, outcome)| row(number, outcome)).collect())
+            },
+        )
     }
 }

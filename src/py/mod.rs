@@ -3,25 +3,32 @@
 mod arguments;
 mod arrow;
 mod c_api;
-mod capsule;
 mod client;
 mod convert;
 mod downloads;
-mod fork_safe_once;
-mod of_process;
-mod privacy;
+mod forks;
 mod rows_table;
 mod runtime;
 mod sync;
 mod telemetry;
-mod testing;
 mod walk;
+
+/// The mock and the clock: worlds, servers and lanes.
+mod testing {
+    mod arguments;
+    pub mod clock;
+    pub mod lane;
+    mod lines;
+    pub mod server;
+    pub mod world;
+}
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use self::fork_safe_once::once;
+use self::forks::once;
+use backread_mock::service::OPENAPI;
 
 /// `sys` of the interpreter that imported this module; each interpreter has a separate one.
 static SYS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -44,7 +51,6 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(unix)]
     c_api::watch_forks();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<testing::clock::Clock>()?;
     module.add_class::<client::NativeClient>()?;
     module.add_class::<walk::NativeWalk>()?;
     module.add_class::<sync::NativeSyncRun>()?;
@@ -53,15 +59,23 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sync::SyncPace>()?;
     module.add_class::<sync::HintsEvidence>()?;
     module.add_class::<arrow::ArrowTable>()?;
-    module.add_class::<privacy::NativePrivacy>()?;
-    module.add_class::<of_process::OfProcess>()?;
+    module.add_class::<arguments::NativePrivacy>()?;
+    module.add_class::<forks::OfProcess>()?;
     module.add_function(wrap_pyfunction!(sync::hints_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
-    module.add_function(wrap_pyfunction!(privacy::hide_emails, module)?)?;
+    module.add_function(wrap_pyfunction!(arguments::hide_emails, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::one_shot_stream, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::rows_table, module)?)?;
-    testing::register(module)?;
+    module.add("OPENAPI", OPENAPI)?;
+    module.add_class::<testing::clock::Clock>()?;
+    module.add_class::<testing::world::World>()?;
+    module.add_class::<testing::world::WorldSnapshot>()?;
+    module.add_class::<testing::lane::NativeLane>()?;
+    module.add_class::<testing::server::NativeMockServer>()?;
+    module.add_function(wrap_pyfunction!(testing::lane::read_dialect, module)?)?;
+    module.add_function(wrap_pyfunction!(testing::lane::read_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(testing::lane::read_fault, module)?)?;
     runtime::end_at_exit(module.py())
 }
 
@@ -70,7 +84,6 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn prepare(py: Python<'_>) -> PyResult<()> {
     arrow::prepare();
     runtime::prepare(py);
-    convert::errors::prepare(py)?;
     convert::prepare(py)?;
     telemetry::prepare(py)
 }

@@ -8,19 +8,17 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::arrow::ArrowTable;
-use super::capsule::stream_of;
+use super::arguments::NativePrivacy;
+use super::arrow::{ArrowTable, stream_of};
 use super::convert;
-use super::privacy::NativePrivacy;
-use super::runtime::run_beside_database;
+use super::runtime::{OnShutdown, block};
 use super::telemetry::CallObserver;
 use backread_core::api::{Limit, Natural};
 use backread_core::arrow::columns::Rows;
 use backread_core::client::Client;
 use backread_core::privacy::Privacy;
 use backread_core::sync::{
-    Audit, Batch, Evidence, HalfRead, Known, Mode, Progress, RowKey, RunEvidence, RunLimits,
-    RunOptions, SyncRun,
+    Audit, Batch, Evidence, HalfRead, Known, Mode, RunEvidence, RunLimits, RunOptions, SyncRun,
 };
 
 /// How a run reads, as a dict.
@@ -53,7 +51,9 @@ impl SyncLimits {
     }
 
     fn privacy(&self) -> Option<Arc<Privacy>> {
-        self.privacy.as_ref().map(|privacy| privacy.get().shared())
+        self.privacy
+            .as_ref()
+            .map(|privacy| Arc::clone(&privacy.get().0))
     }
 }
 
@@ -106,12 +106,6 @@ impl NativeSyncRun {
         limits: &SyncLimits,
     ) -> PyResult<Self> {
         let keys = rows_of(candidates, |rows| rows.keys())?;
-        let keys = keys.into_iter().map(|(resource, user_id, id)| RowKey {
-            resource,
-            user_id,
-            id,
-        });
-        let keys = keys.collect();
         let run = SyncRun::fetch(&client, keys, limits.run_limits()?, limits.privacy());
         Ok(Self {
             run: Arc::new(run),
@@ -272,31 +266,23 @@ impl NativeSyncRun {
     }
 
     fn progress(&self) -> SyncPace {
-        let Progress {
-            requests,
-            users_total,
-            lists_total,
-            lists_done,
-            outage_seconds,
-        } = self.run.progress();
+        let progress = self.run.progress();
         SyncPace {
-            requests,
-            users_total,
-            lists_total,
-            lists_done,
-            outage_seconds,
+            requests: progress.requests,
+            users_total: progress.users_total,
+            lists_total: progress.lists_total,
+            lists_done: progress.lists_done,
+            outage_seconds: progress.outage_seconds,
         }
     }
 
     /// The next batch, or None at the end.
-    fn next_batch(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<SyncBatch>> {
         let run_under_way = Arc::clone(&self.run);
         let next = async move { run_under_way.next().await };
-        run_beside_database(py, &self.observer, next, |py, batch| match batch {
-            Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?
-                .into_any()
-                .unbind()),
-            None => Ok(py.None()),
+        // The caller has a database open.
+        block(py, OnShutdown::Park, &self.observer, next, |py, batch| {
+            batch.map(|batch| SyncBatch::new(py, batch)).transpose()
         })
     }
 

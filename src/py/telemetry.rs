@@ -6,12 +6,13 @@ use std::sync::{Arc, Weak};
 use std::time::UNIX_EPOCH;
 
 use pyo3::exceptions::PyException;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyModule, PyString, PyTuple};
 
 use super::convert::errors::class_name;
-use super::fork_safe_once::{name, once};
+use super::forks::once;
 use super::runtime::Convert;
 use backread_core::client::Client;
 use backread_core::observer::{Observed, Observer, OutageNote};
@@ -26,12 +27,12 @@ thread_local! {
 
 /// Observes an operation; empty if the program uses neither logs nor traces.
 #[derive(Clone, Default)]
-pub struct CallObserver(Option<Arc<Looking>>);
+pub struct CallObserver(Option<Arc<Operation>>);
 
-struct Looking {
+struct Operation {
     observer: Arc<Observer>,
     /// A `backread._client.telemetry.Operation`.
-    operation: Py<PyAny>,
+    python: Py<PyAny>,
     process: u32,
 }
 
@@ -46,11 +47,11 @@ impl CallObserver {
             false => observing(py)?,
         };
         let Some(observing) = observing else {
-            return Ok(Self(None));
+            return Ok(Self::default());
         };
         let begin = || -> PyResult<Option<Begun>> {
             let arguments = (name, &client.origin().base_url, traced);
-            let begun = observing.call_method1(name!(py, "begin"), arguments)?;
+            let begun = observing.call_method1(intern!(py, "begin"), arguments)?;
             begun.extract()
         };
         let begun = match telling(begin) {
@@ -61,26 +62,22 @@ impl CallObserver {
             }
             begun => begun?,
         };
-        let Some((operation, traceparent, tracestate)) = begun else {
-            return Ok(Self(None));
-        };
-        let trace = [("traceparent", traceparent), ("tracestate", tracestate)];
-        let trace = trace
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect();
-        Ok(Self(Some(Arc::new(Looking {
-            observer: Arc::new(Observer::of_trace(trace)),
-            operation,
-            process: process::id(),
-        }))))
+        Ok(Self(begun.map(|(python, traceparent, tracestate)| {
+            let trace = [("traceparent", traceparent), ("tracestate", tracestate)].into_iter();
+            let trace = trace.filter_map(|(name, value)| Some((name, value?)));
+            Arc::new(Operation {
+                observer: Arc::new(Observer::of_trace(trace.collect())),
+                python,
+                process: process::id(),
+            })
+        })))
     }
 
     /// The client for the operation to use, so that its attempts are observed.
     pub fn client(&self, client: &Client) -> Client {
         match &self.0 {
-            Some(looking) => {
-                client.with(|call| call.observer = Some(Arc::clone(&looking.observer)))
+            Some(operation) => {
+                client.with(|call| call.observer = Some(Arc::clone(&operation.observer)))
             }
             None => client.clone(),
         }
@@ -88,30 +85,46 @@ impl CallObserver {
 
     /// Reports the attempts since the last call; fails only with what stops a program, such as Ctrl-C.
     pub fn tell(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.0 {
-            Some(looking) => looking.tell(py, name!(py, "tell")),
-            None => Ok(()),
-        }
+        self.report(py, intern!(py, "tell"))
     }
 
     /// The same in the context in which the operation began, for threads and callbacks of others.
     pub fn tell_in_context(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.0 {
-            Some(looking) => looking.tell(py, name!(py, "tell_in_context")),
-            None => Ok(()),
+        self.report(py, intern!(py, "tell_in_context"))
+    }
+
+    fn report(&self, py: Python<'_>, method: &Bound<'_, PyString>) -> PyResult<()> {
+        // In a forked child the attempts are the parent's, and a lock may be held forever.
+        let Some(operation) = self.0.as_ref().filter(|it| it.process == process::id()) else {
+            return Ok(());
+        };
+        let (attempts, left_out) = operation.observer.take();
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        let told = telling(|| {
+            let attempts = attempts.iter().map(|attempt| shown(py, attempt));
+            let attempts = attempts.collect::<PyResult<Vec<_>>>()?;
+            operation
+                .python
+                .call_method1(py, method, (attempts, left_out))
+        });
+        match told {
+            // Logging errors must not fail a read.
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                error.write_unraisable(py, Some(operation.python.bind(py)));
+                Ok(())
+            }
+            told => told.map(drop),
         }
     }
 
     /// Reports the end of the operation; later calls are ignored.
     pub fn end(&self, py: Python<'_>, error: Option<&PyErr>) {
-        if let Some(looking) = &self.0 {
-            let error = error.map(|error| error.value(py));
-            let ended = looking.run(py, |operation| {
-                operation.call_method1(name!(py, "end"), (error,))?;
-                Ok(())
-            });
-            if let Err(error) = ended {
-                error.write_unraisable(py, Some(looking.operation.bind(py)));
+        if let Some(operation) = &self.0 {
+            let (python, error) = (&operation.python, error.map(|error| error.value(py)));
+            if let Err(error) = telling(|| python.call_method1(py, intern!(py, "end"), (error,))) {
+                error.write_unraisable(py, Some(python.bind(py)));
             }
         }
     }
@@ -141,51 +154,14 @@ impl CallObserver {
 
     /// Has `remind` called when a retry or an outage should be reported before the operation ends.
     pub fn remind_with(&self, remind: impl Fn(Self) + Send + 'static) {
-        if let Some(looking) = &self.0 {
-            let held: Weak<Looking> = Arc::downgrade(looking);
-            looking.observer.wake_with(move || {
-                if let Some(looking) = held.upgrade() {
-                    remind(Self(Some(looking)));
+        if let Some(operation) = &self.0 {
+            let held: Weak<Operation> = Arc::downgrade(operation);
+            operation.observer.wake_with(move || {
+                if let Some(operation) = held.upgrade() {
+                    remind(Self(Some(operation)));
                 }
             });
         }
-    }
-}
-
-impl Looking {
-    fn tell(&self, py: Python<'_>, method: &Bound<'_, PyString>) -> PyResult<()> {
-        // In a forked child the attempts are the parent's, and a lock may be held forever.
-        if self.process != process::id() {
-            return Ok(());
-        }
-        let (attempts, left_out) = self.observer.take();
-        if attempts.is_empty() {
-            return Ok(());
-        }
-        let told = self.run(py, |operation| {
-            let attempts = attempts
-                .iter()
-                .map(|attempt| shown(py, attempt))
-                .collect::<PyResult<Vec<_>>>()?;
-            operation.call_method1(method, (attempts, left_out))?;
-            Ok(())
-        });
-        match told {
-            // Logging errors must not fail a read.
-            Err(error) if error.is_instance_of::<PyException>(py) => {
-                error.write_unraisable(py, Some(self.operation.bind(py)));
-                Ok(())
-            }
-            told => told,
-        }
-    }
-
-    fn run(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
-    ) -> PyResult<()> {
-        telling(|| work(self.operation.bind(py)))
     }
 }
 
@@ -202,8 +178,8 @@ fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
         return Ok(Some(observing.bind(py)));
     }
     let modules = py.import("sys")?.getattr("modules")?;
-    if !modules.contains(name!(py, "logging"))?
-        && !modules.contains(name!(py, "opentelemetry.trace"))?
+    if !modules.contains(intern!(py, "logging"))?
+        && !modules.contains(intern!(py, "opentelemetry.trace"))?
     {
         return Ok(None);
     }

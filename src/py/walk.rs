@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::arrow::{Batches, stream};
-use super::capsule::export_schema;
+use super::arguments::NativePrivacy;
+use super::arrow::{Batches, export_schema, stream};
 use super::convert::errors::to_python;
 use super::convert::{self, items, walked_page};
-use super::privacy::NativePrivacy;
-use super::runtime::{lock, run, run_often};
+use super::runtime::{run, run_often};
 use super::telemetry::CallObserver;
 use backread_core::api::Resource;
 use backread_core::arrow::batches::schema;
+use backread_core::lock;
 use backread_core::walk::{Walk, WalkedPage};
 
 // Pages taken from the walk at once.
@@ -176,7 +176,7 @@ impl NativeWalk {
             self.resource,
             Arc::clone(&self.failed),
             self.observer.clone(),
-            privacy.map(NativePrivacy::shared),
+            privacy.map(|privacy| Arc::clone(&privacy.0)),
             on_end,
         );
         if read_ahead {

@@ -4,12 +4,13 @@
 mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::error::Error;
+use crate::lock;
 use backread_clock::Clock;
 
 /// The time that a whole call may take, including retries, waits and pages; as part of a run, also
@@ -133,10 +134,7 @@ impl RunBudget {
             Err(error) if error.is_budget_spent() => {
                 // It was being retried.
                 if let Some(cause) = error.into_cause() {
-                    *self
-                        .stopped_by
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner) = Some(cause);
+                    *lock(&self.stopped_by) = Some(cause);
                 }
                 Ok(None)
             }
@@ -146,8 +144,7 @@ impl RunBudget {
 
     /// The last failure whose retry would have come after the end.
     pub fn stopped_by(&self) -> Option<Error> {
-        let stopped_by = self.stopped_by.lock();
-        stopped_by.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.stopped_by).clone()
     }
 
     /// Whether more may begin; if not, the run ends early.

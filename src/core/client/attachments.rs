@@ -13,8 +13,8 @@ use tokio::time::{Instant, timeout_at};
 use super::Client;
 use super::gate::Patience;
 use crate::error::Error;
+use crate::wire::LONGEST_SILENCE;
 use crate::wire::download::{Downloaded, Downloader, Missing};
-use crate::wire::keep_alive::LONGEST_SILENCE;
 
 /// Files at a time: their servers are not the service, and have not agreed to more.
 const AT_ONCE: usize = 8;

@@ -1,20 +1,17 @@
 //! One call: a request with all its attempts.
 
-use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::Client;
-use super::failure::{Failure, past_deadline, status_failure};
+use super::failure::{Failure, Redirects, past_deadline, status_failure};
 use super::gate::{Failed, Hold, NotAdmitted, Pass, Patience};
-use super::redirects::Redirects;
-use crate::api::{Endpoint, Limit, List};
+use crate::api::{Limit, List, Request};
 use crate::budget::{Budget, Reservation};
 use crate::error::{Attempt, Error, ErrorKind};
 use crate::observer::{Observed, Observer, OutageNote};
-use crate::probe_request::ProbeRequest;
 use crate::process::chance;
 use crate::retry::{self, FIRST_BACKOFF, Sign, Situation, Verdict};
 use crate::wire::{Answer, Bounds, Resend, Transport};
@@ -23,21 +20,6 @@ use backread_clock::Elapsed;
 /// How often an unprocessed request is resent. Some proxies close an HTTP/2 connection after a few
 /// requests while many are in flight.
 const MOST_RESENT: u32 = 16;
-
-/// The request to send; displayed as path and query, relative to the base URL.
-pub enum Request {
-    Read(Endpoint),
-    ProbeRequest(ProbeRequest),
-}
-
-impl fmt::Display for Request {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(endpoint) => endpoint.fmt(formatter),
-            Self::ProbeRequest(request) => request.fmt(formatter),
-        }
-    }
-}
 
 /// Where a call stands.
 enum Step<'g, T> {
@@ -188,14 +170,7 @@ impl Call<'_> {
         };
         let trace = call.observer.as_deref().map_or(&[][..], Observer::trace);
         let target = self.redirects.target.as_ref();
-        let get = async {
-            match request {
-                Request::Read(endpoint) => transport.get(endpoint, target, trace, bounds).await,
-                Request::ProbeRequest(request) => {
-                    transport.probe(request, target, trace, bounds).await
-                }
-            }
-        };
+        let get = transport.get(request, target, trace, bounds);
         match call.clock.exchange(limit, get).await {
             Ok(answer) => Ok(answer?),
             Err(Elapsed) if by_deadline => Err(past_deadline(self.budget, None).into()),

@@ -1,12 +1,13 @@
-//! How an attempt fails, and the error that its caller gets.
+//! How an attempt fails or is redirected, and the error that its caller gets.
 
 use std::time::{Duration, SystemTime};
 
+use crate::api::EXTERNAL;
 use crate::budget::Budget;
 use crate::decode::json::{self, Fault};
 use crate::error::{ErrorKind, Misfit, StatusFailure};
 use crate::retry;
-use crate::wire::{Answer, Failed, Headers, Resend, Target};
+use crate::wire::{Answer, Failed, Headers, MOST_REDIRECTS, Resend, Target};
 
 const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 
@@ -116,5 +117,51 @@ pub(super) fn decode_failure(fault: Fault) -> ErrorKind {
         snippet: fault.snippet,
         reason: fault.reason,
         misfit: fault.misfit,
+    }
+}
+
+/// The redirects of one attempt so far.
+#[derive(Default)]
+pub struct Redirects {
+    pub target: Option<Target>,
+    pub count: u32,
+    /// How long they took: the timeout is over all of them.
+    pub took: Duration,
+}
+
+impl Redirects {
+    /// Names the cause of a failure behind a redirect to something else, such as a login page:
+    /// requesting it again does not help.
+    pub fn explain(&self, mut failure: Failure) -> Failure {
+        if let Some(path) = self.target.as_ref().map(Target::path)
+            && !path.contains(EXTERNAL)
+            && let ErrorKind::Decode { reason, misfit, .. } = &mut failure.kind
+            && *misfit == Misfit::NotJson
+        {
+            *reason = format!("it came after a redirect to {path}, perhaps a login: {reason}");
+            failure.transient = false;
+        }
+        failure
+    }
+
+    /// The redirects with the one that an attempt ended in; `None` if it ended in none, or if there
+    /// are too many, which is then its error.
+    pub fn follow<T>(&self, outcome: &mut Result<T, Failure>, took: Duration) -> Option<Self> {
+        let Err(failure) = outcome else {
+            return None;
+        };
+        let target = failure.moved_to.take()?;
+        if self.count == MOST_REDIRECTS {
+            failure.kind = ErrorKind::Transport(format!(
+                "more than {MOST_REDIRECTS} redirects, one after another; check base_url"
+            ));
+            failure.transient = false;
+            return None;
+        }
+        Some(Self {
+            target: Some(target),
+            count: self.count + 1,
+            took: self.took + took,
+        })
     }
 }

@@ -5,7 +5,6 @@ mod call;
 mod failure;
 mod gate;
 mod reads;
-mod redirects;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +24,7 @@ use super::error::Error;
 use super::observer::Observer;
 use super::process::PerProcess;
 use super::redact::{Redactor, redacted_settings};
-use crate::wire::{Transport, keep_alive};
+use crate::wire::{LONGEST_SILENCE, Transport};
 use backread_clock::Clock;
 
 /// A client of one service. Cheap to clone; clones share connections and gate.
@@ -108,7 +107,7 @@ impl Client {
     fn made(settings: Settings, options: Options) -> Result<Self, Error> {
         let service = Service {
             origin: Arc::new(Origin::new(settings)?),
-            silence: keep_alive::silence(options.timeout),
+            silence: LONGEST_SILENCE.min(options.timeout.unwrap_or(LONGEST_SILENCE)),
             transport: PerProcess::empty(),
             closed: AtomicBool::new(false),
             waker: PerProcess::empty(),

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Client;
-use super::call::Request;
 use super::failure::{Failure, decode_failure, status_failure, unreadable};
-use crate::api::{Endpoint, Limit, List, Natural, Resource};
+use crate::api::{Endpoint, Limit, List, Natural, Request};
 use crate::budget::Budget;
 use crate::decode::json::{self, Fault, Text};
 use crate::decode::page::{Page, Row};
 use crate::error::{Attempt, Error};
-use crate::probe_request::ProbeRequest;
 use crate::redact::Redactor;
 use crate::retry;
 use crate::timestamp::Timestamp;
@@ -45,7 +43,7 @@ impl Sent {
     pub fn requested_rows(&self) -> Option<u64> {
         match self.endpoint {
             Endpoint::Page { limit, .. } => Some(limit.get().into()),
-            Endpoint::User { .. } | Endpoint::Message { .. } => None,
+            Endpoint::Row { .. } => None,
         }
     }
 
@@ -63,23 +61,13 @@ impl Answer {
 }
 
 impl Client {
-    pub async fn user(&self, user_id: Natural) -> Result<Read<Row>, Error> {
-        self.user_within(user_id, &self.budget()).await
-    }
-
-    /// A user as part of a larger call, within its budget.
-    pub async fn user_within(&self, user_id: Natural, budget: &Budget) -> Result<Read<Row>, Error> {
-        self.single(Endpoint::User { user_id }, Resource::Users, budget)
-            .await
-    }
-
-    pub async fn message(&self, user_id: Natural, message_id: Natural) -> Result<Read<Row>, Error> {
-        let endpoint = Endpoint::Message {
-            user_id,
-            message_id,
+    /// A row by its id, by exactly one request plus any retries.
+    pub async fn get(&self, list: List, id: Natural, budget: &Budget) -> Result<Read<Row>, Error> {
+        let parse = |body, content_type: Option<&str>| {
+            let text = Text::repair(body, content_type);
+            Ok((Row::alone(text.json, list.resource())?, text.repaired))
         };
-        self.single(endpoint, Resource::Messages, &self.budget())
-            .await
+        self.read(list.row(id), budget, parse).await
     }
 
     /// One page of a list, by exactly one request plus any retries.
@@ -90,8 +78,7 @@ impl Client {
         limit: Limit,
         budget: &Budget,
     ) -> Result<Read<Page>, Error> {
-        let endpoint = list.page(offset, limit);
-        let read = self.read(endpoint, budget, |body, content_type| {
+        let read = self.read(list.page(offset, limit), budget, |body, content_type| {
             let page = Page::of_body(body, content_type, list.resource())?;
             let repaired = page.text.repaired;
             Ok((page, repaired))
@@ -108,13 +95,7 @@ impl Client {
         id: Natural,
         budget: &Budget,
     ) -> Result<Read<Option<Text>>, Error> {
-        let endpoint = match list {
-            List::Users => Endpoint::User { user_id: id },
-            List::Messages { user_id } => Endpoint::Message {
-                user_id,
-                message_id: id,
-            },
-        };
+        let endpoint = list.row(id);
         let parse = |body, content_type: Option<&str>| {
             let text = Text::repair(body, content_type);
             json::check(&text.json)?;
@@ -158,22 +139,9 @@ impl Client {
         }
     }
 
-    async fn single(
-        &self,
-        endpoint: Endpoint,
-        resource: Resource,
-        budget: &Budget,
-    ) -> Result<Read<Row>, Error> {
-        let parse = |body, content_type: Option<&str>| {
-            let text = Text::repair(body, content_type);
-            Ok((Row::alone(text.json, resource)?, text.repaired))
-        };
-        self.read(endpoint, budget, parse).await
-    }
-
     /// Sends one request of the probe. For requests outside the interface, any status is an answer.
     /// A 429 is obeyed, and transient failures that any read might meet are retried.
-    pub async fn probe(&self, request: ProbeRequest, budget: &Budget) -> Result<Answer, Error> {
+    pub async fn probe(&self, request: Request, budget: &Budget) -> Result<Answer, Error> {
         let judge = |answer: Answer| {
             let allowed = request.is_allowed();
             let refused = match answer.status {
@@ -194,7 +162,6 @@ impl Client {
             self.note_answer(&answer.headers);
             Ok((answer.status, answer))
         };
-        let request = Request::ProbeRequest(request);
         Ok(self.send(&request, budget, judge).await?.0)
     }
 

@@ -6,10 +6,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::api::Natural;
+use crate::api::{List, Natural};
 use crate::decode::page::Row;
 use crate::error::ErrorKind;
 use backread_clock::virtual_start;
+
+impl Client {
+    async fn user(&self, id: Natural) -> Result<Read<Row>, Error> {
+        self.get(List::Users, id, &self.budget()).await
+    }
+}
 
 /// A response that is delayed forever, by the server's clock.
 const STALL: &str = "stall";

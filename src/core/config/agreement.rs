@@ -47,12 +47,9 @@ fn endpoints() -> [Endpoint; 5] {
     let (least, most) = (Natural::ZERO, Natural::from(u64::MAX));
     let list = List::Messages { user_id: most };
     [
-        Endpoint::User { user_id: least },
-        Endpoint::User { user_id: most },
-        Endpoint::Message {
-            user_id: least,
-            message_id: most,
-        },
+        List::Users.row(least),
+        List::Users.row(most),
+        List::Messages { user_id: least }.row(most),
         List::Users.page(0, Limit::LARGEST),
         list.page(u64::MAX, Limit::LARGEST),
     ]

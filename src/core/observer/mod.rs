@@ -6,10 +6,11 @@ mod tests;
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use super::error::ErrorKind;
+use super::lock;
 
 // The most attempts buffered; beyond that, the oldest are dropped and counted.
 const MOST_BUFFERED: usize = 10_000;
@@ -104,8 +105,4 @@ impl Observer {
     fn buffer(&self) -> MutexGuard<'_, Buffer> {
         lock(&self.buffer)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::pseudonyms::Pseudonyms;
+use super::Pseudonyms;
 use super::redaction::redact;
 
 const ID: &str = "id";

@@ -2,8 +2,7 @@
 
 use super::probe_client::{Finding, Listed, ProbeClient, answered, unmeasured};
 use super::profile::{Gives, PastEnd};
-use crate::api::{Limit, List};
-use crate::probe_request::ProbeRequest;
+use crate::api::{Limit, List, Request};
 
 /// Growing steps and bisection find the end of a list of a hundred million rows in fewer requests.
 pub const MOST_REQUESTS: u32 = 48;
@@ -63,7 +62,7 @@ pub async fn find(client: &mut ProbeClient, list: List, pages: &mut Vec<Listed>)
     let mut search = Search::new(pages, total, limit);
     for _ in 0..MOST_REQUESTS {
         let offset = search.next();
-        let request = ProbeRequest::Read(list.page(offset, limit));
+        let request = Request::Read(list.page(offset, limit));
         let reply = client.send(request).await?;
         let status = reply.status;
         let gives = match reply.listed {

@@ -3,8 +3,7 @@
 use super::Probe;
 use super::probe_client::{Finding, Listed, ProbeClient, unmeasured};
 use super::profile::{LimitAnswer, Treatment};
-use crate::api::{LARGEST_LIMIT, List};
-use crate::probe_request::ProbeRequest;
+use crate::api::{LARGEST_LIMIT, List, Request};
 
 const NOT_SHOWN: &str = "the page does not report the limit applied, and its rows do not show it";
 const UNCLEAR: &str =
@@ -12,7 +11,7 @@ const UNCLEAR: &str =
 
 /// The length of a list that is requested without a limit. Adds the page that it reads to `pages`.
 pub async fn default_page(client: &mut ProbeClient, pages: &mut Vec<Listed>) -> Finding<u64> {
-    let page = client.send(ProbeRequest::Start(None)).await?.page()?;
+    let page = client.send(Request::Start(None)).await?.page()?;
     let applied = page.applied();
     pages.push(page);
     applied.ok_or_else(|| NOT_SHOWN.to_owned())
@@ -43,7 +42,7 @@ pub async fn largest_page(
     let (mut low, mut high) = (default.unwrap_or(0).min(most - 1), most);
     while high - low > 1 {
         let limit = (low + high) / 2;
-        let reply = client.send(ProbeRequest::Start(Some(limit))).await?;
+        let reply = client.send(Request::Start(Some(limit))).await?;
         match reply.listed.and_then(|page| page.applied()) == Some(limit) {
             true => low = limit,
             false => high = limit,
@@ -59,7 +58,7 @@ impl Probe {
     /// The response to a limit that the interface rules out.
     pub(super) async fn limit_outside(&mut self, path: &str, limit: u64) -> Option<LimitAnswer> {
         let (default, largest) = (self.default_page, self.largest_page);
-        let reply = self.client.send(ProbeRequest::Start(Some(limit))).await;
+        let reply = self.client.send(Request::Start(Some(limit))).await;
         let reply = self.note(path, reply)?;
         let applied = reply.listed.as_ref().and_then(Listed::applied);
         let nearest = if limit == 0 { Some(1) } else { largest };

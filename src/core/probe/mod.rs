@@ -23,8 +23,7 @@ use self::profile::{PROFILE_VERSION, ServiceProfile};
 use self::user_sample::{NO_USER, Sampled, follows, requestable_id, spread};
 use super::client::Client;
 use super::error::Error;
-use super::probe_request::ProbeRequest;
-use crate::api::{Endpoint, Limit, List, Natural};
+use crate::api::{Limit, List, Natural, Request};
 
 // The largest id that can be requested from a service with 32-bit ids.
 const LARGEST_SMALL_ID: u64 = i32::MAX as u64;
@@ -106,22 +105,19 @@ impl Probe {
     ) -> BTreeMap<&'static str, Option<u16>> {
         let user_id = unknown_id(pages.iter().flat_map(|page| &page.rows));
         let message_id = unknown_id(sample.iter().flat_map(Sampled::messages));
-        let user = Endpoint::User { user_id };
+        let user = List::Users.row(user_id);
         let messages = List::Messages { user_id }.page(0, self.client.limit);
-        let message = sample.first().map(|each| Endpoint::Message {
-            user_id: each.user_id,
-            message_id,
+        let message = sample.first().map(|each| {
+            let user_id = each.user_id;
+            List::Messages { user_id }.row(message_id)
         });
         let mut refusals = BTreeMap::new();
         for (name, request) in [
-            ("wrong_secret", Some(ProbeRequest::MadeUpSecret)),
-            ("other_accept", Some(ProbeRequest::OtherAccept)),
-            ("unknown_user", Some(ProbeRequest::Read(user))),
-            (
-                "messages_of_unknown_user",
-                Some(ProbeRequest::Read(messages)),
-            ),
-            ("unknown_message", message.map(ProbeRequest::Read)),
+            ("wrong_secret", Some(Request::MadeUpSecret)),
+            ("other_accept", Some(Request::OtherAccept)),
+            ("unknown_user", Some(Request::Read(user))),
+            ("messages_of_unknown_user", Some(Request::Read(messages))),
+            ("unknown_message", message.map(Request::Read)),
         ] {
             let reply = match request {
                 Some(request) => self.client.send(request).await,

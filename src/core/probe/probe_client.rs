@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::api::{Limit, List};
+use crate::api::{Limit, List, Request};
 use crate::budget::Budget;
 use crate::client::{CallOptions, Client};
 use crate::error::{Error, ErrorKind};
-use crate::probe_request::ProbeRequest;
 use crate::wire::Answer;
 
 /// Something measured, or why not, in words that contain nothing the service sent.
@@ -52,11 +51,11 @@ impl ProbeClient {
 
     /// A page of a list, requested like any read.
     pub async fn page(&mut self, list: List, offset: u64) -> Finding<Listed> {
-        let request = ProbeRequest::Read(list.page(offset, self.limit));
+        let request = Request::Read(list.page(offset, self.limit));
         self.send(request).await?.page()
     }
 
-    pub async fn send(&mut self, request: ProbeRequest) -> Finding<Reply> {
+    pub async fn send(&mut self, request: Request) -> Finding<Reply> {
         if self.sent() < self.most && self.ended_by.is_none() {
             let client = self.for_next_request();
             // Boxed because each future around it would be as large.
@@ -117,7 +116,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    fn new(request: ProbeRequest, answer: &Answer) -> Self {
+    fn new(request: Request, answer: &Answer) -> Self {
         let status = answer.status;
         let page = request.page().filter(|_| (200..300).contains(&status));
         let listed = page.and_then(|(list, offset)| Listed::new(list, offset, answer));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-use super::events::{Event, ListProgress, ReadRows};
+use super::context::{Event, ListProgress, ReadRows};
 use super::known::{Audit, HalfRead};
 use crate::arrow::columns::{
     GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns, columns_failure,

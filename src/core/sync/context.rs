@@ -1,17 +1,19 @@
-//! What all parts of a run's reading share.
+//! What all parts of a run's reading share, and what they find.
 
 use std::mem::take;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use super::events::{Event, ListProgress, ReadRows};
-use super::known::HalfRead;
+use super::known::{Audit, HalfRead};
 use super::plan::SharedPlan;
-use crate::api::List;
+use crate::api::{List, RowKey};
 use crate::budget::{Budget, RunBudget};
 use crate::client::{Client, Sent};
+use crate::decode::page::Row;
 use crate::error::Error;
 use crate::list_state::{Kind, ListRow, ListState};
+use crate::lock;
 use crate::prefetch::{Mapped, Outlet};
+use crate::report::WalkReport;
 use crate::timestamp::Timestamp;
 use crate::walk::unread::UnreadLists;
 use crate::walk::{Resume, SharedReport, WalkSettings, WalkedPage, walk_into};
@@ -22,6 +24,45 @@ const RESUMABLE: WalkSettings = WalkSettings {
     ends_unread: true,
     ..WalkSettings::WHOLE
 };
+
+/// What a run finds, in an order that can be committed: a list's end follows its rows.
+#[derive(Debug)]
+pub enum Event {
+    Rows(ReadRows),
+    /// No row has that id any more.
+    RowGone(RowKey),
+    ListEnded(Box<ListProgress>),
+    UsersEnded(Box<WalkReport>),
+    /// A quick run has drawn its sample.
+    AuditDrawn(Audit),
+}
+
+/// The rows of one response.
+#[derive(Debug)]
+pub struct ReadRows {
+    /// The user whose messages these are; `None` for a page of users.
+    pub user_id: Option<i64>,
+    pub rows: Vec<Row>,
+    /// The list as it is held with these rows, if it can be resumed after them.
+    pub progress: Option<Box<ListProgress>>,
+}
+
+/// A list as far as it is read, and where to resume it, if it can be.
+#[derive(Debug)]
+pub struct ListProgress {
+    pub list: ListRow,
+    pub half_read: Option<HalfRead>,
+}
+
+impl Event {
+    /// How many messages it brings.
+    pub fn messages(&self) -> usize {
+        match self {
+            Self::Rows(page) if page.user_id.is_some() => page.rows.len(),
+            _ => 0,
+        }
+    }
+}
 
 /// What all parts of the reading share.
 pub struct Context {
@@ -105,8 +146,4 @@ impl Context {
         )
         .await
     }
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

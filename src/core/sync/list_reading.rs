@@ -2,15 +2,15 @@
 
 use std::sync::Mutex;
 
-use super::context::{Context, lock};
-use super::events::{Event, ListProgress, ReadRows, RowKey};
+use super::context::{Context, Event, ListProgress, ReadRows};
 use super::growing_end::{GrowingEnd, Step};
 use super::known::HalfRead;
 use super::plan::{Approach, Next, Plan, Turn};
 use super::row_fetches::fetch_row;
-use crate::api::{List, Resource};
+use crate::api::{List, Resource, RowKey};
 use crate::error::Error;
 use crate::list_state::{Compared, Hints, Kind, ListRow, ListState, ListedUser};
+use crate::lock;
 use crate::prefetch::Sink;
 use crate::report::WalkReport;
 use crate::timestamp::Timestamp;

@@ -5,11 +5,10 @@
 //! `plan` decides what to read next, `reading` reads users and
 //! lists, `list_reading` one list, `growing_end` a long list's new rows with one request,
 //! `list_shape` is what its pages showed, `row_fetches` fetches single rows, `context` is what they
-//! share, `events` is what they find, `batch` collects it.
+//! share and find, `batch` collects it.
 
 mod batch;
 mod context;
-mod events;
 mod evidence;
 mod growing_end;
 mod known;
@@ -27,12 +26,12 @@ use std::time::Duration;
 pub use self::batch::Batch;
 use self::batch::Batches;
 use self::context::Context;
-pub use self::events::RowKey;
 pub use self::evidence::{Evidence, RunEvidence};
 pub use self::known::{Audit, HalfRead, Known, Mode};
 use self::plan::{Plan, SharedPlan, Terms};
 use self::reading::{REQUESTS_A_LIST, read_all};
 use self::row_fetches::fetch_rows;
+use super::api::RowKey;
 use super::budget::RunBudget;
 use super::client::Client;
 use super::error::Error;

@@ -6,8 +6,7 @@ use std::sync::Mutex;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
-use super::context::Context;
-use super::events::Event;
+use super::context::{Context, Event};
 use super::list_reading::read_list;
 use super::plan::{Next, Plan};
 use crate::api::List;

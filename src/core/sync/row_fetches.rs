@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::context::Context;
-use super::events::{Event, ReadRows, RowKey};
-use crate::api::{List, Natural, Resource};
+use super::context::{Context, Event, ReadRows};
+use crate::api::{List, Natural, Resource, RowKey};
 use crate::budget::Budget;
 use crate::client::{Client, Read};
 use crate::decode::page::Row;

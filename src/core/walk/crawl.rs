@@ -260,7 +260,7 @@ async fn next(users: &Mutex<mpsc::Receiver<Natural>>) -> Option<Natural> {
 pub async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
     let mut is_sure = false;
     loop {
-        match client.user_within(user_id, budget).await {
+        match client.get(List::Users, user_id, budget).await {
             Ok(_) => return Ok(false),
             Err(error) if error.is_not_found() => {
                 if is_sure || client.is_missing(&error, budget).await? {

@@ -3,7 +3,7 @@
 //! out if the row after it can be read.
 
 use std::mem::take;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::says_past_end;
 use super::unread::is_refusal;
@@ -12,6 +12,7 @@ use crate::budget::Budget;
 use crate::client::{Client, Read};
 use crate::decode::page::{Page, Unreadable};
 use crate::error::{Attempt, Error, ErrorKind};
+use crate::lock;
 use crate::retry::is_transient;
 
 // This often a row is requested alone: that it fails once could be chance.
@@ -136,7 +137,7 @@ impl PageReader {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -37,10 +37,11 @@ mod tests;
 pub mod unread;
 
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::client::{Client, Sent};
 use super::error::{Error, ErrorKind};
+use super::lock;
 use super::prefetch::{Outlet, Prefetch};
 use super::process;
 use super::report::{Counts, WalkReport};
@@ -155,7 +156,7 @@ impl SharedReport {
     }
 
     pub fn update<R>(&self, change: impl FnOnce(&mut WalkReport) -> R) -> R {
-        change(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut lock(&self.shared))
     }
 }
 

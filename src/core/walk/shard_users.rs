@@ -3,13 +3,14 @@
 //! are fetched by id.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::api::{List, Natural};
 use crate::budget::Budget;
 use crate::client::{CallOptions, Client};
 use crate::error::Error;
+use crate::lock;
 use crate::prefetch::{Outlet, Prefetch, Sink};
 use crate::report::{Certificate, Counts, WalkReport};
 use crate::timestamp::Timestamp;
@@ -87,7 +88,7 @@ impl Sink<WalkedPage> for Search {
 
 impl Search {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Keeps the planned users of a page that were not read before, and counts them.
@@ -190,7 +191,7 @@ impl Search {
             if self.client.sent() >= until {
                 break;
             }
-            match self.client.user_within(*user_id, &self.budget).await {
+            match self.client.get(List::Users, *user_id, &self.budget).await {
                 Ok(read) if read.value.id.is_some_and(|sent| sent != id) => {
                     let refused = format!("the service sent another user for id {id}");
                     self.state().refused = Some(refused);

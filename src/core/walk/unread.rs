@@ -3,14 +3,15 @@
 //! A list is given up once its retries are exhausted, if the service meanwhile answers other
 //! requests. If it answers none, the service is down, and the call fails with the original error.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::api::{Limit, List};
 use crate::budget::Budget;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
+use crate::lock;
 use crate::walk::failing_pages::{ends_search, fails_for_its_rows};
 
 /// After this many unreadable lists in a row, the lists are not to blame.
@@ -38,7 +39,7 @@ impl UnreadLists {
 
     /// Ends the call: it fails if lists failed and none was read.
     pub fn end(&self) -> Result<(), Error> {
-        match self.last_given_up().take() {
+        match lock(&self.last_given_up).take() {
             Some(error) if !self.any_read.load(Ordering::Relaxed) => Err(error),
             _ => Ok(()),
         }
@@ -62,14 +63,8 @@ impl UnreadLists {
         }
         // Reasons are stored and shown, and the error may quote the answer.
         let reason = format!("it could not be read: {}", error.without_content());
-        *self.last_given_up() = Some(error);
+        *lock(&self.last_given_up) = Some(error);
         Ok(reason)
-    }
-
-    fn last_given_up(&self) -> MutexGuard<'_, Option<Error>> {
-        self.last_given_up
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

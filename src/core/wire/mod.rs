@@ -1,9 +1,7 @@
 //! The wire: the only folder that names reqwest. It only sends GETs.
 
 pub mod download;
-mod environment;
 mod failures;
-pub mod keep_alive;
 mod redirects;
 mod roots;
 mod setup;
@@ -13,17 +11,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use reqwest::Response;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap};
-use reqwest::{RequestBuilder, Response};
 use tokio::time::timeout;
 use url::Url;
 
 use self::failures::{cause, root_cause};
-pub use self::redirects::{MOST_REDIRECTS, Target, too_many};
-use crate::api::Endpoint;
+pub use self::redirects::{MOST_REDIRECTS, Target};
+use crate::api::Request;
 use crate::config::Origin;
 use crate::error::{Error, ErrorKind};
-use crate::probe_request::ProbeRequest;
+
+/// How long an HTTP/2 connection may leave a PING without an answer, unless the timeout is shorter.
+pub const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
 /// No service of this interface returns its users as this.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
@@ -32,10 +32,6 @@ const OTHER_MEDIA_TYPE: &str = "application/xml";
 const ERROR_BODY: Duration = Duration::from_secs(2);
 /// The part of an attempt that it may take: the end of the attempt would lose the status.
 const ERROR_BODY_PART: u32 = 4;
-/// The largest body of a redirect that is read, so that its connection serves on.
-const REDIRECT_BODY: u64 = 65_536;
-/// How long it may take: only what follows counts.
-const REDIRECT_TIME: Duration = Duration::from_millis(100);
 // The most memory reserved before a body arrives, in bytes.
 const MOST_RESERVED: u64 = 1 << 20;
 // A body that becomes longer than this gets room for the longest at once; what it does not fill is not
@@ -123,45 +119,29 @@ impl Transport {
     /// `max_bytes` after decoding.
     pub async fn get(
         &self,
-        endpoint: &Endpoint,
+        request: &Request,
         moved_to: Option<&Target>,
         trace: &[(&'static str, String)],
         bounds: Bounds,
     ) -> Result<Answer, Failed> {
-        let request = traced(self.http.get(self.address(endpoint, moved_to)), trace);
-        self.send(request, bounds).await
-    }
-
-    /// The same for a request of the probe: the only way to send requests outside the interface.
-    pub async fn probe(
-        &self,
-        request: &ProbeRequest,
-        moved_to: Option<&Target>,
-        trace: &[(&'static str, String)],
-        bounds: Bounds,
-    ) -> Result<Answer, Failed> {
-        let get = traced(self.http.get(self.address(request, moved_to)), trace);
-        // These replace the usual headers of that name.
-        let get = match request {
-            ProbeRequest::MadeUpSecret => {
+        let url = match moved_to {
+            Some(target) => Url::clone(&target.0),
+            None => self.origin.address(request),
+        };
+        // A header that is given here replaces the usual one of that name.
+        let mut get = self.http.get(url);
+        for (name, value) in trace {
+            get = get.header(*name, value);
+        }
+        get = match request {
+            Request::MadeUpSecret => {
                 let secret = format!("Bearer backread-probe-{:016x}", fastrand::u64(..));
                 get.header(AUTHORIZATION, secret)
             }
-            ProbeRequest::OtherAccept => get.header(ACCEPT, OTHER_MEDIA_TYPE),
-            ProbeRequest::Read(_) | ProbeRequest::Start(_) => get,
+            Request::OtherAccept => get.header(ACCEPT, OTHER_MEDIA_TYPE),
+            Request::Read(_) | Request::Start(_) => get,
         };
-        self.send(get, bounds).await
-    }
-
-    fn address(&self, request: &impl fmt::Display, moved_to: Option<&Target>) -> Url {
-        match moved_to {
-            Some(target) => Url::clone(&target.0),
-            None => self.origin.address(request),
-        }
-    }
-
-    async fn send(&self, request: RequestBuilder, bounds: Bounds) -> Result<Answer, Failed> {
-        let response = request.send().await.map_err(|error| Failed {
+        let response = get.send().await.map_err(|error| Failed {
             kind: failures::send_failure(&error, &self.origin),
             resend: failures::resend(&error),
         })?;
@@ -177,32 +157,19 @@ pub struct Bounds {
     pub limit: Option<Duration>,
 }
 
-fn error_body(limit: Option<Duration>) -> Duration {
-    limit.map_or(ERROR_BODY, |limit| ERROR_BODY.min(limit / ERROR_BODY_PART))
-}
-
-fn traced(request: RequestBuilder, trace: &[(&'static str, String)]) -> RequestBuilder {
-    trace.iter().fold(request, |request, (name, value)| {
-        request.header(*name, value)
-    })
-}
-
 async fn read(mut response: Response, bounds: Bounds) -> Result<Answer, ErrorKind> {
     let Bounds { max_bytes, limit } = bounds;
     let status = response.status();
     let moved_to = redirects::target(&response)?;
     let headers = Headers(std::mem::take(response.headers_mut()));
-    let length = response.content_length();
-    let reserved = length.unwrap_or(0).min(max_bytes).min(MOST_RESERVED);
+    let length = response.content_length().unwrap_or(0);
+    let reserved = length.min(max_bytes).min(MOST_RESERVED);
     let mut body = Vec::with_capacity(usize::try_from(reserved).unwrap_or(0));
     if status.is_success() {
         let read = read_body(response, &mut body, max_bytes).await;
         read.map_err(|unread| unread.kind(body.len(), max_bytes))?;
-    } else if moved_to.is_none() || length.is_some_and(|length| length <= REDIRECT_BODY) {
-        let most = match moved_to {
-            Some(_) => REDIRECT_TIME,
-            None => error_body(limit),
-        };
+    } else if moved_to.is_none() {
+        let most = limit.map_or(ERROR_BODY, |limit| ERROR_BODY.min(limit / ERROR_BODY_PART));
         // Its status says more than an incomplete body, and some proxies and middleware state a
         // length that does not come.
         let read = timeout(most, read_body(response, &mut body, max_bytes)).await;

@@ -61,10 +61,3 @@ pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
     let _ = url.set_password(None);
     Ok(Some(Target(Box::new(url))))
 }
-
-/// Why no more redirects of an attempt are followed.
-pub fn too_many() -> ErrorKind {
-    ErrorKind::Transport(format!(
-        "more than {MOST_REDIRECTS} redirects, one after another; check base_url"
-    ))
-}

@@ -6,15 +6,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, ClientBuilder, Proxy};
+use reqwest::{Certificate, ClientBuilder, NoProxy, Proxy};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::download::PublicOnly;
 use super::failures::root_cause;
-use super::{environment, keep_alive, roots};
+use super::roots;
 use crate::api::accept;
-use crate::config::Origin;
+use crate::config::{Origin, PROXY_ADDRESS, has_whole_host};
 use crate::error::Error;
 
 // Without deflate, which services also send without the header of zlib that RFC 9110 (8.4.1.2) asks for.
@@ -44,7 +44,7 @@ pub fn http_client(origin: &Origin, silence: Duration) -> Result<reqwest::Client
             builder.tls_certs_only([])
         }
     };
-    built(keep_alive::watched(builder, silence))
+    built(watched(builder, silence))
 }
 
 /// A client for attachments: it has no secret, and its files arrive as they are. It connects to the
@@ -87,6 +87,19 @@ fn built(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
     })
 }
 
+/// Has an HTTP/2 connection closed whose other end is silent for so long, which is as long as an
+/// attempt may take.
+///
+/// All requests share one connection, which a failover or an expired entry of a NAT makes silent
+/// without closing it: no attempt after a timeout would get another one. While requests wait for
+/// answers, a PING (RFC 9113, section 6.7) is sent after a fourth of that time without anything
+/// received. A service that is slow to answer, but answers in time, answers the PING by then, too.
+fn watched(builder: ClientBuilder, silence: Duration) -> ClientBuilder {
+    builder
+        .http2_keep_alive_interval(silence / 4)
+        .http2_keep_alive_timeout(silence)
+}
+
 /// What all clients have in common: neither redirects, retries nor proxies of reqwest's own.
 fn plain(origin: &Origin) -> ClientBuilder {
     // An error means that a provider is already installed, which serves as well.
@@ -115,8 +128,54 @@ fn proxies(origin: &Origin, schemes: &[&str]) -> Result<Vec<(Proxy, Url)>, Error
             .map_err(|error| configuration("proxy cannot be used", &error))?;
         return Ok(vec![(proxy, address.clone())]);
     }
-    let found = schemes.iter().map(|scheme| environment::proxy(scheme));
+    let found = schemes.iter().map(|scheme| environment_proxy(scheme));
     found.filter_map(Result::transpose).collect()
+}
+
+/// The proxy for requests of this scheme, if the environment names one, and its address.
+///
+/// Rejects an address that cannot be read: reqwest ignores it, and requests would bypass the proxy.
+fn environment_proxy(scheme: &str) -> Result<Option<(Proxy, Url)>, Error> {
+    let names = match scheme {
+        "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
+        _ => ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
+    };
+    let given = names.into_iter().find_map(|name| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty());
+        Some((name, value?))
+    });
+    let Some((name, value)) = given else {
+        return Ok(None);
+    };
+    // In a CGI script, the header `Proxy` of a stranger's request sets HTTP_PROXY.
+    let is_a_header = name == "HTTP_PROXY" && std::env::var_os("REQUEST_METHOD").is_some();
+    let address = value.to_str().filter(|_| !is_a_header).and_then(address);
+    let proxy = address.and_then(|address| {
+        let proxy = match scheme {
+            "https" => Proxy::https(address.clone()),
+            _ => Proxy::http(address.clone()),
+        };
+        Some((proxy.ok()?, address))
+    });
+    // It may hold a password, so the message does not show it.
+    let unreadable = || {
+        Error::configuration(format!(
+            "{name} of the environment is not the address of an HTTP proxy; correct or unset that \
+             variable, or name the proxy in proxy: an address is {PROXY_ADDRESS}"
+        ))
+    };
+    let (proxy, address) = proxy.ok_or_else(unreadable)?;
+    Ok(Some((proxy.no_proxy(NoProxy::from_env()), address)))
+}
+
+/// As is customary, an address without a scheme is an http one.
+fn address(value: &str) -> Option<Url> {
+    let url = match value.contains(":/") {
+        true => Url::parse(value),
+        false => Url::parse(&format!("http://{value}")),
+    };
+    let of_http = |url: &Url| matches!(url.scheme(), "http" | "https") && has_whole_host(url);
+    url.ok().filter(of_http)
 }
 
 fn added_roots(origin: &Origin) -> Result<Vec<Certificate>, Error> {

@@ -2,27 +2,18 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyModule, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use pythonize::pythonize;
 
 use super::class;
-use crate::py::fork_safe_once::once;
 use backread_core::error::{Attempt, Error, ErrorKind, Misfit, StatusFailure};
-
-static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 /// What a call is told that comes while the interpreter ends.
 pub const EXITING: &str = "the interpreter is exiting; read before its exit handlers run";
 
-/// Imports the errors; see `super::prepare`.
-pub fn prepare(py: Python<'_>) -> PyResult<()> {
-    errors(py).map(|_| ())
-}
-
-fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
-    let import = || py.import("backread.errors").map(Bound::unbind);
-    Ok(once(py, &ERRORS, import)?.bind(py))
+/// A class of `backread.errors`.
+fn error_class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("backread.errors")?.getattr(name)
 }
 
 /// The exception that an error becomes, with its attributes, attempts and cause.
@@ -32,7 +23,7 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
 
 /// Raised for calls in exit handlers, which run after the runtime has ended.
 pub fn exiting(py: Python<'_>) -> PyErr {
-    let raised = errors(py).and_then(|errors| errors.getattr("BackreadError")?.call1((EXITING,)));
+    let raised = error_class(py, "BackreadError").and_then(|class| class.call1((EXITING,)));
     raised.map_or_else(|failure| failure, PyErr::from_value)
 }
 
@@ -60,9 +51,8 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         ErrorKind::Status(failure) => add_status(py, failure, &attributes)?,
         _ => {}
     }
-    let exception = errors(py)?
-        .getattr(class_name(&error.kind))?
-        .call((message,), Some(&attributes))?;
+    let class = error_class(py, class_name(&error.kind))?;
+    let exception = class.call((message,), Some(&attributes))?;
     exception.setattr("url", &error.url)?;
     let exception = PyErr::from_value(exception);
     if let Some(cause) = &error.cause {

@@ -7,7 +7,7 @@ use pyo3::types::{IntoPyDict, PyList, PyTuple};
 use super::class;
 use super::errors::to_python;
 use super::records::Records;
-use super::value::{as_sent, object};
+use super::value::{as_sent, value};
 use crate::py::c_api::CollectorPause;
 use backread_core::api::Resource;
 use backread_core::client::{Read, Sent};
@@ -153,7 +153,7 @@ impl<'a, 'py> Maker<'a, 'py> {
 
     /// The text of a JSON object as a dict.
     fn dict(&mut self, json: &str) -> PyResult<Bound<'py, PyAny>> {
-        let read = object(self.py, &mut self.records.strings, json)?;
+        let read = value(self.py, &mut self.records.strings, json)?;
         read.ok_or_else(|| self.misfit(Fault::new("$", "nested too deep", json).of(Misfit::Field)))
     }
 

@@ -9,12 +9,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
-use super::class;
-use super::instant::instant;
-use super::string_cache::StringCache;
-use super::value::members;
+use super::value::{StringCache, members};
+use super::{class, instant};
 use crate::py::c_api::{PlainClass, set_attribute};
-use crate::py::fork_safe_once::once;
+use crate::py::forks::once;
 use backread_core::decode::rows::{Extra, Message, Sender, User, Value};
 use backread_core::schema::{Field, Object, SenderType};
 

@@ -5,22 +5,18 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::string_cache::StringCache;
+use backread_core::api::Resource;
 use backread_core::decode::json::cursor::{Cursor, Span};
 use backread_core::decode::rows::Extra;
+use backread_core::schema;
 
 /// The deepest nesting of a row that is read.
 const DEEPEST: usize = 127;
-
-/// A JSON object as a dict with its keys in the order sent; `None` if it is nested too deep.
-pub fn object<'py>(
-    py: Python<'py>,
-    strings: &mut StringCache<'py>,
-    json: &str,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    value(py, strings, json)
-}
+// Cached strings: one replaces the other in its place, so that memory is bounded.
+const PLACES: usize = 256;
+const LONGEST: usize = 64;
 
 /// Undocumented fields, as a dict.
 pub fn members<'py>(
@@ -37,7 +33,7 @@ pub fn members<'py>(
     Ok(object.into_any())
 }
 
-/// Any JSON as a Python object.
+/// Any JSON as a Python object. Raises ValueError for what is nested too deep.
 pub fn as_sent<'py>(
     py: Python<'py>,
     strings: &mut StringCache<'py>,
@@ -46,7 +42,8 @@ pub fn as_sent<'py>(
     value(py, strings, json)?.ok_or_else(|| PyValueError::new_err("nested too deep"))
 }
 
-fn value<'py>(
+/// JSON as a Python object, a dict with its keys in the order sent; `None` if it is nested too deep.
+pub fn value<'py>(
     py: Python<'py>,
     strings: &mut StringCache<'py>,
     json: &str,
@@ -146,4 +143,52 @@ fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
             made => made,
         },
     }
+}
+
+/// A cache of short strings that recur, such as field names: one Python object for all occurrences, each
+/// in the place that its hash gives.
+pub struct StringCache<'py> {
+    py: Python<'py>,
+    places: Vec<Option<(Box<str>, Bound<'py, PyString>)>>,
+}
+
+impl<'py> StringCache<'py> {
+    pub fn new(py: Python<'py>) -> Self {
+        Self {
+            py,
+            places: Vec::new(),
+        }
+    }
+
+    pub fn get(&mut self, text: &str) -> Bound<'py, PyString> {
+        if text.len() > LONGEST {
+            return PyString::new(self.py, text);
+        }
+        if self.places.is_empty() {
+            self.places.resize_with(PLACES, || None);
+        }
+        let hash = xxh3_64(text.as_bytes()) as usize;
+        let Some(place) = self.places.get_mut(hash % PLACES) else {
+            return PyString::new(self.py, text);
+        };
+        if let Some((held, string)) = place
+            && **held == *text
+        {
+            return string.clone();
+        }
+        // Only documented names are interned, because interned strings may stay for good. Callers'
+        // code has the same objects as literals, which makes looking them up in dicts fastest.
+        let string = if is_documented(text) {
+            PyString::intern(self.py, text)
+        } else {
+            PyString::new(self.py, text)
+        };
+        *place = Some((text.into(), string.clone()));
+        string
+    }
+}
+
+fn is_documented(text: &str) -> bool {
+    let lists = [Resource::Users, Resource::Messages].map(Resource::key);
+    schema::names().chain(lists).any(|name| name == text)
 }

@@ -1,39 +1,81 @@
-//! Awaits of calls that programs make by the thousand at once: each is a task of the workers, aborted
-//! when its awaitable is dropped, and tasks that end share a wake-up of the event loop.
+//! Awaits: of most calls through pyo3-async-runtimes, on this process's own runtime, and of those that
+//! programs make by the thousand at once by tasks of its workers.
 //!
-//! pyo3-async-runtimes wakes the loop for each task, from a thread that takes the GIL for it.
+//! pyo3-async-runtimes wakes the event loop for each task, from a thread that takes the GIL for it; our
+//! tasks that end share a wake-up.
 
 use std::cell::RefCell;
 use std::mem;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
 
-use pyo3::exceptions::PyStopIteration;
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyIterator;
+use pyo3_async_runtimes::TaskLocals;
+use pyo3_async_runtimes::generic::{ContextExt, Runtime, future_into_py_with_locals};
+use tokio::task::{JoinError, JoinHandle};
 
-use super::{
-    AbortedWhenDropped, Convert, OnShutdown, ProcessRuntime, ShutdownGuard, lock, running_loop,
-};
+use super::{AbortedWhenDropped, OnShutdown, ProcessRuntime, ShutdownGuard, block};
 use crate::py::convert::errors::to_python;
+use crate::py::forks::once;
 use crate::py::telemetry::CallObserver;
 use backread_core::error::{Error, ErrorKind};
+use backread_core::lock;
+
+static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 thread_local! {
     /// What the event loop of this thread is to do, while calls are in progress.
     static QUEUE: RefCell<Weak<Queue>> = const { RefCell::new(Weak::new()) };
 }
 
-/// Starts an operation; returns an awaitable of its value, for the running event loop.
-pub fn start<T: Send + 'static>(
+/// Converts a value of the core to a Python object, under the GIL.
+pub trait Convert<T>: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
+
+impl<T, C> Convert<T> for C where C: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
+
+/// Runs an operation of the core: waits for its value if `blocking`, otherwise returns an
+/// `asyncio.Future` of it. Cancelling that aborts the operation.
+pub fn run<T: Send + 'static>(
     py: Python<'_>,
+    blocking: bool,
     observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    let guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
-    let queue = Queue::of(running_loop(py)?, &guard);
-    queue.remind(observer);
+    if blocking {
+        return block(py, OnShutdown::SystemExit, observer, operation, convert);
+    }
+    let (guard, queue) = enter(py, observer)?;
+    let observer = observer.clone();
+    let value = async move {
+        Ok(Delivered {
+            outcome: operation.await,
+            observer,
+            convert,
+        })
+    };
+    let locals = TaskLocals::new(queue.event_loop.bind(py).clone());
+    let _entered = guard.0.handle.enter();
+    future_into_py_with_locals::<Workers, _, _>(py, locals, value).map(Bound::unbind)
+}
+
+/// Like `run`, for calls that programs make by the thousand at once: their awaits share wake-ups of
+/// the event loop.
+pub fn run_often<T: Send + 'static>(
+    py: Python<'_>,
+    blocking: bool,
+    observer: &CallObserver,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+    convert: impl Convert<T>,
+) -> PyResult<Py<PyAny>> {
+    if blocking {
+        return block(py, OnShutdown::SystemExit, observer, operation, convert);
+    }
+    let (guard, queue) = enter(py, observer)?;
     let future = queue.event_loop.call_method0(py, "create_future")?;
     let steps = future.bind(py).try_iter()?.unbind();
     let outcome = Arc::new(Mutex::new(None));
@@ -54,6 +96,26 @@ pub fn start<T: Send + 'static>(
         task,
     };
     Ok(Py::new(py, call)?.into_any())
+}
+
+/// Enters the runtime for an await, with the queue of the event loop that runs in this thread.
+fn enter(py: Python<'_>, observer: &CallObserver) -> PyResult<(ShutdownGuard, Arc<Queue>)> {
+    let guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
+    let get_running_loop = once(py, &GET_RUNNING_LOOP, || {
+        let asyncio = py.import("asyncio")?;
+        asyncio.getattr("get_running_loop").map(Bound::unbind)
+    })?;
+    let event_loop = get_running_loop.call0(py).map_err(|cause| {
+        let error = PyRuntimeError::new_err(
+            "an AsyncClient is awaited in a running asyncio event loop, and this thread has none; \
+             trio's is not supported: there, make the call of a Client in a thread",
+        );
+        error.set_cause(py, Some(cause));
+        error
+    })?;
+    let queue = Queue::of(event_loop, &guard);
+    queue.remind(observer);
+    Ok((guard, queue))
 }
 
 /// Creates what awaits need; see `crate::py::prepare`.
@@ -119,14 +181,14 @@ impl Drop for Ending {
 type Work = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
 /// What an event loop is to do in its thread.
-pub struct Queue {
+struct Queue {
     event_loop: Py<PyAny>,
     runtime: Arc<ProcessRuntime>,
     works: Mutex<Vec<Work>>,
 }
 
 impl Queue {
-    pub fn of(event_loop: Bound<'_, PyAny>, guard: &ShutdownGuard) -> Arc<Self> {
+    fn of(event_loop: Py<PyAny>, guard: &ShutdownGuard) -> Arc<Self> {
         if let Some(last) = QUEUE.with_borrow(Weak::upgrade)
             && last.event_loop.is(&event_loop)
             // After a fork, the last one belongs to the parent.
@@ -135,7 +197,7 @@ impl Queue {
             return last;
         }
         let new = Arc::new(Self {
-            event_loop: event_loop.unbind(),
+            event_loop,
             runtime: Arc::clone(&guard.0),
             works: Mutex::default(),
         });
@@ -144,7 +206,7 @@ impl Queue {
     }
 
     /// Has an observer report what it has to say before its call ends.
-    pub fn remind(self: &Arc<Self>, observer: &CallObserver) {
+    fn remind(self: &Arc<Self>, observer: &CallObserver) {
         let queue = Arc::clone(self);
         observer.remind_with(move |observer| queue.put(move |py| observer.tell_in_context(py)));
     }
@@ -188,5 +250,55 @@ impl Wake {
         let _guard = ShutdownGuard::enter(py, OnShutdown::Park);
         let done = self.0.take().into_iter().map(|work| work(py));
         done.fold(Ok(()), PyResult::and)
+    }
+}
+
+/// The outcome of an operation, which becomes a Python object in a thread that may wait for the GIL.
+struct Delivered<T, C> {
+    outcome: Result<T, Error>,
+    observer: CallObserver,
+    convert: C,
+}
+
+impl<'py, T, C: Convert<T>> IntoPyObject<'py> for Delivered<T, C> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let outcome = self.outcome.map_err(|error| to_python(py, &error));
+        let told = self.observer.tell_in_context(py);
+        let made = self.observer.deliver(py, told, outcome, self.convert);
+        made.map(|made| made.into_bound(py))
+    }
+}
+
+/// The runtime of this process, in which all of these are called.
+struct Workers;
+
+impl Runtime for Workers {
+    type JoinError = JoinError;
+    type JoinHandle = JoinHandle<()>;
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(task: F) -> JoinHandle<()> {
+        tokio::spawn(task)
+    }
+
+    fn spawn_blocking<F: FnOnce() + Send + 'static>(task: F) -> JoinHandle<()> {
+        tokio::task::spawn_blocking(task)
+    }
+}
+
+// Nothing that runs here calls back into an event loop, so tasks need not know theirs.
+impl ContextExt for Workers {
+    fn scope<F, R>(_: TaskLocals, task: F) -> Pin<Box<dyn Future<Output = R> + Send>>
+    where
+        F: Future<Output = R> + Send + 'static,
+    {
+        Box::pin(task)
+    }
+
+    fn get_task_locals() -> Option<TaskLocals> {
+        None
     }
 }

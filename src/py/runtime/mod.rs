@@ -1,40 +1,38 @@
 //! Where operations run: waits, awaits, Ctrl-C, fork, exit. The only folder here that names tokio.
 
 mod awaiting;
-mod blocking;
-mod event_loop_future;
 
 use std::io;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyRuntimeError, PySystemExit};
+use pyo3::exceptions::PySystemExit;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCFunction;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::AbortHandle;
 
-pub use self::awaiting::prepare;
-use self::blocking::block;
-pub use self::blocking::block_for_columns;
-use super::convert::errors::exiting;
-use super::fork_safe_once::once;
+pub use self::awaiting::{Convert, prepare, run, run_often};
+use super::convert::errors::{exiting, to_python};
 use super::telemetry::CallObserver;
-use backread_core::error::Error;
+use backread_core::error::{Error, ErrorKind};
+use backread_core::lock;
 use backread_core::process::{self, PerProcess};
 
 // While a caller waits for columns, both work; one took 1.5 times as long for a table. A single get takes
 // some 10 % longer with two.
 const WORKERS: usize = 2;
+// How often a waiting call checks for Ctrl-C.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 // How long the interpreter's exit waits for work in flight.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 const EXIT_LOOK: Duration = Duration::from_millis(2);
 
 static RUNTIME: PerProcess<Arc<ProcessRuntime>> = PerProcess::empty();
-static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// The runtime of one process. A forked child makes its own: the inherited one has no threads there,
 /// and its connections are the parent's.
@@ -135,11 +133,12 @@ impl Drop for AbortedWhenDropped {
 
 /// How a daemon thread ends once the interpreter's exit has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OnShutdown {
+pub enum OnShutdown {
     /// By SystemExit, which is silent in a thread and releases what the thread holds; an exit handler
     /// may be waiting for that.
     SystemExit,
-    /// It parks forever, because an event loop would log a SystemExit in a task.
+    /// It parks forever: an event loop would log a SystemExit in a task, and unwinding through the code
+    /// of a database would end the process.
     Park,
 }
 
@@ -182,67 +181,55 @@ fn stop_thread() -> ! {
     }
 }
 
-/// The event loop that runs in this thread.
-fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let get_running_loop = once(py, &GET_RUNNING_LOOP, || {
-        let asyncio = py.import("asyncio")?;
-        asyncio.getattr("get_running_loop").map(Bound::unbind)
-    })?;
-    get_running_loop.bind(py).call0().map_err(|cause| {
-        let error = PyRuntimeError::new_err(
-            "an AsyncClient is awaited in a running asyncio event loop, and this thread has none; \
-             trio's is not supported: there, make the call of a Client in a thread",
-        );
-        error.set_cause(py, Some(cause));
-        error
-    })
-}
-
-/// Converts a value of the core to a Python object, under the GIL.
-pub trait Convert<T>: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
-
-impl<T, C> Convert<T> for C where C: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
-
-/// Runs an operation of the core: waits for its value if `blocking`, otherwise returns an awaitable.
-pub fn run<T: Send + 'static>(
+/// Waits for an operation and converts its value. It checks for signals meanwhile: what a handler raises
+/// ends the wait and aborts the operation. The workers do the work, so it goes on while a handler makes
+/// calls.
+pub fn block<T: Send + 'static, R>(
     py: Python<'_>,
-    blocking: bool,
+    on_shutdown: OnShutdown,
     observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
-    convert: impl Convert<T>,
-) -> PyResult<Py<PyAny>> {
-    if blocking {
-        let outcome = block(py, OnShutdown::SystemExit, observer, operation);
-        return observer.deliver(py, observer.tell(py), outcome, convert);
-    }
-    event_loop_future::start(py, observer, operation, convert)
-}
-
-/// Like `run`, for calls that programs make by the thousand at once: their awaits share wake-ups of
-/// the event loop.
-pub fn run_often<T: Send + 'static>(
-    py: Python<'_>,
-    blocking: bool,
-    observer: &CallObserver,
-    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
-    convert: impl Convert<T>,
-) -> PyResult<Py<PyAny>> {
-    if blocking {
-        return run(py, blocking, observer, operation, convert);
-    }
-    awaiting::start(py, observer, operation, convert)
-}
-
-/// Waits for an operation on behalf of a caller that has a database open: at exit, a daemon thread
-/// parks here, because unwinding through the database's code would end the process.
-pub fn run_beside_database<T: Send + 'static>(
-    py: Python<'_>,
-    observer: &CallObserver,
-    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
-    convert: impl Convert<T>,
-) -> PyResult<Py<PyAny>> {
-    let outcome = block(py, OnShutdown::Park, observer, operation);
+    convert: impl FnOnce(Python<'_>, T) -> PyResult<R>,
+) -> PyResult<R> {
+    let outcome = wait(py, on_shutdown, observer, operation);
     observer.deliver(py, observer.tell(py), outcome, convert)
+}
+
+fn wait<T: Send + 'static>(
+    py: Python<'_>,
+    on_shutdown: OnShutdown,
+    observer: &CallObserver,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> PyResult<T> {
+    let guard = ShutdownGuard::enter(py, on_shutdown)?;
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let task = guard.0.spawn(async move {
+        let _ = sender.send(operation.await);
+    });
+    let wait = || loop {
+        let received = receiver.recv_timeout(SIGNAL_CHECK);
+        guard.0.stop_at_exit(on_shutdown);
+        let failed = match received {
+            Ok(outcome) => return Ok(outcome),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Ok(Err(Error::new(ErrorKind::Aborted)));
+            }
+            Err(RecvTimeoutError::Timeout) if guard.0.ended.load(Ordering::SeqCst) => {
+                Err(PySystemExit::new_err(()))
+            }
+            Err(RecvTimeoutError::Timeout) => Python::attach(|py| {
+                py.check_signals()?;
+                observer.tell(py)
+            }),
+        };
+        if task.is_inherited() {
+            // A handler forked, and this is the child: a worker of the parent may have been sending.
+            mem::forget(receiver);
+            return failed.and(Ok(Err(Error::new(ErrorKind::OtherProcess))));
+        }
+        failed?;
+    };
+    py.detach(wait)?.map_err(|error| to_python(py, &error))
 }
 
 /// Ends this process's runtime before the interpreter is finalized: a worker that requested the GIL
@@ -272,8 +259,4 @@ fn end() {
     if let Some(running) = running {
         running.shutdown_timeout(EXIT_WAIT);
     }
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -59,7 +59,7 @@ impl NativeMockServer {
                 ..lane
             },
         };
-        let world = Arc::clone(&world.inner);
+        let world = Arc::clone(&world.0);
         Ok(Self {
             inner: py
                 .detach(|| MockServer::start(world, options))
@@ -93,21 +93,21 @@ impl NativeMockServer {
 
     /// The lane of the server's own secret.
     fn lane(&self) -> NativeLane {
-        NativeLane::of(Arc::clone(self.inner.service().main()))
+        NativeLane(Arc::clone(self.inner.service().main()))
     }
 
     /// Opens a lane with a new secret and clock, and a world (None: a copy of the server's). `lane`
     /// is its name, seed, dialect, rate and faults as JSON. Raises ValueError for an invalid one.
     fn open_lane(&self, world: Option<&World>, lane: &str) -> PyResult<NativeLane> {
         let (name, options) = read_lane(lane).map_err(PyValueError::new_err)?;
-        let world = world.map(|world| Arc::clone(&world.inner));
+        let world = world.map(|world| Arc::clone(&world.0));
         let lane = self.inner.service().open_lane(name, world, options);
-        lane.map(NativeLane::of).map_err(PyValueError::new_err)
+        lane.map(NativeLane).map_err(PyValueError::new_err)
     }
 
     /// Closes a lane, so that its secret is unknown. Does nothing for the server's own lane.
     fn close_lane(&self, lane: &NativeLane) {
-        self.inner.service().close(&lane.inner);
+        self.inner.service().close(&lane.0);
     }
 
     /// Drops all connections and frees the port. May be called again.

@@ -42,9 +42,7 @@ fn raised(error: WorldError) -> PyErr {
 ///     TypeError: An argument is unknown.
 #[pyclass(frozen, module = "backread.testing")]
 #[derive(Debug)]
-pub struct World {
-    pub(super) inner: Arc<world::World>,
-}
+pub struct World(pub Arc<world::World>);
 
 #[pymethods]
 impl World {
@@ -78,14 +76,12 @@ impl World {
             Ok((read(&lo)?, read(&hi)?))
         })?;
         let world = world::World::new(seed, users, lo, hi).map_err(raised)?;
-        Ok(Self {
-            inner: Arc::new(match until {
-                Some(until) => world
-                    .ending(milliseconds("until", until)?)
-                    .map_err(raised)?,
-                None => world,
-            }),
-        })
+        Ok(Self(Arc::new(match until {
+            Some(until) => world
+                .ending(milliseconds("until", until)?)
+                .map_err(raised)?,
+            None => world,
+        })))
     }
 
     /// The version of the generator; generated rows change only with it.
@@ -107,9 +103,7 @@ impl World {
     ///     OSError: The file cannot be read.
     #[staticmethod]
     fn from_jsonl(lines: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self {
-            inner: Arc::new(lines::read(lines)?),
-        })
+        Ok(Self(Arc::new(lines::read(lines)?)))
     }
 
     /// Writes the current world as JSON lines, for `from_jsonl`.
@@ -125,16 +119,14 @@ impl World {
     #[pyo3(signature = (path=None))]
     fn to_jsonl(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<Option<String>> {
         py.detach(|| match path {
-            Some(path) => lines::write_file(&self.inner, &path).map(|()| None),
-            None => lines::text(&self.inner).map(Some),
+            Some(path) => lines::write_file(&self.0, &path).map(|()| None),
+            None => lines::text(&self.0).map(Some),
         })
     }
 
     /// An independent world with the same rows and changes. Costs nothing.
     fn copy(&self) -> Self {
-        Self {
-            inner: Arc::new(self.inner.fork()),
-        }
+        Self(Arc::new(self.0.fork()))
     }
 
     fn __copy__(&self) -> Self {
@@ -151,22 +143,20 @@ impl World {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, world) = (slf.py(), slf.get());
         let class = slf.get_type();
-        if !world.inner.is_from_jsonl() && !world.inner.is_changed() {
-            let (seed, users) = (world.inner.seed(), world.inner.users());
-            let lengths = world.inner.messages_per_user();
+        if !world.0.is_from_jsonl() && !world.0.is_changed() {
+            let (seed, users) = (world.0.seed(), world.0.users());
+            let lengths = world.0.messages_per_user();
             let arguments = (seed, users, lengths, world.until()).into_pyobject(py)?;
             return Ok((class.into_any(), arguments));
         }
-        let text = py.detach(|| lines::text(&world.inner))?;
+        let text = py.detach(|| lines::text(&world.0))?;
         let arguments = (PyBytes::new(py, text.as_bytes()),).into_pyobject(py)?;
         Ok((class.getattr("from_jsonl")?, arguments))
     }
 
     /// The current state of the world, for `restore`. Costs nothing.
     fn snapshot(&self) -> WorldSnapshot {
-        WorldSnapshot {
-            inner: self.inner.view(),
-        }
+        WorldSnapshot(self.0.view())
     }
 
     /// Restores the state of a snapshot. Rows added since then are gone; their ids are used again.
@@ -174,49 +164,49 @@ impl World {
     /// Raises:
     ///     ValueError: The snapshot is neither of this world nor of a copy of it.
     fn restore(&self, snapshot: &WorldSnapshot) -> PyResult<()> {
-        self.inner.restore(&snapshot.inner).map_err(raised)
+        self.0.restore(&snapshot.0).map_err(raised)
     }
 
     /// The seed; 0 for a world from JSON lines.
     #[getter]
     fn seed(&self) -> u64 {
-        self.inner.seed()
+        self.0.seed()
     }
 
     /// The initial number of users.
     #[getter]
     fn users(&self) -> u64 {
-        self.inner.users()
+        self.0.users()
     }
 
     /// The smallest and the largest initial number of messages per user.
     #[getter]
     fn messages_per_user(&self) -> (u64, u64) {
-        self.inner.messages_per_user()
+        self.0.messages_per_user()
     }
 
     /// The time that no generated row is later than; None unless it was given.
     #[getter]
     fn until(&self) -> Option<SystemTime> {
-        let end = self.inner.end();
+        let end = self.0.end();
         end.map(|end| UNIX_EPOCH + Duration::from_millis(end))
     }
 
     /// The current number of users.
     #[getter]
     fn total_users(&self) -> u64 {
-        self.inner.total_users()
+        self.0.total_users()
     }
 
     /// The current number of messages; visits every user.
     #[getter]
     fn total_messages(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.inner.total_messages())
+        py.detach(|| self.0.total_messages())
     }
 
     /// The ids of all users, in the order of the list.
     fn user_ids(&self, py: Python<'_>) -> Vec<u64> {
-        py.detach(|| self.inner.view().users().ids())
+        py.detach(|| self.0.view().users().ids())
     }
 
     /// The ids of a user's messages, in the order of the list.
@@ -224,7 +214,7 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user.
     fn message_ids(&self, py: Python<'_>, user_id: Id) -> PyResult<Vec<u64>> {
-        let ids = py.detach(|| Ok(self.inner.view().list(Some(user_id.0))?.ids()));
+        let ids = py.detach(|| Ok(self.0.view().list(Some(user_id.0))?.ids()));
         ids.map_err(raised)
     }
 
@@ -275,8 +265,7 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user.
     fn remove_user(&self, py: Python<'_>, user_id: Id) -> PyResult<()> {
-        py.detach(|| self.inner.remove(None, user_id.0))
-            .map_err(raised)
+        py.detach(|| self.0.remove(None, user_id.0)).map_err(raised)
     }
 
     /// Removes a message; the id is not used again.
@@ -284,7 +273,7 @@ impl World {
     /// Raises:
     ///     KeyError: There is no such user or message.
     fn remove_message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<()> {
-        py.detach(|| self.inner.remove(Some(user_id.0), message_id.0))
+        py.detach(|| self.0.remove(Some(user_id.0), message_id.0))
             .map_err(raised)
     }
 
@@ -302,7 +291,7 @@ impl World {
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let fields = json_fields(fields)?;
-        py.detach(|| self.inner.edit(None, user_id.0, fields))
+        py.detach(|| self.0.edit(None, user_id.0, fields))
             .map_err(raised)
     }
 
@@ -317,20 +306,20 @@ impl World {
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let fields = json_fields(fields)?;
-        py.detach(|| self.inner.edit(Some(user_id.0), message_id.0, fields))
+        py.detach(|| self.0.edit(Some(user_id.0), message_id.0, fields))
             .map_err(raised)
     }
 
     /// Sixteen hexadecimal digits that hash the generator's version, the arguments and all changes:
     /// worlds with equal fingerprints serve equal rows.
     fn fingerprint(&self, py: Python<'_>) -> String {
-        py.detach(|| self.inner.fingerprint())
+        py.detach(|| self.0.fingerprint())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (lo, hi) = self.inner.messages_per_user();
-        let (seed, users) = (self.inner.seed(), self.inner.users());
-        if self.inner.is_from_jsonl() {
+        let (lo, hi) = self.0.messages_per_user();
+        let (seed, users) = (self.0.seed(), self.0.users());
+        if self.0.is_from_jsonl() {
             return Ok(format!("<World from JSON lines, users={users}>"));
         }
         let start = format!("World(seed={seed}, users={users}, messages_per_user=({lo}, {hi})");
@@ -347,7 +336,7 @@ impl World {
 impl World {
     fn read(&self, py: Python<'_>, user: Option<Id>, id: Id) -> PyResult<Py<PyAny>> {
         let user = user.map(|user| user.0);
-        let row = py.detach(|| self.inner.view().read(user, id.0));
+        let row = py.detach(|| self.0.view().read(user, id.0));
         parse_json(py, &String::from_utf8_lossy(&row.map_err(raised)?))
     }
 
@@ -360,13 +349,11 @@ impl World {
     ) -> PyResult<Vec<u64>> {
         let rows = rows.map_or(Ok(1), |rows| count("count", rows, most))?;
         let user = user.map(|user| user.0);
-        py.detach(|| self.inner.add(user, rows)).map_err(raised)
+        py.detach(|| self.0.add(user, rows)).map_err(raised)
     }
 }
 
 /// The state of a world at one instant, made by `World.snapshot`.
 #[pyclass(frozen, module = "backread.testing")]
 #[derive(Debug)]
-pub struct WorldSnapshot {
-    inner: world::View,
-}
+pub struct WorldSnapshot(world::View);

@@ -139,7 +139,7 @@ def _check_clock(findings: Findings, date: str) -> None:
 def proxy_of_environment(url: SplitResult) -> tuple[str, str]:
     """The proxy's address and the variable that names it; both are empty if there is none.
 
-    By the rules of ``src/core/wire/environment.rs`` and of reqwest's ``NoProxy``; those of urllib,
+    By the rules of ``src/core/wire/setup.rs`` and of reqwest's ``NoProxy``; those of urllib,
     requests and curl differ.
     """
     host = url.hostname or ""

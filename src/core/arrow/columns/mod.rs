@@ -2,19 +2,17 @@
 
 mod column;
 mod fields;
-mod lists;
 mod read_back;
 mod rows;
-mod state;
+mod sync_tables;
 #[cfg(test)]
 mod tests;
 
 use arrow_schema::ArrowError;
 
-pub use self::lists::{LISTS, ListColumns};
 pub use self::read_back::{Rows, StoredList};
 pub use self::rows::{MESSAGES, MessageColumns, USERS, UserColumns};
-pub use self::state::{GONE, GoneColumns, REJECTS, RejectColumns};
+pub use self::sync_tables::{GONE, GoneColumns, LISTS, ListColumns, REJECTS, RejectColumns};
 use crate::error::{Error, ErrorKind};
 
 /// Converts the columns' own error, which no response can cause, to the core's.

@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::ArrowError;
 
-use crate::api::{Natural, Resource};
+use crate::api::{Natural, Resource, RowKey};
 use crate::list_state::{Hints, Kind, ListedUser};
 use crate::timestamp::Timestamp;
 
@@ -98,8 +98,8 @@ impl Rows<'_> {
         Ok((0..self.0.num_rows()).filter_map(user).collect())
     }
 
-    /// Rows by resource, user and id; an unknown resource is an error.
-    pub fn keys(&self) -> Result<Vec<(Resource, Option<i64>, i64)>, ArrowError> {
+    /// The keys of rows; an unknown resource is an error.
+    pub fn keys(&self) -> Result<Vec<RowKey>, ArrowError> {
         let (resource, user_id) = (self.texts("resource")?, self.numbers("user_id")?);
         let id = self.numbers("id")?;
         let key = |row| {
@@ -108,7 +108,11 @@ impl Rows<'_> {
                 .into_iter()
                 .find(|resource| resource.key() == name)
                 .ok_or_else(|| ArrowError::SchemaError(format!("no such resource: {name:?}")))?;
-            Ok(at(id, row).map(|id| (resource, at(user_id, row), id)))
+            Ok(at(id, row).map(|id| RowKey {
+                resource,
+                user_id: at(user_id, row),
+                id,
+            }))
         };
         (0..self.0.num_rows())
             .filter_map(|row| key(row).transpose())

@@ -17,7 +17,7 @@ mod unavailable;
 mod window;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
@@ -26,6 +26,7 @@ use tokio::time::Instant;
 pub use self::outage::Patience;
 use self::outage::Probe;
 use self::state::State;
+use crate::lock;
 use crate::retry::{Sign, Verdict};
 use backread_clock::{Clock, Elapsed};
 
@@ -247,7 +248,7 @@ impl Gate {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adjusts the places to the window; surplus ones are removed when they are released.

@@ -1,8 +1,20 @@
-//! The charsets, other than UTF-8, that a Content-Type may name. `encoding_rs` has all of them, and would
-//! add 140 KB and a build script to each wheel for these two.
+//! Bytes as text: of UTF-8, and of the other charsets that a Content-Type may name. `encoding_rs` has all
+//! of them, and would add 140 KB and a build script to each wheel for these two.
+
+#![allow(unsafe_code)]
 
 /// 0x80 to 0x9F (WHATWG Encoding, 9.1). All other bytes are characters of the same number.
 const HIGH_CONTROLS: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
+
+/// The bytes as text, or the bytes themselves if they are not valid UTF-8. Whole bodies are checked
+/// once, with SIMD.
+pub fn utf_8(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    match simdutf8::basic::from_utf8(&bytes) {
+        // SAFETY: these very bytes have just been found to be valid UTF-8.
+        Ok(_) => Ok(unsafe { String::from_utf8_unchecked(bytes) }),
+        Err(_) => Err(bytes),
+    }
+}
 
 /// Whether the media type names windows-1252 or ISO-8859-1, which is read as windows-1252, too
 /// (WHATWG Encoding, 4.2).

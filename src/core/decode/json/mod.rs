@@ -5,8 +5,6 @@ pub mod cursor;
 mod rewritten;
 #[cfg(test)]
 mod tests;
-mod unescape;
-mod utf8;
 
 use std::sync::Arc;
 
@@ -86,7 +84,7 @@ impl Text {
     }
 
     fn of(bytes: Vec<u8>, mut repaired: u64, content_type: Option<&str>) -> Self {
-        let json = match utf8::text(bytes) {
+        let json = match charset::utf_8(bytes) {
             Ok(valid) => valid,
             Err(bytes) if content_type.is_some_and(charset::is_windows_1252) => {
                 charset::from_windows_1252(&bytes)

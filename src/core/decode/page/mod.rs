@@ -3,7 +3,6 @@
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
-mod known_senders;
 mod members;
 mod scan;
 #[cfg(test)]

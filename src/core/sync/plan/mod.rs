@@ -9,13 +9,14 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::mem::take;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::growing_end::GrowingEnd;
 use super::known::{Audit, HalfRead, Known, Mode};
 use crate::api::LARGEST_LIMIT;
 use crate::list_state::{Kind, ListState, ListedUser};
+use crate::lock;
 use crate::report::Certificate;
 use crate::timestamp::Timestamp;
 
@@ -285,6 +286,6 @@ impl SharedPlan {
     }
 
     pub fn with<R>(&self, ask: impl FnOnce(&mut Plan) -> R) -> R {
-        ask(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        ask(&mut lock(&self.0))
     }
 }

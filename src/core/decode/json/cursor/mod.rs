@@ -1,13 +1,12 @@
 //! A cursor over JSON text. Strings and values are spans of the text; `None` means that what follows
 //! is something else, or no JSON.
 
-mod number;
-mod span;
+mod scalar;
 mod special;
 #[cfg(test)]
 mod tests;
 
-pub use self::span::Span;
+pub use self::scalar::Span;
 use super::{ESCAPE_LENGTH, escaped_unit};
 
 /// Longer texts have no spans.
@@ -89,7 +88,7 @@ impl<'a> Cursor<'a> {
     /// A whole number of 64 bits.
     #[inline(always)]
     pub fn integer(&mut self) -> Option<i64> {
-        let (number, rest) = number::integer(self.rest)?;
+        let (number, rest) = scalar::integer(self.rest)?;
         self.rest = rest;
         Some(number)
     }

@@ -1,10 +1,28 @@
-//! Python objects that only the process that made them may free.
+//! What forked processes need: Python objects cached without locks, and those that a child must not free.
 
 use std::mem;
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use backread_core::process;
+
+/// The cached value, created by the first call.
+///
+/// Not `get_or_try_init`, which holds a lock while the value is created, for as long as an import
+/// takes: if another thread forks meanwhile, it stays locked in the child.
+pub fn once<'place, T>(
+    py: Python<'_>,
+    place: &'place PyOnceLock<T>,
+    make: impl FnOnce() -> PyResult<T>,
+) -> PyResult<&'place T> {
+    if let Some(cached) = place.get(py) {
+        return Ok(cached);
+    }
+    // If another thread was first, its value is kept.
+    let made = make()?;
+    Ok(place.get_or_init(py, || made))
+}
 
 /// Holds an object that ends threads when it is freed, such as a connection of DuckDB. A child
 /// process that was forked has no such threads, and freeing the object would crash it; so it never
@@ -26,11 +44,9 @@ impl OfProcess {
         }
     }
 
-    fn get(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+    fn get(&self) -> Option<&Py<PyAny>> {
         let value = self.value.as_ref();
-        value
-            .filter(|_| self.process == process::id())
-            .map(|value| value.clone_ref(py))
+        value.filter(|_| self.process == process::id())
     }
 }
 

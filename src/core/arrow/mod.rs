@@ -1,4 +1,0 @@
-//! From rows to Arrow record batches.
-
-pub mod batches;
-pub mod columns;
