@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::attempts::Attempts;
 use super::audit::{self, Audit, AuditError};
 use super::dialect::Dialect;
 use super::drift::Drifts;
 use super::journal::{CAPACITY, Journal};
 use super::lock;
-use super::routes::Route;
+use super::routes::{Attempts, Route};
 use super::world::{View, World};
 use crate::dialect::row_mutation::RowMutation;
 use crate::faults::rate::{Bucket, Rate};

@@ -5,15 +5,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub mod admin;
-mod attachment;
-mod attempts;
 pub mod audit;
 pub mod chunks;
 mod connection;
 pub mod dialect;
 pub mod drift;
-pub mod faults;
-pub mod http;
 pub mod journal;
 pub mod lane;
 mod page;
@@ -27,6 +23,24 @@ mod switch;
 #[cfg(test)]
 mod tests;
 pub mod world;
+
+/// Faults of responses, the requests that they apply to, and how the response is then sent.
+pub mod faults {
+    pub mod delivery;
+    pub mod fault;
+    mod field;
+    mod grammar;
+    pub mod rate;
+    pub mod rule;
+    pub mod rules;
+}
+
+/// The layer between a socket and a response.
+pub mod http {
+    pub(super) mod body;
+    pub mod exchange;
+    pub(super) mod socket;
+}
 
 /// Locks a value, which stays valid even if a thread panicked while it held the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

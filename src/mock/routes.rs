@@ -1,17 +1,24 @@
-//! What a request asks for: its route, the ids in its path and the page, and the random numbers that
-//! belong to it.
+//! What a request asks for: its route, the ids in its path and the page, the random numbers that belong
+//! to it, and how often it came.
 
-use serde::{Serialize, Serializer};
+use std::collections::HashMap;
+use std::sync::Mutex;
 
+use serde::Serialize;
+
+use super::lock;
 use super::world::draw::blend;
 
 /// The largest page (interface 8.1: lower than 100).
 pub const MAX_LIMIT: u64 = 99;
 /// The default page size. The interface does not say; this is a guess.
 pub const DEFAULT_LIMIT: u64 = 25;
+/// The most distinct requests in one generation of counters.
+const MOST_COUNTED: usize = 1 << 19;
 
 /// The routes by which requests are counted; everything else counts as `other`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Route {
     Users,
     User,
@@ -44,12 +51,6 @@ impl Route {
             Self::File => "file",
             Self::Other => "other",
         }
-    }
-}
-
-impl Serialize for Route {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 
@@ -126,6 +127,43 @@ impl Target {
         let [user, message, offset, limit] =
             [self.user, self.message, self.offset, self.limit].map(|part| part.unwrap_or(0));
         blend(&[self.route as u64, user, message, offset, limit])
+    }
+}
+
+/// How often each request came. Memory is bounded: beyond half a million distinct requests, the
+/// least recent ones are forgotten and start again.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    /// The young and the old ones: only requests not repeated since the last change of generations
+    /// are forgotten.
+    generations: Mutex<(Counts, Counts)>,
+}
+
+/// By hash: among a million requests, two collide with a probability of 1 in 30 million.
+type Counts = HashMap<u64, u64>;
+
+impl Attempts {
+    /// Counts an attempt and returns its number, from 1.
+    pub fn next(&self, request: &Target) -> u64 {
+        let hash = request.hash();
+        let mut generations = lock(&self.generations);
+        let (young, old) = &mut *generations;
+        if let Some(count) = young.get_mut(&hash) {
+            *count += 1;
+            return *count;
+        }
+        let count = old.get(&hash).map_or(1, |count| count + 1);
+        if young.len() >= MOST_COUNTED {
+            std::mem::swap(young, old);
+            young.clear();
+        }
+        young.insert(hash, count);
+        count
+    }
+
+    /// Forgets all requests.
+    pub fn clear(&self) {
+        *lock(&self.generations) = Default::default();
     }
 }
 

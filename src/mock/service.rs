@@ -9,9 +9,9 @@ use http::request::Parts;
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 
-use super::attachment;
 use super::lane::{Lane, LaneOptions, media_type};
 use super::lock;
+use super::page;
 use super::query::refuse_query;
 use super::refusal::Refusal;
 use super::routes::{Route, Target};
@@ -132,7 +132,7 @@ impl Service {
             && let [.., folder, name] = *request.uri.path().split('/').collect::<Vec<_>>()
         {
             self.main.note(Some(request), target, 200, None);
-            let (media_type, content) = attachment::file(folder, name);
+            let (media_type, content) = page::file(folder, name);
             return Answer {
                 content_type: HeaderValue::from_static(media_type),
                 ..Answer::json(200, content)

@@ -5,8 +5,8 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::attachment::ELSEWHERE;
 use crate::dialect::{Dialect, ExtraFields, Files, Ids, Nulls, SenderType};
+use crate::page::ELSEWHERE;
 use crate::world::draw::{Draw, Stream};
 
 /// What `ids=large` adds to ids.

@@ -5,8 +5,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use super::delivery::{Delivery, Effect, Latency};
 use super::rule::Rule;
-use crate::attempts::Attempts;
-use crate::routes::{Purpose, Route, Target};
+use crate::routes::{Attempts, Purpose, Route, Target};
 use crate::world::draw::{Digest, blend};
 
 /// Rules in the order in which they were set. Except for `xN`, their effect on a request depends on

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use crate::attempts::Attempts;
 use crate::faults::delivery::Delivery;
 use crate::faults::rule::read_rules;
 use crate::faults::rules::Rules;
-use crate::routes::{Route, Target};
+use crate::routes::{Attempts, Route, Target};
 
 fn rules(text: &str) -> Rules {
     let rules = Rules::default();

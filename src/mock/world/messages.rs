@@ -12,7 +12,7 @@ use super::generator::Generator;
 use super::json_object::{Entries, string};
 use super::row::{Json, Moment, Raw, write_object};
 use super::user::{Person, write_operator};
-use crate::attachment::ELSEWHERE;
+use crate::page::ELSEWHERE;
 
 /// The number of operators in a world.
 const OPERATORS: u64 = 12;
