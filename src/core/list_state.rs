@@ -1,5 +1,6 @@
 //! What the mirror remembers about a user's message list from one run to the next.
 
+use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use super::report::{Certificate, WalkReport};
@@ -11,7 +12,8 @@ use crate::decode::page::Row;
 pub const ENDS: usize = 4;
 
 /// The kind of a list's last read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The whole list was swept.
     #[default]
@@ -38,15 +40,7 @@ impl Kind {
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        [
-            Self::Whole,
-            Self::End,
-            Self::Gone,
-            Self::Unread,
-            Self::Partial,
-        ]
-        .into_iter()
-        .find(|kind| kind.name() == name)
+        Self::deserialize(StrDeserializer::<Error>::new(name)).ok()
     }
 }
 

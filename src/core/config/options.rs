@@ -24,9 +24,9 @@ pub struct Options {
     /// For a whole call, including retries, waits and pages.
     #[serde(deserialize_with = "time_limit")]
     pub deadline: Option<Duration>,
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "at_least::<0, _, _>")]
     pub max_retries: u32,
-    #[serde(deserialize_with = "positive")]
+    #[serde(deserialize_with = "at_least::<1, _, _>")]
     pub max_concurrency: usize,
     /// Requests per second; `None` means no limit.
     #[serde(deserialize_with = "rate")]
@@ -34,7 +34,7 @@ pub struct Options {
     #[serde(deserialize_with = "on_rate_limit")]
     pub on_rate_limit: OnRateLimit,
     /// Of one response, after decompression.
-    #[serde(deserialize_with = "positive")]
+    #[serde(deserialize_with = "at_least::<1, _, _>")]
     pub max_response_bytes: u64,
     /// How long a call waits while the whole service is down; zero disables waiting.
     #[serde(deserialize_with = "patience")]
@@ -65,24 +65,14 @@ fn patience<'de, D: Deserializer<'de>>(given: D) -> Result<Duration, D::Error> {
     })
 }
 
-/// A whole number, 0 or more.
-fn count<'de, D: Deserializer<'de>, T: TryFrom<i64>>(given: D) -> Result<T, D::Error> {
-    at_least(0, given)
-}
-
-/// A whole number, 1 or more.
-fn positive<'de, D: Deserializer<'de>, T: TryFrom<i64>>(given: D) -> Result<T, D::Error> {
-    at_least(1, given)
-}
-
-fn at_least<'de, D: Deserializer<'de>, T: TryFrom<i64>>(
-    least: i64,
+/// A whole number, `LEAST` or more.
+fn at_least<'de, const LEAST: i64, D: Deserializer<'de>, T: TryFrom<i64>>(
     given: D,
 ) -> Result<T, D::Error> {
     let number = i64::deserialize(given)?;
-    if number < least {
+    if number < LEAST {
         return Err(D::Error::custom(format!(
-            "must be {least} or more, not {number}"
+            "must be {LEAST} or more, not {number}"
         )));
     }
     T::try_from(number).map_err(|_| D::Error::custom(format!("must be smaller, not {number}")))

@@ -3,13 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use jiff::civil::{DateTime, Time};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
-use serde::de::{self, Deserialize, Deserializer, Visitor};
-use serde::{Serialize, Serializer};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use backread_clock::Clock;
 
@@ -132,21 +130,10 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TimestampVisitor;
-
-        impl Visitor<'_> for TimestampVisitor {
-            type Value = Timestamp;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an ISO 8601 timestamp of the years 1 to 9999")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
-                Timestamp::parse(text)
-                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
-            }
-        }
-
-        deserializer.deserialize_str(TimestampVisitor)
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            let expected = "an ISO 8601 timestamp of the years 1 to 9999";
+            D::Error::invalid_value(Unexpected::Str(&text), &expected)
+        })
     }
 }
