@@ -58,11 +58,11 @@ impl Privacy {
             ("email", &mut user.email),
             ("reference", &mut user.reference),
         ] {
-            replace(pseudonyms, &mut text, kind, place);
+            pseudonyms.replace(&mut text, kind, place);
         }
         change(&mut text, &mut user.last_url, |url| pseudonyms.page(url));
         for attribute in user.user_attributes.iter_mut().flatten() {
-            replace(pseudonyms, &mut text, "value", &mut attribute.value);
+            pseudonyms.replace(&mut text, "value", &mut attribute.value);
             replace_extra(pseudonyms, &mut text, &mut attribute.extra);
         }
         replace_extra(pseudonyms, &mut text, &mut user.extra);
@@ -82,7 +82,7 @@ impl Privacy {
             extras(&mut message).for_each(|extra| redact_extra(&mut text, extra));
         }
         if let Some(pseudonyms) = &self.pseudonyms {
-            replace(pseudonyms, &mut text, "file", &mut message.file_url);
+            pseudonyms.replace(&mut text, "file", &mut message.file_url);
             if let Some(sender) = &mut message.sender {
                 replace_sender(pseudonyms, &mut text, sender);
             }
@@ -128,15 +128,6 @@ fn change(text: &mut String, place: &mut Option<Span>, change: impl Fn(&str) -> 
     }
 }
 
-fn replace(
-    pseudonyms: &Pseudonyms,
-    text: &mut String,
-    kind: &'static str,
-    place: &mut Option<Span>,
-) {
-    change(text, place, |text| pseudonyms.of(kind, text));
-}
-
 fn replace_sender(pseudonyms: &Pseudonyms, text: &mut String, sender: &mut Sender) {
     for (kind, place) in [
         ("name", &mut sender.name),
@@ -145,7 +136,7 @@ fn replace_sender(pseudonyms: &Pseudonyms, text: &mut String, sender: &mut Sende
         ("surname", &mut sender.surname),
         ("picture", &mut sender.picture_thumb_url),
     ] {
-        replace(pseudonyms, text, kind, place);
+        pseudonyms.replace(text, kind, place);
     }
 }
 
@@ -211,6 +202,11 @@ impl Pseudonyms {
             let _ = write!(pseudonym, "{byte:02x}");
         }
         pseudonym
+    }
+
+    /// Replaces a text of that kind by its pseudonym, which is appended to `text`.
+    fn replace(&self, text: &mut String, kind: &'static str, place: &mut Option<Span>) {
+        change(text, place, |text| self.of(kind, text));
     }
 
     /// The address of a page: its host and the pseudonym of its path. Query and fragment are left

@@ -131,11 +131,12 @@ impl SyncRun {
             call.count_anew();
             call.wait_as_a_sync();
         });
-        let RunLimits {
-            max_requests,
-            max_time,
-        } = options.limits;
-        let budget = Arc::new(RunBudget::start(max_requests, max_time, client.clock()));
+        let (limits, clock) = (options.limits, client.clock());
+        let budget = Arc::new(RunBudget::start(
+            limits.max_requests,
+            limits.max_time,
+            clock,
+        ));
         let terms = Terms {
             mode: options.mode,
             max_staleness: options.max_staleness,

@@ -48,7 +48,6 @@ mod list_end;
 mod look_up;
 mod page_length;
 mod pass;
-mod request;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -57,13 +56,13 @@ mod totals;
 use serde::{Deserialize, Serialize};
 
 use self::arrived::ArrivedPage;
+pub use self::arrived::{Fetch, Request, Response};
 use self::back::Back;
 pub use self::checkpoint::{Checkpoint, Resume};
 use self::delivery::Delivery;
 use self::look_up::{LookUp, Vanished};
 use self::page_length::PageLength;
 use self::pass::Pass;
-pub use self::request::{Fetch, Request, Response};
 use self::totals::Totals;
 use super::{WalkSettings, WalkedPage};
 use crate::api::{Limit, List};
