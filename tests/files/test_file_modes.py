@@ -3,14 +3,8 @@
 import os
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-
 import duckdb
+import pytest
 
 from backread import LandingError, Mirror, MirrorError
 from backread.testing import MockServer

@@ -9,11 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-
 from backread import Mirror, MirrorError
 from helpers.file_modes import ANN, BOB, STRANGER, TEAM, files_below, mode, root_only, run_as, umask
 from helpers.mirrors import sync

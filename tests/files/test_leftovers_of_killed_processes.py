@@ -8,13 +8,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-
 from backread import Client, Mirror, landing, plan
 from backread.testing import MockServer
 from helpers.command_line import COMMAND, posix_only

@@ -7,11 +7,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-pytest.importorskip("typer")
-pytest.importorskip("rich")
-
 from backread import ConfigurationError, LandingError, Mirror, MirrorError, landing, plan
 from backread.testing import MockServer
 from helpers.command_line import posix_only

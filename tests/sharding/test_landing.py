@@ -8,14 +8,11 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("pyarrow")
-
-from collections import Counter
 
 from backread import (
     ConnectError,

@@ -4,12 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
 import pyarrow.parquet
+import pytest
 
 from backread import LandingError, MirrorError, landing, plan
 from backread._files.unfinished import Unfinished

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyarrow")
-
 from backread import ConfigurationError, LandingError, landing, plan
 from backread.landing import Landed
 from backread.testing import MockServer, World
@@ -51,7 +49,6 @@ def land(lane: Any, folder: Path, *choices: dict[str, Any], resource: Any = "mes
 
 
 def test_a_landed_run_has_the_pseudonyms_of_a_mirror(lane, tmp_path, key):
-    pytest.importorskip("duckdb")
     from backread import Mirror
 
     chosen = {"pseudonymise": key, "drop_bodies": True}

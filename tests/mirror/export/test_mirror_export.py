@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow
 import pytest
 
 from backread import MirrorError
@@ -25,9 +27,6 @@ from helpers.export_rows import (
     keys,
 )
 from helpers.mirrors import BatchSource, batch
-
-duckdb = pytest.importorskip("duckdb")
-pyarrow = pytest.importorskip("pyarrow")
 
 TABLES = ("users", "messages", "conversations")
 EVERY = (*TABLES, "lists", "files", "rejects", "runs")

@@ -16,8 +16,6 @@ from helpers.export_rows import fill
 from helpers.mirrors import BatchSource, batch
 from helpers.waiting import wait_for
 
-pytest.importorskip("duckdb")
-
 FORMATS = {
     "parquet": "out",
     "csv": "out",

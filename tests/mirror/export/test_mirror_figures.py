@@ -10,9 +10,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
 from backread import Mirror
 from backread.errors import MirrorError
 from backread.mirror.figures.compute import Scope, select_figure

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
 from backread import Client, LandingError, Mirror, MirrorError, landing, plan
 from backread.testing import MockServer, World
 from helpers.command_line import posix_only

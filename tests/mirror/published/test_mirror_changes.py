@@ -9,12 +9,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
 import pyarrow
+import pytest
 
 from backread import BackreadError, ConnectError, DeadlineExceededError, MirrorError
 from backread.mirror import Changes, Mirror

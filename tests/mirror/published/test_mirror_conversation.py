@@ -139,8 +139,6 @@ def test_save_refuses_what_it_cannot_write(tmp_path):
 
 
 def test_a_number_of_more_digits_than_python_takes_is_a_decimal(tmp_path):
-    pytest.importorskip("duckdb")
-    pytest.importorskip("pyarrow")
     from helpers.mirrors import BatchSource, batch
 
     digits = "9" * 5_000

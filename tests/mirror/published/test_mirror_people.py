@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
 from backread import MirrorError
 from backread.mirror import Mirror
 from backread.mirror.published.conversation import read_window

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
 from backread.mirror import Mirror, SearchResults
 from helpers.mirrors import BatchSource, batch
 

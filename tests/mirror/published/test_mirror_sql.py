@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from backread import Mirror
@@ -11,8 +12,6 @@ from backread.errors import MirrorError
 from backread.testing import MockServer, World
 from helpers.mirrors import rows, sync
 from helpers.python_process import check_silent, run
-
-duckdb = pytest.importorskip("duckdb")
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -16,11 +16,6 @@ from backread.testing import Fault, Lane, MockServer, World
 from helpers.hostile_text import check
 from helpers.mirrors import BatchSource, batch, ended, sync
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
-pytest.importorskip("typer")
-
 
 @pytest.fixture
 def server():

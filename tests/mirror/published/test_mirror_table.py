@@ -11,15 +11,12 @@ from typing import Any, get_args
 import pytest
 
 from backread import MirrorError
+from backread.mirror import Mirror, MirrorTable
+from backread.mirror.published.table import TableName
 from backread.testing import MockServer, World
 from helpers import arrow_consumers
 from helpers.arrow_consumers import KINDS, TEXT, load, sent
 from helpers.mirrors import BatchSource, batch, data_files, sync
-
-pytest.importorskip("duckdb")
-
-from backread.mirror import Mirror, MirrorTable
-from backread.mirror.published.table import TableName
 
 consumer = arrow_consumers.consumer
 

@@ -8,19 +8,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from backread.testing import MockServer, World
-from helpers.mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
-
-pytest.importorskip("duckdb")
-
 import duckdb
+import pytest
 
 from backread.mirror import Mirror
 from backread.mirror.published import manifest, publish
 from backread.mirror.store.database import open_database
 from backread.mirror.store.store import Store
+from backread.testing import MockServer, World
+from helpers.mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
 
 
 @pytest.fixture

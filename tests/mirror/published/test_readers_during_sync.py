@@ -9,16 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from backread.mirror import Mirror, SyncProgress
 from backread.testing import MockServer, World
 from helpers.mirrors import rows, sync
-
-pytest.importorskip("duckdb")
-
-import pyarrow as pa
-
-from backread.mirror import Mirror, SyncProgress
 
 SECONDS = 120
 

@@ -16,7 +16,6 @@ from backread import MirrorError
 from helpers.file_modes import posix_only
 from helpers.mirrors import BatchSource, Row, batch, ended, rows
 
-pytest.importorskip("duckdb")
 pytest.importorskip("polars")
 pytest.importorskip("pandas")
 

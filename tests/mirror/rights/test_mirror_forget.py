@@ -7,12 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
 import duckdb
+import pytest
 
 from backread import MirrorError
 from backread.mirror import Mirror

@@ -13,9 +13,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
 from backread import landing
 from backread.mirror import Mirror
 from backread.testing import MockServer, World

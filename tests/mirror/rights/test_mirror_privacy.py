@@ -11,15 +11,11 @@ from typing import Any
 
 import pytest
 
-from backread import ConfigurationError, MirrorError
+from backread import ConfigurationError, Mirror, MirrorError
 from backread.testing import MockServer, World
 from helpers.api_rows import envelope
 from helpers.mirrors import rows, sync
 from helpers.scripted_server import answer
-
-pytest.importorskip("duckdb")
-
-from backread import Mirror
 
 KEY = bytes(range(7, 7 + 32))
 OTHER_KEY = bytes(range(99, 99 + 32))
@@ -267,7 +263,6 @@ def test_a_mirror_pickles_with_the_path_and_without_the_key(tmp_path, service, k
 
 
 def test_the_command_has_the_same_options(tmp_path, backread, server, key):
-    pytest.importorskip("typer")
     folder = tmp_path / "chats"
     chosen = ("--pseudonymise", key, "--drop-bodies", "--redact")
     assert backread("sync", folder, *chosen).code == 0

@@ -6,10 +6,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
-
-
 from backread import AuthenticationError
 from backread.mirror import Mirror
 from backread.mirror.rights import purge

@@ -1,37 +1,29 @@
 """What the folder of a mirror may be, and what is said where it cannot be one."""
 
 import errno
-import os
-from collections.abc import Iterator
-from typing import Any
-
-import pytest
-
-from backread import MirrorError
-from backread.testing import MockServer, World
-from helpers.command_line import posix_only
-from helpers.mirrors import leave_torn_log, rows, sync
-
-pytest.importorskip("duckdb")
-
 import hashlib
 import json
+import os
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
-from backread import MirrorBusyError
+from backread import MirrorBusyError, MirrorError
 from backread._files import lock
 from backread.mirror import Mirror, SyncProgress
 from backread.mirror.published.manifest import DataFile, Manifest
 from backread.mirror.published.views import PUBLISHED_TABLES
 from backread.mirror.store.engine import named_errors
 from backread.mirror.store.schema import FORMAT, create_statements
-from helpers.mirrors import BatchSource, batch
+from backread.testing import MockServer, World
+from helpers.command_line import posix_only
+from helpers.mirrors import BatchSource, batch, leave_torn_log, rows, sync
 
 USERS = 10
 

@@ -1,23 +1,15 @@
 """A mirror holds one service: another is refused, unless it is the same one at a new address."""
 
-import re
-
-import pytest
-
-from backread import Client, ConnectError, MirrorError
-from helpers.mirrors import BatchSource, batch, rows
-
-pytest.importorskip("duckdb")
-
-
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
 
-from backread import ServiceProfile
+from backread import Client, ConnectError, MirrorError, ServiceProfile
 from backread.mirror import Mirror
 from backread.testing import MockServer, World
+from helpers.mirrors import BatchSource, batch, rows
 
 HERE = "https://chat.example.com/api"
 THERE = "https://chat.example.org"
@@ -154,8 +146,6 @@ def test_profile_that_a_newer_backread_made_is_refused_by_name(mirror, profile):
 
 
 def test_command_keeps_what_probe_wrote(mirror, server, profile, tmp_path, capfd):
-    pytest.importorskip("typer")
-    pytest.importorskip("rich")
     from backread.cli.app import run
 
     found = tmp_path / "profile.json"

@@ -11,8 +11,6 @@ from helpers.command_line import settings_of
 from helpers.mirrors import rows
 from helpers.scripted_server import Request, answer
 
-pytest.importorskip("duckdb")
-
 
 class Chats:
     """A service of three users, of whom the second has the messages."""

@@ -8,9 +8,6 @@ from backread import ConnectError, DeadlineExceededError, MirrorError
 from backread.testing import Fault, MockServer, World
 from helpers.mirrors import Batch, BatchSource, batch, ended, half_read, marked, rows
 
-pytest.importorskip("duckdb")
-
-
 BROKEN = ConnectError("the connection broke")
 
 

@@ -6,19 +6,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import duckdb
 import pytest
 
 from backread import AuthenticationError, Client, DeadlineExceededError
+from backread.mirror import Mirror
 from backread.testing import Dialect, Fault, MockServer, World
 from helpers.api_rows import envelope, message, paged, user
 from helpers.mirrors import arrow_rows, data_files, missed, rows, sync, table
 from helpers.scripted_server import Request, answer
-
-pytest.importorskip("duckdb")
-
-import duckdb
-
-from backread.mirror import Mirror
 
 USERS = 400
 # One page of users each 99, one request a user, and three in a hundred for what may go wrong.

@@ -12,9 +12,6 @@ from helpers.api_rows import message, paged, user
 from helpers.mirrors import BatchSource, Row, batch, marked, rows, sync
 from helpers.scripted_server import Request, answer
 
-pytest.importorskip("duckdb")
-
-
 USERS: list[Row] = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}, {"id": 3}]
 OF_1: list[Row] = [{"user_id": 1, "id": 11, "body": "one"}, {"user_id": 1, "id": 12, "body": "two"}]
 OF_2: list[Row] = [{"user_id": 2, "id": 21}, {"user_id": 2, "id": 22}]

@@ -3,13 +3,10 @@
 import pytest
 
 from backread import AuthenticationError, Client, ConnectError
-from backread.testing import Dialect, MockServer, World
-from helpers.mirrors import BatchSource, batch, ended, marked, rows
-
-pytest.importorskip("duckdb")
-
 from backread.mirror import Mirror, SyncProgress
 from backread.mirror.sync import synchronize
+from backread.testing import Dialect, MockServer, World
+from helpers.mirrors import BatchSource, batch, ended, marked, rows
 
 BROKEN = ConnectError("the connection broke")
 USERS = [{"id": user_id} for user_id in (1, 2, 3)]

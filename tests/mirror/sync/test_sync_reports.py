@@ -9,13 +9,10 @@ from typing import Any
 
 import pytest
 
-from backread.testing import MockServer, World
-from helpers.mirrors import BatchSource, Progress, Row, batch, ended, missed, rows, sync
-
-pytest.importorskip("duckdb")
-
 from backread.mirror import SyncProgress
 from backread.mirror.sync.progress import LEAST_LISTS, Meter, Speed
+from backread.testing import MockServer, World
+from helpers.mirrors import BatchSource, Progress, Row, batch, ended, missed, rows, sync
 
 
 def test_sync_report_counts_one_call_and_its_run_all_calls(mirror):

@@ -3,17 +3,13 @@
 import re
 from datetime import UTC, datetime
 
+import duckdb
 import pytest
 
 from backread import ConnectError
+from backread.mirror import Mirror
 from backread.testing import MockServer, World
 from helpers.mirrors import BatchSource, batch, ended, half_read, marked, rows
-
-pytest.importorskip("duckdb")
-
-import duckdb
-
-from backread.mirror import Mirror
 
 BROKEN = ConnectError("the connection broke")
 

@@ -10,8 +10,6 @@ from backread.testing import MockServer, World
 from helpers.api_rows import message, paged, user
 from helpers.mirrors import BatchSource, Row, batch, ended, rows, sync
 
-pytest.importorskip("duckdb")
-
 
 def test_first_sync_stores_every_row_with_every_field(mirror):
     with MockServer(World(seed=3, users=40, messages_per_user=(0, 250))) as server:

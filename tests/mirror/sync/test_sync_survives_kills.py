@@ -13,11 +13,8 @@ from typing import Any
 import pytest
 
 from backread import ConnectError
-from backread.testing import MockServer, World
-
-pytest.importorskip("duckdb")
-
 from backread.mirror import Mirror, SyncProgress
+from backread.testing import MockServer, World
 from helpers import CHILDREN
 from helpers.command_line import posix_only, settings_of
 from helpers.doc_pages import IN_CHECKOUT, ROOT

@@ -1,27 +1,17 @@
 """The writer's database while a statement or transaction fails or Ctrl-C comes: rows stay whole."""
 
 import gc
+import random
 import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any
-
-import pytest
-
-from helpers.command_line import posix_only
-from helpers.mirrors import table
-
-pytest.importorskip("duckdb")
-
-import random
-import subprocess
-import sys
-from collections.abc import Callable
-from contextlib import contextmanager
 
 import duckdb
 import pytest
@@ -37,7 +27,8 @@ from backread.mirror.store.merge import stage
 from backread.mirror.store.schema import create_statements
 from backread.mirror.store.store import Store
 from backread.mirror.sync.known import StoredRows
-from helpers.mirrors import BatchSource, batch, rows
+from helpers.command_line import posix_only
+from helpers.mirrors import BatchSource, batch, rows, table
 from helpers.waiting import PATIENCE
 
 
