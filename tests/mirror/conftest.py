@@ -2,6 +2,6 @@
 
 from importlib.util import find_spec
 
-NEEDED = ("duckdb", "pyarrow", "rich", "typer")
+NEEDED = ("duckdb", "pyarrow", "rich", "typer", "xlsxwriter")
 
 collect_ignore_glob = [] if all(map(find_spec, NEEDED)) else ["*"]

@@ -2,10 +2,9 @@
 
 import os
 import signal
-import stat
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from backread import MirrorError
 from backread.mirror import ExportProgress, Mirror
 from helpers.command_line import COMMAND, posix_only
 from helpers.export_rows import fill
+from helpers.file_modes import files_below, mode, umask
 from helpers.mirrors import BatchSource, batch
 from helpers.waiting import wait_for
 
@@ -24,8 +24,6 @@ FORMATS = {
     "sqlite": "chats.db",
     "duckdb": "chats.duckdb",
 }
-NEEDS = {"xlsx": "xlsxwriter"}
-
 each_format = pytest.mark.parametrize("shape", FORMATS)
 
 
@@ -38,25 +36,13 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
 def large(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
     """One whose export takes a while, and a few megabytes that do not compress."""
     folder = tmp_path_factory.mktemp("large") / "chats"
-    said = [
-        {"user_id": n % 50, "id": n, "body": os.urandom(150).hex(), "sender_type": "user"}
-        for n in range(20_000)
-    ]
-    users = [{"id": n} for n in range(50)]
-    BatchSource(
-        batch(users, said, swept="snapshot", lists=dict.fromkeys(range(50), "snapshot"))
-    ).sync_into(folder)
+    said = [{"user_id": 1, "id": n, "body": os.urandom(150).hex()} for n in range(20_000)]
+    BatchSource(batch([{"id": 1}], said, swept="snapshot")).sync_into(folder)
     return Mirror(folder)
-
-
-def need(shape: str) -> None:
-    if shape in NEEDS:
-        pytest.importorskip(NEEDS[shape])
 
 
 @each_format
 def test_an_empty_mirror_gives_empty_tables_and_an_unpublished_one_nothing(tmp_path, shape):
-    need(shape)
     mirror, target = Mirror(tmp_path / "chats"), tmp_path / FORMATS[shape]
     with pytest.raises(MirrorError, match="nothing is published"):
         mirror.export(target, format=shape)
@@ -68,47 +54,38 @@ def test_an_empty_mirror_gives_empty_tables_and_an_unpublished_one_nothing(tmp_p
     assert len(report.files) == (3 if FORMATS[shape] == "out" else 1)
 
 
-def existing(kind: str, path: Path) -> None:
-    if kind == "file":
-        path.write_text("mine", encoding="utf-8")
-    elif kind == "folder":
-        path.mkdir()
-        (path / "mine").touch()
-    else:
-        path.symlink_to(path.with_name("elsewhere"))
-
-
-KINDS = pytest.mark.parametrize("kind", ["file", "folder", "dangling link"])
-
-
 @pytest.mark.parametrize("name", ["users.csv", "out"])
-@KINDS
+@pytest.mark.parametrize("kind", ["file", "folder", "dangling link"])
 def test_an_existing_target_is_refused_and_kept(mirror, tmp_path, name, kind):
     target = tmp_path / name
-    arguments = {"format": "csv", "tables": ["users"]}
-    existing(kind, target)
+    arguments: Any = {"format": "csv", "tables": ["users"]}
+
+    def appear(now: object = None) -> None:
+        if os.path.lexists(target):
+            return
+        if kind == "file":
+            target.write_text("mine", encoding="utf-8")
+        elif kind == "folder":
+            target.mkdir()
+            (target / "mine").touch()
+        else:
+            target.symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(MirrorError, match="exists already"):
+        mirror.export(target, on_progress=appear, **arguments)
     before = target.lstat()
     with pytest.raises(MirrorError, match=r"exists already; remove it, .*--replace"):
         mirror.export(target, **arguments)
     if name == "out" or kind != "file":
-        # Of no export.
+        # It is of no export.
         with pytest.raises(MirrorError, match=r"remove it|move that file|link|directory"):
             mirror.export(target, replace=True, **arguments)
     assert target.lstat() == before
-    target.rename(tmp_path / "moved")
-
-    def appear(now: ExportProgress) -> None:
-        if not os.path.lexists(target):
-            existing(kind, target)
-
-    with pytest.raises(MirrorError, match="exists already"):
-        mirror.export(target, on_progress=appear, **arguments)
-    assert {each.name for each in tmp_path.iterdir()} == {name, "moved"}
+    assert list(tmp_path.iterdir()) == [target]
 
 
 @each_format
 def test_replace_puts_the_finished_export_in_the_place_of_the_earlier_one(mirror, tmp_path, shape):
-    need(shape)
     target = tmp_path / FORMATS[shape]
     first = mirror.export(target, format=shape, tables=["users", "lists"], replace=True)
     target.chmod(0o750 if target.is_dir() else 0o640)
@@ -126,15 +103,15 @@ def test_replace_puts_the_finished_export_in_the_place_of_the_earlier_one(mirror
     assert {file.stem for file in again.files} == {"messages" if target.is_dir() else "chats"}
     assert list(tmp_path.iterdir()) == [target]
     if os.name != "nt":
-        assert stat.S_IMODE(target.stat().st_mode) == (0o750 if target.is_dir() else 0o640)
+        assert mode(target) == (0o750 if target.is_dir() else 0o640)
 
 
 def test_a_mirror_is_never_replaced(mirror, tmp_path):
     fill(other := tmp_path / "other")
-    for arguments in ({"format": "parquet"}, {"format": "duckdb"}, {"format": "csv"}):
+    for shape in ("parquet", "duckdb"):
         for target in (other, other / "chats.duckdb", other / "published", mirror.folder):
             with pytest.raises((MirrorError, ValueError)):
-                mirror.export(target, replace=True, **arguments)
+                mirror.export(target, replace=True, format=shape)
     assert Mirror(other).table("messages").num_rows == 31
 
 
@@ -158,32 +135,24 @@ def test_a_target_inside_the_mirror_or_nowhere_is_refused(mirror, tmp_path):
 @posix_only
 @each_format
 def test_files_are_as_private_as_their_folder(mirror, tmp_path, shape):
-    need(shape)
     # Of any name, and by a link to it.
     folder = tmp_path / "it's [a] *{uuid} %20#é=1 日本"
     folder.mkdir()
     folder.chmod(0o750)
     (tmp_path / "link").symlink_to(folder)
-    before = os.umask(0)
-    try:
+    with umask(0):
         report = mirror.export(tmp_path / "link" / FORMATS[shape], format=shape)
-    finally:
-        os.umask(before)
-    assert {file.resolve() for file in report.files} == {
-        file for file in folder.rglob("*") if file.is_file()
-    }
-    expected = 0o640
+    assert {file.resolve() for file in report.files} == {*files_below(folder)}
     if report.target.is_dir():
-        assert stat.S_IMODE(report.target.stat().st_mode) == 0o700
-        expected = 0o600
-    assert {stat.S_IMODE(each.stat().st_mode) for each in report.files} == {expected}
+        assert mode(report.target) == 0o700
+    expected = 0o600 if report.target.is_dir() else 0o640
+    assert {mode(each) for each in report.files} == {expected}
 
 
 @posix_only
 @pytest.mark.parametrize("shape", ["parquet", "xlsx", "sqlite"])
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(large, tmp_path, shape):
     """A limit on the size of a file fails writes as a full disk does."""
-    need(shape)
     code = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
@@ -207,7 +176,6 @@ sys.exit(run(sys.argv[1:]))
 @each_format
 @pytest.mark.long
 def test_a_killed_export_leaves_what_the_next_one_removes(large, tmp_path, shape):
-    need(shape)
     target = tmp_path / FORMATS[shape]
     command = [*COMMAND, "export", str(large.folder), str(target), "--format", shape]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -229,7 +197,6 @@ def test_a_killed_export_leaves_what_the_next_one_removes(large, tmp_path, shape
 
 @each_format
 def test_what_stops_an_export_leaves_nothing(large, tmp_path, shape):
-    need(shape)
 
     def stop(now: ExportProgress) -> None:
         if now.rows or now.bytes:
@@ -240,12 +207,3 @@ def test_what_stops_an_export_leaves_nothing(large, tmp_path, shape):
     assert list(tmp_path.iterdir()) == []
     # The mirror can be read as before.
     assert large.table("messages").num_rows == 20_000
-
-
-def test_an_error_of_the_callback_is_passed_on(mirror, tmp_path):
-    def fail(now: ExportProgress) -> None:
-        raise OSError("mine")
-
-    with pytest.raises(OSError, match=r"^mine$"):
-        mirror.export(tmp_path / "chats.db", on_progress=fail)
-    assert list(tmp_path.iterdir()) == []

@@ -106,62 +106,50 @@ def asked_and_answered(folder: Any, waits: list[tuple[datetime, datetime]]) -> M
 
 def test_totals_volume_and_hours_are_those_of_the_messages(world, messages):
     found = world.figures(timezone=BERLIN)
+    assert json.loads(json.dumps(found)) == found
     kinds = Counter(map(kind, messages))
-    assert found["totals"]["messages"] == len(messages)
-    assert found["totals"]["user_messages"] == kinds["user"]
-    assert found["totals"]["operator_messages"] == kinds["operator"]
-    assert found["totals"]["auto_invitations"] == kinds["invitation"]
-    assert found["totals"]["users"] == 150
-    assert found["totals"]["conversations"] == len({each["user_id"] for each in messages})
-    assert (
-        found["totals"]["first_message_at"]
-        == min(each["created_at"] for each in messages).isoformat()
-    )
+    totals = found["totals"]
+    assert (totals["messages"], totals["users"]) == (len(messages), 150)
+    assert (totals["user_messages"], totals["operator_messages"], totals["auto_invitations"]) == (
+        kinds["user"], kinds["operator"], kinds["invitation"],
+    )  # fmt: skip
+    assert totals["conversations"] == len({each["user_id"] for each in messages})
+    assert totals["first_message_at"] == min(each["created_at"] for each in messages).isoformat()
 
-    zone = ZoneInfo(BERLIN)
     hours: Counter[tuple[int, int, str]] = Counter()
-    weeks: Counter[tuple[date, str]] = Counter()
+    weeks: Counter[tuple[str, str]] = Counter()
     for each in messages:
-        local = each["created_at"].astimezone(zone)
+        local = each["created_at"].astimezone(ZoneInfo(BERLIN))
         hours[local.isoweekday(), local.hour, kind(each)] += 1
-        weeks[local.date() - timedelta(days=local.weekday()), kind(each)] += 1
+        weeks[str(local.date() - timedelta(days=local.weekday())), kind(each)] += 1
     for hour in found["hours"]:
         assert hour["user_messages"] == hours[hour["weekday"], hour["hour"], "user"]
         assert hour["operator_messages"] == hours[hour["weekday"], hour["hour"], "operator"]
     assert sum(each["user_messages"] for each in found["hours"]) == kinds["user"]
     assert found["unit"] == "week"
     for week in found["volume"]:
-        assert week["user_messages"] == weeks[date.fromisoformat(week["start"]), "user"]
-        assert week["auto_invitations"] == weeks[date.fromisoformat(week["start"]), "invitation"]
+        assert week["user_messages"] == weeks[week["start"], "user"]
+        assert week["auto_invitations"] == weeks[week["start"], "invitation"]
     starts = [date.fromisoformat(each["start"]) for each in found["volume"]]
     assert starts == [starts[0] + timedelta(days=7 * place) for place in range(len(starts))]
-    assert sum(each["messages"] for each in found["volume"]) == len(messages)
-    assert (
-        sum(each["conversations"] for each in found["volume"]) == found["totals"]["conversations"]
-    )
+    for name in ("messages", "conversations"):
+        assert sum(each[name] for each in found["volume"]) == totals[name]
 
 
-def test_first_responses_are_those_of_the_table_conversations(world, messages):
+def test_first_responses_are_those_of_the_table_conversations(world):
     found = world.figures()["responses"]
-    relation = world.sql(
-        "SELECT first_response_seconds, user_messages FROM conversations WHERE user_messages > 0"
-    )
-    rows = relation.fetchall()
-    seconds = sorted(row[0] for row in rows if row[0] is not None)
+    query = "SELECT first_response_seconds FROM conversations WHERE user_messages > 0"
+    rows = [each for (each,) in world.sql(query).fetchall()]
+    seconds = sorted(each for each in rows if each is not None)
     assert (found["asked"], found["answered"]) == (len(rows), len(seconds))
     assert found["unanswered"] == len(rows) - len(seconds) > 0
-    assert found["p50_seconds"] == pytest.approx(statistics.median(seconds))
-    assert found["mean_seconds"] == pytest.approx(statistics.fmean(seconds))
-    assert found["longest_seconds"] == seconds[-1]
     deciles = statistics.quantiles(seconds, n=10, method="inclusive")
-    assert found["p90_seconds"] == pytest.approx(deciles[8])
-    assert [each["conversations"] for each in found["buckets"]] == [
-        sum(
-            each["from_seconds"] <= second < (each["to_seconds"] or float("inf"))
-            for second in seconds
-        )
-        for each in found["buckets"]
-    ]
+    expected = [statistics.median(seconds), statistics.fmean(seconds), seconds[-1], deciles[8]]
+    names = ("p50_seconds", "mean_seconds", "longest_seconds", "p90_seconds")
+    assert [found[name] for name in names] == pytest.approx(expected)
+    for each in found["buckets"]:
+        end = each["to_seconds"] or float("inf")
+        assert each["conversations"] == sum(each["from_seconds"] <= one < end for one in seconds)
     assert sum(each["conversations"] for each in found["buckets"]) == found["answered"]
     assert found["asked_outside_hours"] is None
 
@@ -170,7 +158,6 @@ def test_operators_have_their_messages_conversations_and_first_responses(world, 
     written = [each for each in messages if kind(each) == "operator"]
     answers = [first_response(each) for each in by_user(messages).values()]
     found = world.figures()
-    assert json.loads(json.dumps(found)) == found
     assert found["operators_total"] == len(found["operators"])
     assert [each["messages"] for each in found["operators"]] == sorted(
         Counter(each["sender_id"] for each in written).values(), reverse=True
@@ -189,14 +176,18 @@ def test_operators_have_their_messages_conversations_and_first_responses(world, 
 def test_states_invitations_attachments_and_the_longest(world, messages):
     found = world.figures()
     talks = by_user(messages)
+
+    def users(chosen: list[Row]) -> int:
+        return len({each["user_id"] for each in chosen})
+
     last = Counter(kind(each[-1]) for each in talks.values())
     states = found["states"]
-    assert states["user_wrote_last"] == last["user"]
-    assert states["operator_wrote_last"] == last["operator"]
-    assert states["invitation_last"] == last["invitation"]
+    assert (
+        states["user_wrote_last"], states["operator_wrote_last"], states["invitation_last"],
+    ) == (last["user"], last["operator"], last["invitation"])  # fmt: skip
     unread = [each for each in messages if kind(each) == "user" and not each["read_by_operator"]]
     assert states["unread_by_operator_messages"] == len(unread)
-    assert states["unread_by_operator_conversations"] == len({each["user_id"] for each in unread})
+    assert states["unread_by_operator_conversations"] == users(unread)
 
     invitations = [each for each in messages if kind(each) == "invitation"]
     followed = [
@@ -210,17 +201,12 @@ def test_states_invitations_attachments_and_the_longest(world, messages):
     outcome = found["invitations"]
     assert (outcome["sent"], outcome["followed"]) == (len(invitations), len(followed))
     assert outcome["followed"] + outcome["read"] + outcome["unread"] == outcome["sent"] > 0
-    assert outcome["users_followed"] == len({each["user_id"] for each in followed})
+    assert outcome["users_followed"] == users(followed)
 
     files = [each for each in messages if each["file_url"]]
-    assert (
-        found["attachments"]["messages"]
-        == len(files)
-        == sum(found["attachments"]["by_type"].values())
-    )
-    assert found["attachments"]["conversations"] == len({each["user_id"] for each in files})
-    types = Counter(each["file_url"].rpartition(".")[2] for each in files)
-    assert found["attachments"]["by_type"] == dict(types)
+    attached = found["attachments"]
+    assert (attached["messages"], attached["conversations"]) == (len(files), users(files))
+    assert attached["by_type"] == Counter(each["file_url"].rpartition(".")[2] for each in files)
 
     sizes = sorted((-len(each), user_id) for user_id, each in talks.items())[:10]
     assert [(-each["messages"], each["user_id"]) for each in found["longest"]] == sizes
@@ -228,17 +214,14 @@ def test_states_invitations_attachments_and_the_longest(world, messages):
 
 def test_a_period_is_in_the_time_zone_and_selects_messages_and_questions(world, messages):
     found = world.figures(timezone=BERLIN, since="2019-03-01", until=date(2019, 4, 1))
-    start = datetime(2019, 3, 1, tzinfo=ZoneInfo(BERLIN))
-    end = datetime(2019, 4, 1, tzinfo=ZoneInfo(BERLIN))
-    assert [found["since"], found["until"]] == [
-        each.astimezone(UTC).isoformat() for each in (start, end)
-    ]
+    start, end = (datetime(2019, month, 1, tzinfo=ZoneInfo(BERLIN)) for month in (3, 4))
+    period = [each.astimezone(UTC).isoformat() for each in (start, end)]
+    assert [found["since"], found["until"]] == period
     inside = [each for each in messages if start <= each["created_at"] < end]
     assert 0 < found["totals"]["messages"] == len(inside) < len(messages)
-    assert found["totals"]["conversations"] == len({each["user_id"] for each in inside})
-    talks = by_user(messages)
     openings = [
-        next((each for each in talk if kind(each) == "user"), None) for talk in talks.values()
+        next((each for each in talk if kind(each) == "user"), None)
+        for talk in by_user(messages).values()
     ]
     asked = [each for each in openings if each and start <= each["created_at"] < end]
     assert found["responses"]["asked"] == len(asked)
@@ -272,11 +255,10 @@ def test_figures_leave_answers_outside_opening_hours_out_of_response_times(tmp_p
 
 WEEKS = {
     BERLIN: "mon-fri 9-17",
-    "Asia/Kathmandu": "sun-fri 10-17:45",
     "Australia/Lord_Howe": "fri-mon 22-6",
     "Africa/Cairo": "thu-sat 0-24",
 }
-"""Clock changes by an hour or half of it, in the night or at midnight, and none at all."""
+"""Clock changes by an hour or half of it, in the night or at midnight."""
 
 CHANGES = (
     "2023-10-29", "2024-03-31", "2024-04-07", "2024-10-06", "2024-04-26",
@@ -328,7 +310,6 @@ def test_opening_hours_follow_the_clock_on_the_wall(waits, timezone):
     [
         ("Monday – Friday 9:00 - 17.30, sat 10-14", "mon-fri 9:00-17:30, sat 10:00-14:00"),
         ("mon-fri 9-12, 13-17; sun 1-2", "mon-fri 9:00-12:00 13:00-17:00, sun 1:00-2:00"),
-        ("mon, wed 9-12", "mon 9:00-12:00, wed 9:00-12:00"),
         ("sat-mon 0-24", "mon 0:00-24:00, sat-sun 0:00-24:00"),
         ("sun 22-6", "mon 0:00-6:00, sun 22:00-24:00"),
         ("daily 9-12, mon 11-13", "mon 9:00-13:00, tue-sun 9:00-12:00"),
@@ -341,9 +322,8 @@ def test_opening_hours_are_read_as_people_write_them(text, uniform):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "mon-fri", "9-17", "nine to five", "mon-fri 9-25", "mon 9:61-10", "mon 9-9",
-     "mon 9-17 tue", "mon 24-3", "mon ٣-٤", "x" * 5000],
-)  # fmt: skip
+    ["", "mon-fri", "9-17", "nine to five", "mon-fri 9-25", "mon 9:61-10", "mon 9-9", "x" * 5000],
+)
 def test_hours_that_make_no_sense_are_named_with_an_example(world, text):
     with pytest.raises(ValueError, match=r"^opening_hours: .*for example 'mon-fri 9-17'") as failed:
         world.figures(opening_hours=text)
@@ -355,26 +335,11 @@ def test_hours_that_make_no_sense_are_named_with_an_example(world, text):
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [
-        ("Berlin", "did you mean Europe/Berlin"),
-        ("Europe/Berln", "did you mean Europe/Berlin"),
-        ("'; DROP TABLE users; --", "use an IANA name"),
-        ("", "use an IANA name"),
-    ],
+    [("Europe/Berln", "did you mean Europe/Berlin"), ("'; DROP TABLE users", "use an IANA name")],
 )
 def test_unknown_time_zone_is_named_with_similar_ones(world, name, advice):
     with pytest.raises(ValueError, match=f"timezone: .* is unknown; {advice}"):
         world.figures(timezone=name)
-
-
-@pytest.mark.parametrize(
-    ("period", "timezone"),
-    [({"since": "0001-01-01"}, "Asia/Tokyo"), ({"until": "9999-12-31T23:00"}, "America/Lima")],
-)
-def test_a_period_that_has_no_time_in_utc_is_refused(world, period, timezone):
-    [name] = period
-    with pytest.raises(ValueError, match=f"^{name}: .* is outside the years 1 to 9999"):
-        world.figures(timezone=timezone, **period)
 
 
 def test_figures_refuses_wrong_arguments(world, tmp_path):
@@ -389,37 +354,24 @@ def test_figures_refuses_wrong_arguments(world, tmp_path):
 
 
 def test_mirror_without_rows_has_figures_of_nothing(tmp_path):
-    BatchSource(batch(swept="snapshot")).sync_into(tmp_path / "empty")
-    found = Mirror(tmp_path / "empty").figures(timezone=BERLIN, opening_hours="mon-fri 9-17")
+    found = made(tmp_path, []).figures(timezone=BERLIN, opening_hours="mon-fri 9-17")
     assert (found["totals"]["users"], found["totals"]["messages"], found["volume"]) == (0, 0, [])
     assert found["responses"]["p50_seconds"] is None
     assert found["coverage"]["proved"]
 
-    quiet = Mirror(tmp_path / "quiet")
-    source = BatchSource(batch([{"id": 1}], swept="snapshot", lists={1: "snapshot"}))
-    source.sync_into(quiet.folder)
-    found = quiet.figures()
-    assert (found["totals"]["users"], found["totals"]["conversations"]) == (1, 0)
-    assert found["responses"]["asked"] == 0
-
 
 def test_figures_name_uncertified_lists(tmp_path):
     lists: Any = {1: "snapshot", 2: "uncertified"}
-    rows = [message(1, 1, FRIDAY, "user"), message(2, 2, FRIDAY, "user")]
-    made(tmp_path, [*rows, message(3, 3, FRIDAY, "user")], lists=lists, swept="linked")
-    found = Mirror(tmp_path).figures()["coverage"]
-    assert found["users_certificate"] == "linked"
+    rows = [message(each, each, FRIDAY, "user") for each in (1, 2, 3)]
+    figures = made(tmp_path, rows, lists=lists, swept="linked").figures()
+    found, responses = figures["coverage"], figures["responses"]
+    assert (found["users_certificate"], found["proved"]) == ("linked", False)
     assert found["lists_by_certificate"] == {"never read": 1, "snapshot": 1, "uncertified": 1}
     assert found["unproved_lists"] == 2
-    assert [(each["user_id"], each["reason"]) for each in found["unproved"]] == [
-        (2, None),
-        (3, "never read"),
-    ]
-    assert not found["proved"]
-    responses = Mirror(tmp_path).figures()["responses"]
+    unproved = [(each["user_id"], each["reason"]) for each in found["unproved"]]
+    assert unproved == [(2, None), (3, "never read")]
     assert [responses[each] for each in ("asked", "unanswered", "unknown")] == [3, 1, 2]
-    assert found["age_seconds"] is not None
-    assert found["age_seconds"] < 600
+    assert 0 <= found["age_seconds"] < 600
 
 
 def test_odd_messages_are_counted(tmp_path):
@@ -469,32 +421,8 @@ def test_progress_names_each_step(world):
 
 def test_an_operator_has_the_newest_name_and_not_that_of_a_message_without_a_time(tmp_path):
     named = [(1, FRIDAY, "New"), (2, None, "Undated"), (3, FRIDAY - QUARTER, "Old")]
-    rows = [
-        message(1, number, moment, "operator", sender_forename=name)
-        for number, moment, name in named
-    ]
+    rows = [message(1, id_, at, "operator", sender_forename=name) for id_, at, name in named]
     assert [each["name"] for each in made(tmp_path, rows).figures()["operators"]] == ["New"]
-    assert [each["name"] for each in made(tmp_path / "b", rows[1:2]).figures()["operators"]] == [
-        "Undated"
-    ]
-
-
-def test_an_operator_without_an_id_is_not_mistaken_for_the_next_one(tmp_path):
-    asked = datetime(2024, 3, 1, 9, tzinfo=UTC)
-    said = {"user_id": 1, "sender_type": "operator", "auto_invitation": False}
-    messages = [
-        {"user_id": 1, "id": 1, "created_at": asked, "sender_type": "user"},
-        {**said, "id": 2, "created_at": asked + timedelta(seconds=10)},
-        {**said, "id": 3, "created_at": asked + timedelta(days=1), "sender_id": 5},
-        {"user_id": 1, "id": 4, "created_at": asked + timedelta(days=2)},
-    ]
-    mirror = Mirror(tmp_path / "chats")
-    read = batch([{"id": 1}], messages, swept="snapshot", lists={1: "snapshot"})
-    BatchSource(read).sync_into(mirror.folder)
-    by_id = {each["id"]: each["first_responses"] for each in mirror.figures()["operators"]}
-    assert by_id == {None: 1, 5: 0}
-    [(last,)] = mirror.sql("SELECT last_sender_type FROM conversations").fetchall()
-    assert last is None
 
 
 # --- the lists behind the figures, the period before, and units that are not over -----------------
@@ -514,7 +442,7 @@ def listed(mirror: Mirror, name: str, **options: Any) -> int:
 )
 def test_each_figure_has_the_list_of_its_conversations(world, options):
     found = world.figures(**options)
-    responses, states, outcome = found["responses"], found["states"], found["invitations"]
+    responses, states, attached = found["responses"], found["states"], found["attachments"]
     bucket = responses["buckets"][1]
     operator = found["operators"][0]
     expected = {
@@ -529,18 +457,16 @@ def test_each_figure_has_the_list_of_its_conversations(world, options):
         "unread_by_user": states["unread_by_user_conversations"],
         f"operator.{operator['id']}": operator["conversations"],
         f"first_response.{operator['id']}": operator["first_responses"],
-        "files": found["attachments"]["conversations"],
+        "files": attached["conversations"],
     }
     assert {name: listed(world, name, **options) for name in expected} == expected
-    followed = listed(world, "invitation.followed", **options)
-    assert followed <= outcome["users"]
-    assert (followed > 0) == (outcome["followed"] > 0)
+    assert 0 < listed(world, "invitation.followed", **options) <= found["invitations"]["users"]
     hour = max(found["hours"], key=lambda each: each["user_messages"])
     within = listed(world, f"user.hour.{hour['weekday']}.{hour['hour']}", **options)
-    assert 0 < within <= listed(world, f"user.weekday.{hour['weekday']}", **options)
-    assert 0 < within <= listed(world, f"user.hour.{hour['hour']}", **options)
-    kinds = [name for name in found["attachments"]["by_type"] if name != "other"]
-    assert sum(listed(world, f"files.{name}", **options) for name in kinds) >= expected["files"]
+    for wider in (f"weekday.{hour['weekday']}", f"hour.{hour['hour']}"):
+        assert 0 < within <= listed(world, f"user.{wider}", **options)
+    by_type = [listed(world, f"files.{name}", **options) for name in attached["by_type"]]
+    assert sum(by_type) >= expected["files"]
 
 
 @pytest.mark.parametrize("name", ["", "x", "waited.1", "operator.1; DROP", "files.a'b"])
@@ -575,26 +501,13 @@ def test_a_unit_that_is_not_over_or_cut_by_the_period_is_marked(tmp_path):
     assert [each["whole"] for each in cut] == [False] + [True] * (len(cut) - 1)
 
 
-def test_figures_render_in_a_notebook_and_are_a_plain_dict(world):
-    found: Any = world.figures(since="2019-03-01")
-    assert json.loads(json.dumps(found)) == found
-    card = found._repr_html_()
-    assert f"{found['responses']['unanswered']:,} (" in card
-    assert "Complete: the list of users" in card
-
-
 def test_report_writes_a_page_and_replaces_only_a_report(world, tmp_path):
     path = world.report(tmp_path / "report.html", timezone=BERLIN)
-    assert path == tmp_path / "report.html"
     assert "times in Europe/Berlin" in path.read_text(encoding="utf-8")
     world.report(path, since="2019-03-01")
     assert "; before: " in path.read_text(encoding="utf-8")
-    for target, error, words in (
-        (tmp_path / "report.pdf", ValueError, "is HTML"),
-        (world.folder / "report.html", MirrorError, "inside the mirror"),
-    ):
-        with pytest.raises(error, match=words):
-            world.report(target)
+    with pytest.raises(MirrorError, match="inside the mirror"):
+        world.report(world.folder / "report.html")
     path.write_text("years of work", encoding="utf-8")
     with pytest.raises(MirrorError, match="no report of backread"):
         world.report(path)
