@@ -116,9 +116,7 @@ def test_a_select_that_writes_or_runs_a_text_is_refused(mirror, query):
     for file in (users, users.with_name("forged.parquet")):
         copying = in_sql(f"WITH made AS ({COPY}) FROM made".replace("{file}", in_sql(file)))
         filled = query.replace("{copying}", copying).replace("{file}", in_sql(file))
-        with pytest.raises(
-            MirrorError, match="SELECT and EXPLAIN, not COPY|calls only table functions that read"
-        ):
+        with pytest.raises(MirrorError, match=r"not COPY|calls only table functions that read"):
             mirror.sql(filled).fetchall()
     assert users.read_bytes() == before
     assert [users] == [*users.parent.iterdir()]

@@ -1,17 +1,15 @@
 """`Mirror.status` and `backread status`: what is proved, what is not, and what to do."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from backread.mirror import Mirror
-from backread.mirror.sync.progress import UnfinishedRun, write_unfinished_run
-from backread.mirror.sync.report import SyncProgress, SyncReport
+from backread.mirror.sync.report import SyncProgress
+from backread.mirror.sync.unfinished_run import UnfinishedRun, write_unfinished_run
 from backread.testing import Fault, Lane, MockServer, World
 from helpers.hostile_text import check
 from helpers.mirrors import BatchSource, batch, ended, sync
@@ -21,10 +19,6 @@ from helpers.mirrors import BatchSource, batch, ended, sync
 def server():
     with MockServer(World(seed=4, users=40, messages_per_user=(1, 20))) as running:
         yield running
-
-
-def problems(mirror: Mirror) -> list[str]:
-    return [line.text for line in mirror.status().lines if line.state == "problem"]
 
 
 def test_finished_sync_leaves_no_problem(mirror, server):
@@ -38,17 +32,13 @@ def test_finished_sync_leaves_no_problem(mirror, server):
     assert "MirrorStatus: run 1" in status._repr_html_()
 
 
-def test_partial_run_says_how_many_lists_are_left(mirror, server):
+def test_broken_list_is_named_with_its_reason_and_one_never_read_is_counted(mirror, server):
     sync(mirror, server, max_requests=20)
-    assert any("never read" in each for each in problems(mirror))
-    sync(mirror, server)
-    assert problems(mirror) == []
-
-
-def test_broken_list_is_named_with_its_reason(mirror, server):
+    said = [line.text for line in mirror.status().lines if line.state == "problem"]
+    assert any("never read" in each for each in said)
     user_id = server.world.user_ids()[3]
     server.on("messages", user=user_id).fail(Fault.status(500))
-    sync(mirror, server)
+    sync(mirror, server, mode="full")
     [line] = [line for line in mirror.status().lines if line.state == "problem"]
     assert line.text.startswith(f"the list of user {user_id} could not be read: ")
     assert line.advice == "the next sync tries again"
@@ -115,50 +105,31 @@ def test_command_ends_with_6_while_something_is_not_proved(backread, mirror, ser
     assert backread("status", mirror.folder.parent / "none").code == 7
 
 
-@pytest.fixture
-def lane(backread_server: MockServer) -> Iterator[Lane]:
-    with backread_server.lane(world=World(seed=1, users=60)) as lane:
-        yield lane
-
-
-def refused(mirror: Mirror, lane: Lane) -> SyncReport:
-    """A run whose budget went on requests that the service refused."""
+def refused(mirror: Mirror, lane: Lane) -> None:
+    """A run whose budget goes on requests that the service refuses."""
     for route in ("users", "messages"):
         lane.on(route).fail(Fault.status(503, retry_after=0))
-    with lane.client() as client:
-        report = mirror.sync(client, max_requests=2)
-    assert report.state == "partial"
-    return report
+    assert sync(mirror, lane, max_requests=2).state == "partial"
+    lane.clear_faults()
 
 
-@pytest.fixture
-def earlier(mirror: Mirror, lane: Lane) -> SyncReport:
-    with lane.client() as client:
-        return mirror.sync(client)
+def test_data_is_no_younger_after_a_run_that_read_nothing(mirror, backread_server):
+    def coverage() -> Any:
+        return mirror.figures()["coverage"]
 
-
-def test_data_is_no_younger_after_a_run_that_read_nothing(mirror, lane, earlier):
-    refused(mirror, lane)
-    coverage = mirror.figures()["coverage"]
-    assert (coverage["run_id"], coverage["as_of"]) == (earlier.run_id, earlier.ended_at.isoformat())
-    assert (coverage["state"], coverage["users_certificate"]) == ("finished", earlier.certificate)
+    with backread_server.lane(world=World(seed=1, users=60)) as lane:
+        refused(mirror, lane)
+        assert coverage()["as_of"] is None
+        assert "data as of: no run has read anything yet" in pretty(mirror)
+        part = sync(mirror, lane, max_requests=20)
+        refused(mirror, lane)
+        assert part.started_at < datetime.fromisoformat(coverage()["as_of"]) <= part.ended_at
+        whole = sync(mirror, lane)
+        refused(mirror, lane)
+    found = coverage()
+    assert (found["run_id"], found["as_of"]) == (whole.run_id, whole.ended_at.isoformat())
+    assert (found["state"], found["users_certificate"]) == ("finished", whole.certificate)
     assert "(run 1, incremental)" in pretty(mirror)
-
-
-def test_a_part_that_read_nothing_leaves_the_age_of_a_partial_run(mirror, lane):
-    with lane.client() as client:
-        before = mirror.sync(client, max_requests=20)
-    again = refused(mirror, lane)
-    assert (again.run_id, again.users, again.run.users) == (before.run_id, 0, before.users)
-    as_of = mirror.figures()["coverage"]["as_of"]
-    assert as_of is not None
-    assert before.started_at < datetime.fromisoformat(as_of) <= before.ended_at
-
-
-def test_a_mirror_of_which_no_run_has_read_anything_has_no_age(mirror, lane):
-    refused(mirror, lane)
-    assert mirror.figures()["coverage"]["as_of"] is None
-    assert "data as of: no run has read anything yet" in pretty(mirror)
 
 
 def pretty(mirror: Mirror) -> str:
@@ -185,7 +156,6 @@ def test_a_card_says_how_old_and_how_complete_it_is(mirror):
             assert said in shown
         assert "uncertified" not in shown
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    assert today in card
     assert repr(mirror).startswith(
         f"<Mirror {str(mirror.folder)!r}: 2 users, 1,500 messages, published {today} "
     )
@@ -193,58 +163,34 @@ def test_a_card_says_how_old_and_how_complete_it_is(mirror):
     fill(mirror, swept="uncertified", lists={1: "snapshot", 2: "uncertified"})
     card = check(mirror._repr_html_()).text
     assert "! uncertified" in card
-    assert "1 snapshot, 1 uncertified" in card
 
 
 def test_mirror_repr_without_a_folder_says_to_sync(tmp_path):
     (tmp_path / "file").write_text("")
-    (tmp_path / "empty").mkdir()
     for name, why in (
-        ("missing", "which does not exist"),
-        ("empty", "nothing is published in"),
-        ("file", "is a file, but a mirror is a folder"),
         ("<script>\x1b[31m", "which does not exist"),
+        (".", "nothing is published in"),
+        ("file", "is a file, but a mirror is a folder"),
     ):
         mirror = Mirror(tmp_path / name)
         assert repr(mirror).endswith(": nothing published>")
-        assert "\x1b" not in repr(mirror)
         for shown in (check(mirror._repr_html_()).text, pretty(mirror)):
             assert why in shown
             assert "mirror.sync(Client(), progress=True)" in shown
-            assert "\x1b" not in shown
-
-
-def manifest_of(mirror: Mirror) -> Path:
-    return mirror.folder / "published" / "current" / "snapshot.json"
-
-
-def of_another_format(mirror: Mirror) -> None:
-    document = json.loads(manifest_of(mirror).read_text())
-    manifest_of(mirror).write_text(json.dumps(document | {"format": 99}))
-
-
-def damaged(mirror: Mirror) -> None:
-    manifest_of(mirror).write_text("{")
-
-
-def misled(mirror: Mirror) -> None:
-    link = mirror.folder / "published" / "current"
-    link.unlink()
-    link.symlink_to("..")
+            assert "\x1b" not in shown + repr(mirror)
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
-    [(of_another_format, "sync into a new folder"), (damaged, "damaged"), (misled, "damaged")],
+    ("manifest", "said"), [('{"format": 99}', "sync into a new folder"), ("{", "damaged")]
 )
-def test_a_mirror_that_cannot_be_read_says_why(mirror, damage, said):
+def test_a_mirror_that_cannot_be_read_says_why(mirror, manifest, said):
     fill(mirror)
-    damage(mirror)
+    (mirror.folder / "published" / "current" / "snapshot.json").write_text(manifest)
     assert repr(mirror) == f"<Mirror {str(mirror.folder)!r}: cannot be read>"
     for shown in (check(mirror._repr_html_()).text, pretty(mirror)):
         assert said in shown
         assert "try next" not in shown
-    assert "cannot be read" in repr(mirror.tables) or said in repr(mirror.tables)
+    assert said in repr(mirror.tables)
 
 
 def test_a_sync_that_goes_on_or_was_killed_is_named(mirror):

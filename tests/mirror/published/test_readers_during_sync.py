@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ print(count + sum(map(len, reader)), flush=True)
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server() -> Iterator[MockServer]:
     with MockServer(World(seed=5, users=80, messages_per_user=(20, 120))) as running:
         yield running
@@ -45,12 +46,6 @@ def mirror(tmp_path: Path, server: MockServer) -> Mirror:
     mirror = Mirror(tmp_path / "chats")
     sync(mirror, server)
     return mirror
-
-
-def change(server: MockServer) -> None:
-    """So many changes that every part of the messages is written anew."""
-    for user_id in server.world.user_ids():
-        server.world.add_messages(user_id, 30)
 
 
 @contextmanager
@@ -71,49 +66,54 @@ def reader_elsewhere(mirror: Mirror) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def rest(process: subprocess.Popen[str]) -> int:
-    out, _ = process.communicate("\n", timeout=SECONDS)
-    return int(out)
-
-
-def test_query_in_another_process_neither_waits_nor_is_waited_for(mirror, server):
+def test_readers_of_any_process_and_a_sync_do_not_wait_for_each_other(mirror, server):
     before = server.world.total_messages
-    with reader_elsewhere(mirror) as process:
-        change(server)
-        sync(mirror, server)
-        sync(mirror, server, mode="full")
-        assert rest(process) == before * COPIES
-
-
-def test_readers_go_on_while_a_sync_stands_in_the_midst_of_its_work(mirror, server):
-    before = server.world.total_messages
-    held, go_on = threading.Event(), threading.Event()
-    failures: list[BaseException] = []
+    # So many changes that every part of the messages is written anew.
+    for user_id in server.world.user_ids():
+        server.world.add_messages(user_id, 30)
+    read: list[Any] = []
 
     def tell(now: SyncProgress) -> None:
-        if now.messages:
-            held.set()
-            assert go_on.wait(SECONDS)
+        if now.messages and not read:
+            for each in (mirror, Mirror(mirror.folder)):
+                read.append(rows(each, "SELECT count(*) FROM messages"))
+            read.append(pa.RecordBatchReader.from_stream(mirror.sql(MANY)))
+            read.append(len(read[-1].read_next_batch()))
 
-    def write() -> None:
-        try:
-            sync(Mirror(mirror.folder), server, on_progress=tell)
-        except BaseException as error:
-            failures.append(error)
-
-    change(server)
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        assert held.wait(SECONDS)
-        read: list[Any] = [rows(mirror, "SELECT count(*) FROM messages")]
-        read.append(rows(Mirror(mirror.folder), "SELECT count(*) FROM messages"))
-        reader = pa.RecordBatchReader.from_stream(mirror.sql(MANY))
-        count = len(reader.read_next_batch())
-    finally:
-        go_on.set()
-        thread.join()
-    assert not failures
-    assert read == [[(before,)]] * 2
-    # The sync ended in between; what was open keeps to what it began with.
+    with reader_elsewhere(mirror) as process:
+        sync(mirror, server, on_progress=tell)
+        sync(mirror, server, mode="full")
+        out, _ = process.communicate("\n", timeout=SECONDS)
+    assert int(out) == before * COPIES
+    first, second, reader, count = read
+    assert first == second == [(before,)]
+    # The syncs ended in between; what was open keeps to what it began with.
     assert count + sum(map(len, reader)) == before * COPIES
+
+
+def test_reader_never_sees_half_a_snapshot(mirror, server):
+    states: set[tuple[int, int, int]] = set()
+    ended = threading.Event()
+
+    def read() -> None:
+        reader = Mirror(mirror.folder)
+        query = (
+            "SELECT (SELECT max(run_id) FROM runs), (SELECT count(*) FROM messages), "
+            "(SELECT sum(messages) FROM conversations)::BIGINT"
+        )
+        while not ended.is_set():
+            states.update(reader.sql(query).fetchall())
+
+    expected = {(1, server.world.total_messages, server.world.total_messages)}
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        try:
+            for run in range(2, 6):
+                server.world.add_messages(server.world.user_ids()[run], 30)
+                sync(mirror, server)
+                expected.add((run, server.world.total_messages, server.world.total_messages))
+        finally:
+            ended.set()
+    reading.result()
+    assert states <= expected
+    assert len(states) > 1
