@@ -18,7 +18,7 @@ from helpers.mirrors import rows, sync
 from helpers.scripted_server import answer
 
 KEY = bytes(range(7, 7 + 32))
-OTHER_KEY = bytes(range(99, 99 + 32))
+BASE64 = base64.b64encode(KEY)
 
 PERSON: dict[str, Any] = {
     "id": 1,
@@ -58,10 +58,9 @@ MESSAGES: list[Any] = [
 ]
 
 
-def key_file(folder: Path, key: bytes = KEY, name: str = "key") -> Path:
+def key_file(path: Path, content: bytes = BASE64) -> Path:
     """A private file with the key."""
-    path = folder / name
-    path.write_bytes(base64.b64encode(key) + b"\n")
+    path.write_bytes(content + b"\n")
     path.chmod(0o600)
     return path
 
@@ -69,7 +68,7 @@ def key_file(folder: Path, key: bytes = KEY, name: str = "key") -> Path:
 @pytest.fixture
 def key(tmp_path: Path) -> Path:
     """A key file beside the mirror."""
-    return key_file(tmp_path)
+    return key_file(tmp_path / "key")
 
 
 @pytest.fixture
@@ -98,9 +97,9 @@ def held(folder: Path) -> bytes:
     return b"\n".join(file.read_bytes() + str(file).encode() for file in files).lower()
 
 
-def pseudonym(kind: str, text: str, key: bytes = KEY) -> str:
+def pseudonym(kind: str, text: str) -> str:
     """As docs/how-to/privacy.md computes it."""
-    return f"{kind}-{hmac.digest(key, f'{kind}:{text}'.encode(), 'sha256').hex()[:32]}"
+    return f"{kind}-{hmac.digest(KEY, f'{kind}:{text}'.encode(), 'sha256').hex()[:32]}"
 
 
 # --- what is stored -------------------------------------------------------------------------------
@@ -111,9 +110,9 @@ def test_no_byte_of_a_mirror_names_the_person(tmp_path, service, key):
     for mode in ("incremental", "full"):
         sync(mirror, service, mode=mode)
     content = held(mirror.folder)
-    for text in ("privately", "jane", "4917012345678", "1234567", "4111 11", "1111 1111"):
-        assert text.encode() not in content, text
-    assert base64.b64encode(KEY).lower() not in content
+    for text in (b"privately", b"jane", b"4917012345678", b"1234567", b"4111 11", b"1111 1111"):
+        assert text not in content
+    assert BASE64.lower() not in content
     assert KEY not in content
     [(body,), (other,)] = rows(mirror, "SELECT body FROM messages ORDER BY id")
     assert body == "Reach [email] or [phone], card [card]"
@@ -125,16 +124,13 @@ def test_no_byte_of_a_mirror_names_the_person(tmp_path, service, key):
 def test_pseudonyms_join_and_are_computed_as_documented(tmp_path, service, key):
     mirror = Mirror(tmp_path / "chats", pseudonymise=key)
     sync(mirror, service)
-    [user] = rows(mirror, "SELECT name, email, reference, last_url, extra FROM users")
-    name, email, reference, last_url, extra = user
-    assert name == pseudonym("name", PERSON["name"])
-    assert email == pseudonym("email", PERSON["email"])
-    assert reference == pseudonym("reference", PERSON["reference"])
+    [(*fields, last_url, extra)] = rows(
+        mirror, "SELECT name, email, reference, last_url, extra FROM users"
+    )
+    assert fields == [pseudonym(name, PERSON[name]) for name in ("name", "email", "reference")]
     assert last_url == f"https://shop.example.com/{pseudonym('page', '/privately')}"
-    assert json.loads(extra) == {
-        "online_at": pseudonym("extra", PERSON["online_at"]),
-        "phone": pseudonym("extra", str(PERSON["phone"])),
-    }
+    others = {name: pseudonym("extra", str(PERSON[name])) for name in ("online_at", "phone")}
+    assert json.loads(extra) == others
     joined = "FROM messages JOIN users ON sender_email = email AND sender_name = name"
     assert rows(mirror, f"SELECT count(*) {joined}") == [(1,)]
     # Without the other two, bodies are as sent.
@@ -149,24 +145,22 @@ def test_pseudonyms_join_and_are_computed_as_documented(tmp_path, service, key):
     [
         ({"pseudonymise": None, "redact": False}, "none of these"),
         ({"pseudonymise": "other"}, "another key"),
-        ({"redact": False}, "pass the same"),
         ({"drop_bodies": True}, "pass the same"),
     ],
 )
-def test_a_later_sync_must_have_the_same_choice(tmp_path, server, key, changes, why):
-    key_file(tmp_path, OTHER_KEY, "other")
+def test_a_later_sync_must_have_the_same_choice(tmp_path, monkeypatch, server, key, changes, why):
+    monkeypatch.chdir(tmp_path)
+    key_file(tmp_path / "other", bytes(range(99, 99 + 32)).hex().encode())
     chosen = {"pseudonymise": key, "redact": True}
-    sync(Mirror(tmp_path / "chats", **chosen), server)
-    if changes.get("pseudonymise"):
-        changes = changes | {"pseudonymise": tmp_path / changes["pseudonymise"]}
+    sync(Mirror("chats", **chosen), server)
     asked = sum(server.counts().values())
     before = held(tmp_path / "chats")
     with pytest.raises(MirrorError, match=why) as refused:
-        sync(Mirror(tmp_path / "chats", **(chosen | changes)), server)
-    assert base64.b64encode(KEY).decode() not in str(refused.value)
+        sync(Mirror("chats", **(chosen | changes)), server)
+    assert BASE64.decode() not in str(refused.value)
     assert sum(server.counts().values()) == asked
     assert held(tmp_path / "chats") == before
-    sync(Mirror(tmp_path / "chats", **chosen), server)
+    sync(Mirror("chats", **chosen), server)
 
 
 # --- the key file ---------------------------------------------------------------------------------
@@ -174,14 +168,12 @@ def test_a_later_sync_must_have_the_same_choice(tmp_path, server, key, changes, 
 
 @pytest.mark.parametrize(
     "content",
-    [KEY, KEY.hex().encode(), base64.urlsafe_b64encode(KEY).rstrip(b"=")],
+    [KEY, KEY.hex().encode() + b"\r\n", base64.urlsafe_b64encode(KEY).rstrip(b"=")],
     ids=["raw", "hexadecimal", "urlsafe base64"],
 )
 def test_a_key_is_raw_or_text(tmp_path, service, key, content):
-    other = tmp_path / "other"
-    other.write_bytes(content if content == KEY else content + b"\r\n")
-    other.chmod(0o440)
-    mirror = Mirror(tmp_path / "chats", pseudonymise=other)
+    key.write_bytes(content)
+    mirror = Mirror(tmp_path / "chats", pseudonymise=key)
     sync(mirror, service)
     assert rows(mirror, "SELECT name FROM users") == [(pseudonym("name", PERSON["name"]),)]
 
@@ -196,26 +188,15 @@ def test_a_key_is_raw_or_text(tmp_path, service, key, content):
         (KEY * 1000, "more than 4,096 bytes"),
     ],
 )
-def test_what_is_no_key(tmp_path, service, content, why):
-    path = tmp_path / "key"
-    path.write_bytes(content)
-    path.chmod(0o600)
-    with pytest.raises(ConfigurationError, match=why) as refused:
-        sync(Mirror(tmp_path / "chats", pseudonymise=path), service)
-    assert "openssl rand" in str(refused.value)
+def test_what_is_no_key(tmp_path, service, key, content, why):
+    key.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=rf"{why}.*openssl rand"):
+        sync(Mirror(tmp_path / "chats", pseudonymise=key), service)
     assert service.requests == []
     assert not (tmp_path / "chats").exists()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        KEY.hex(),
-        # Base64 has slashes.
-        "part/of/" + base64.b64encode(KEY).decode(),
-        base64.urlsafe_b64encode(KEY).decode().rstrip("="),
-    ],
-)
+@pytest.mark.parametrize("text", [KEY.hex(), "part/of/" + BASE64.decode()])
 def test_a_key_in_place_of_its_file_is_not_shown(tmp_path, service, text, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigurationError, match="the path of a file that holds the key") as said:
@@ -237,12 +218,11 @@ def test_a_key_that_others_may_read_or_replace_is_refused(tmp_path, service, key
     elsewhere.mkdir()
     (elsewhere / "link").symlink_to(key)
     refuse(elsewhere / "link", "symbolic link")
-    refuse(elsewhere, "Is a directory|not a regular file")
     refuse(elsewhere / "missing", "cannot be read")
     os.mkfifo(elsewhere / "pipe", 0o600)
     refuse(elsewhere / "pipe", "not a regular file")
     elsewhere.chmod(0o777)
-    refuse(key_file(elsewhere), "every user may write to the folder")
+    refuse(key_file(elsewhere / "key"), "every user may write to the folder")
     # As Kubernetes mounts a secret.
     (tmp_path / "..data").mkdir()
     key.rename(tmp_path / "..data" / "key")
@@ -252,12 +232,11 @@ def test_a_key_that_others_may_read_or_replace_is_refused(tmp_path, service, key
 
 def test_a_mirror_pickles_with_the_path_and_without_the_key(tmp_path, service, key, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    mirror = Mirror("chats", pseudonymise="key", redact=True)
+    pickled = pickle.dumps(Mirror("chats", pseudonymise="key", redact=True))
     monkeypatch.chdir("/")
-    pickled = pickle.dumps(mirror)
     assert KEY not in pickled
-    assert base64.b64encode(KEY) not in pickled
-    sync(pickle.loads(pickled), service)
+    assert BASE64 not in pickled
+    mirror = pickle.loads(pickled)
     sync(mirror, service)
     assert rows(mirror, "SELECT name FROM users") == [(pseudonym("name", PERSON["name"]),)]
 
@@ -267,10 +246,7 @@ def test_the_command_has_the_same_options(tmp_path, backread, server, key):
     chosen = ("--pseudonymise", key, "--drop-bodies", "--redact")
     assert backread("sync", folder, *chosen).code == 0
     assert rows(Mirror(folder), "SELECT count(body) FROM messages") == [(0,)]
-    refused = backread("sync", folder, *chosen[:2])
-    assert refused.code != 0
-    assert "pass the same" in refused.error
+    assert "pass the same" in backread("sync", folder, *chosen[:2]).line
     key.chmod(0o644)
     refused = backread("sync", folder, *chosen)
-    assert (refused.code, refused.error.count("\n")) == (2, 1)
-    assert "every user may access" in refused.error
+    assert (refused.code, "every user may access" in refused.line) == (2, True)
