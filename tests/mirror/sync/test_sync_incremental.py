@@ -1,7 +1,6 @@
 """Incremental runs: they request little, miss nothing, and go on where a part of one ended."""
 
 import random
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -9,11 +8,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from backread import AuthenticationError, Client, DeadlineExceededError
+from backread import AuthenticationError, DeadlineExceededError
 from backread.mirror import Mirror
 from backread.testing import Dialect, Fault, MockServer, World
 from helpers.api_rows import envelope, message, paged, user
-from helpers.mirrors import arrow_rows, data_files, missed, rows, sync, table
+from helpers.mirrors import arrow_rows, data_files, marked, missed, rows, sync, table
 from helpers.scripted_server import Request, answer
 
 USERS = 400
@@ -34,47 +33,42 @@ def steady(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirr
     return mirror
 
 
-def stored(mirror: Mirror) -> list[tuple[Any, ...]]:
-    """A digest of all rows with where they lie in the writer's tables."""
+def stored(mirror: Mirror) -> list[Any]:
+    """A digest of all rows with where they lie in the writer's tables, and the published files."""
+    digest = "SELECT count(*), bit_xor(hash(rowid, held)) FROM {} AS held"
     with duckdb.connect(str(mirror.folder / "mirror.duckdb"), read_only=True) as connection:
         return [
-            connection.execute(
-                f"SELECT count(*), bit_xor(hash(rowid, held)) FROM {table} AS held"
-            ).fetchone()  # type: ignore[misc]
-            for table in ("users", "messages")
+            (connection.sql(digest.format(each)).fetchall(), data_files(mirror, each))
+            for each in ("users", "messages")
         ]
 
 
 def test_unchanged_service_costs_a_request_a_user_and_rewrites_nothing(steady, server):
-    before = stored(steady), data_files(steady, "users"), data_files(steady, "messages")
+    before = stored(steady)
     report = sync(steady, server)
     assert report.requests <= MOST
     assert report.lists_by_kind["end"] > USERS / 100
     assert (report.users_added, report.users_updated) == (0, 0)
     assert (report.messages_added, report.messages_updated) == (0, 0)
-    assert (stored(steady), data_files(steady, "users"), data_files(steady, "messages")) == before
+    assert stored(steady) == before
     newest = "SELECT count(*) FROM messages JOIN runs ON last_seen_at = ended_at WHERE run_id = {}"
     assert rows(steady, newest.format(report.run_id)) == [(server.world.total_messages,)]
 
 
 def test_nothing_is_missed_where_one_user_in_a_hundred_changed(steady, server):
     world, chance = server.world, random.Random(4)
-    changed = chance.sample(world.user_ids(), USERS // 100)
     longest = sorted(world.user_ids(), key=lambda each: len(world.message_ids(each)))[-40:]
-    changed[:10] = chance.sample(longest, 10)
+    changed = chance.sample(longest, 10) + chance.sample(world.user_ids(), 40)
     for user_id in changed[:25]:
         world.add_messages(user_id, chance.choice([1, 2, 5]))
     # A long list, and more than a page of new messages.
     world.add_messages(longest[-1], 130)
-    read = set(changed[20:35]) | set(chance.sample(longest, 10))
-    for user_id in read:
+    for user_id in {*changed[20:35], *chance.sample(longest, 10)}:
         for message_id in world.message_ids(user_id)[-4:]:
-            message = world.message(user_id, message_id)
-            if not (message["read_by_user"] and message["read_by_operator"]):
-                world.edit_message(user_id, message_id, read_by_user=True, read_by_operator=True)
+            world.edit_message(user_id, message_id, read_by_user=True, read_by_operator=True)
     for user_id in changed[35:45]:
         world.edit_user(user_id, name=f"Renamed {user_id}")
-    gone = changed[45:]
+    gone = sorted({*changed[45:]})
     for user_id in gone:
         world.remove_user(user_id)
     world.add_users(5)
@@ -85,9 +79,7 @@ def test_nothing_is_missed_where_one_user_in_a_hundred_changed(steady, server):
     # Whoever is gone stays until a full sync, and the rest is as it was.
     assert report.deleted == 0
     assert sync(steady, server, mode="full").deleted >= len(gone)
-    assert rows(steady, "SELECT id FROM users WHERE deleted_at IS NOT NULL ORDER BY id") == sorted(
-        (each,) for each in gone
-    )
+    assert marked(steady)[0] == gone
     assert missed(steady, world) == []
     total = "SELECT count(*) FROM messages WHERE deleted_at IS NULL"
     assert rows(steady, total) == [(world.total_messages,)]
@@ -133,21 +125,12 @@ def test_list_of_a_user_who_is_gone_and_comes_back(mirror, scripted, not_found):
         assert rows(mirror, "SELECT kind FROM lists ORDER BY user_id") == [("whole",), (kind,)]
 
 
-def test_run_that_waits_longer_than_a_commit_may_take_has_not_ended(mirror, scripted):
+def test_run_that_waits_longer_than_a_commit_may_take_has_not_ended(mirror):
     """A commit is due after two seconds."""
-
-    def service(request: Request) -> bytes:
-        match request.path:
-            case "/external/users":
-                return paged([user(1), user(2)])(request)
-            case "/external/users/2/messages":
-                time.sleep(2.5)
-                return answer(200, envelope([message(7)], key="messages"))
-            case _:
-                return answer(404, b"gone")
-
-    sync(mirror, scripted(service))
-    assert rows(mirror, "SELECT user_id, id FROM messages") == [(2, 7)]
+    with MockServer(World(seed=3, users=3, messages_per_user=1)) as server:
+        server.on("messages", user=server.world.user_ids()[1]).fail("latency(2500)")
+        sync(mirror, server)
+        assert missed(mirror, server.world) == []
 
 
 def test_commits_are_small_at_first_and_grow(mirror):
@@ -213,23 +196,14 @@ def test_deadline_that_passes_during_a_commit_is_not_the_end(mirror):
             mirror.sync(client, on_progress=lambda _: server.clock.advance(3))
 
 
-def test_given_users_are_read_without_the_list_of_users(mirror, scripted):
-    def service(request: Request) -> bytes:
-        match request.path.split("/"):
-            case [_, _, "users", "3"] | [_, _, "users", "3", _]:
-                return answer(404, b"gone")
-            case [_, _, "users", user_id]:
-                return answer(200, user(int(user_id)))
-            case [_, _, "users", user_id, "messages"]:
-                return answer(200, envelope([message(int(user_id) * 10)], key="messages"))
-            case _:
-                return answer(500, b"no list of users")
-
-    server = scripted(service)
-    report = sync(mirror, server, users=[2, 3, 1, 2])
-    assert report.unknown_users == (3,)
-    assert rows(mirror, "SELECT user_id, id FROM messages ORDER BY 1") == [(1, 10), (2, 20)]
-    assert len(server.requests) == 5
+def test_given_users_are_read_without_the_list_of_users(mirror):
+    with MockServer(World(seed=3, users=5, messages_per_user=2)) as server:
+        first, second, *_, last = server.world.user_ids()
+        report = sync(mirror, server, users=[second, last + 1, first, second])
+        assert report.unknown_users == (last + 1,)
+        assert {call.user for call in server.calls("messages")} == {first, second}
+        assert (server.calls("users").count, sum(server.counts().values())) == (0, 5)
+    assert rows(mirror, "SELECT DISTINCT user_id FROM messages ORDER BY 1") == [(first,), (second,)]
 
 
 def test_rows_are_fetched_by_id_within_a_budget_and_given_out_before_a_failure():
@@ -238,36 +212,23 @@ def test_rows_are_fetched_by_id_within_a_budget_and_given_out_before_a_failure()
     gone, there = world.message_ids(first)[:2]
     world.remove_message(first, gone)
     world.remove_user(second)
-    asked = [
-        {"resource": "messages", "user_id": first, "id": gone},
-        {"resource": "messages", "user_id": first, "id": there},
-        {"resource": "users", "id": second},
-        # It cannot be requested, so nothing is known of it.
-        {"resource": "users", "id": -1},
-    ]
+    # Nothing is known of the last one, which cannot be requested.
+    asked = [{"resource": "messages", "user_id": first, "id": each} for each in (gone, there)]
+    asked += [{"resource": "users", "id": each} for each in (second, -1)]
     users = [{"resource": "users", "id": each} for each in world.user_ids()]
 
-    def fetched(client: Client, candidates: Any, **limits: Any) -> Iterator[Any]:
-        run = client._ask_rows(table("gone", candidates), **limits)
-        while (found := run.next_batch()) is not None:
-            yield found
-
     with MockServer(world) as server, server.client(max_retries=1, max_concurrency=1) as client:
-        found = list(fetched(client, asked))
-        held = [each["id"] for batch in found for each in arrow_rows(batch.messages)]
-        assert held == [there]
-        assert sorted(each["id"] for batch in found for each in arrow_rows(batch.gone)) == sorted(
-            [gone, second]
-        )
-        some = list(fetched(client, users, max_requests=10))
-        assert sum(len(arrow_rows(each.users)) for each in some) == 10
+
+        def fetched(name: str, candidates: Any, **limits: Any) -> Iterator[int]:
+            run = client._ask_rows(table("gone", candidates), **limits)
+            while (found := run.next_batch()) is not None:
+                yield from (each["id"] for each in arrow_rows(getattr(found, name)))
+
+        assert list(fetched("messages", asked)) == [there]
+        assert sorted(fetched("gone", asked)) == sorted([gone, second])
+        assert len(list(fetched("users", users, max_requests=10))) == 10
         server.on("user", user=refused).fail(Fault.status(401))
         given: list[int] = []
-
-        def take_all() -> None:
-            for batch in fetched(client, users):
-                given.extend(each["id"] for each in arrow_rows(batch.users))
-
         with pytest.raises(AuthenticationError):
-            take_all()
+            given.extend(fetched("users", users))
         assert sorted(given) == world.user_ids()[:-1]
