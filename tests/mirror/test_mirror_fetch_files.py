@@ -64,11 +64,9 @@ TABLE = "SELECT message_id, name, sha256, bytes, media_type, reason FROM files O
 
 def test_mirror_fetch_files_stores_equal_files_once_and_only_what_is_new(tmp_path: Path) -> None:
     with Service("/files/a%20cat.png?token=1", "/files/copy.png", "files/b.pdf") as service:
-        service.files = {
-            "/files/a%20cat.png": answer(200, PNG, content_type="image/png"),
-            "/files/copy.png": answer(200, PNG, content_type="image/png"),
-            "/files/b.pdf": answer(200, b"%PDF-1.7", content_type="Application/PDF; v=1"),
-        }
+        png = answer(200, PNG, content_type="image/png")
+        pdf = answer(200, b"%PDF-1.7", content_type="Application/PDF; v=1")
+        service.files = {"/files/a%20cat.png": png, "/files/copy.png": png, "/files/b.pdf": pdf}
         mirror = synced(tmp_path / "chats", service)
         assert (mirror.status().files, mirror.status().files_missing) == (3, 3)
         done = fetch(mirror, service)
@@ -80,12 +78,11 @@ def test_mirror_fetch_files_stores_equal_files_once_and_only_what_is_new(tmp_pat
             ("b.pdf", 8, "application/pdf", None),
         ]
         for row in table:
-            stored = mirror.folder / "files" / row[2][:2] / row[2]
-            assert stored.stat().st_size == row[3]
-            assert stored.stat().st_mode & 0o777 == 0o600
+            stored = (mirror.folder / "files" / row[2][:2] / row[2]).stat()
+            assert (stored.st_size, stored.st_mode & 0o777) == (row[3], 0o600)
         service.links[1] = "/files/a%20cat.png?token=2"
         service.links[3] = "/files/c.pdf"
-        service.files["/files/c.pdf"] = answer(200, b"%PDF-2.0")
+        service.files["/files/c.pdf"] = pdf
         mirror = synced(mirror.folder, service)
         assert mirror.status().files_missing == 1
         assert (fetch(mirror, service).fetched, mirror.status().files_missing) == (1, 0)
@@ -106,9 +103,7 @@ def test_mirror_fetch_files_stores_equal_files_once_and_only_what_is_new(tmp_pat
         ("http://[", "not a URL"),
     ],
 )
-def test_mirror_fetch_files_gives_each_bad_link_a_reason(
-    tmp_path: Path, link: str, reason: str
-) -> None:
+def test_mirror_fetch_files_gives_each_bad_link_a_reason(tmp_path, link, reason):
     with Service(link) as service:
         service.files = {
             "/redirected": answer(302, headers={"location": "http://[::1]:1/a"}),
@@ -141,15 +136,11 @@ def test_mirror_fetch_files_gives_a_name_that_is_safe(tmp_path: Path) -> None:
     with Service("/f/..%2F..%2Fetc%2Fpasswd\u202egnp.sh", "/f/%00") as service:
         mirror = synced(tmp_path / "chats", service)
         fetch(mirror, service)
-        assert rows(mirror, "SELECT name FROM files ORDER BY message_id") == [
-            ("_.._etc_passwd_gnp.sh",),
-            ("_",),
-        ]
+        names = rows(mirror, "SELECT name FROM files ORDER BY message_id")
+        assert names == [("_.._etc_passwd_gnp.sh",), ("_",)]
 
 
-def test_mirror_fetch_files_gives_a_dead_link_up_until_it_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mirror_fetch_files_gives_a_dead_link_up_until_it_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(attachments, "ATTEMPTS", 2)
     with Service("/gone.png") as service:
         mirror = synced(tmp_path / "chats", service)
@@ -160,8 +151,8 @@ def test_mirror_fetch_files_gives_a_dead_link_up_until_it_changes(
 
 
 def test_mirror_fetch_files_limits_and_patterns(tmp_path: Path) -> None:
-    with Service(*(f"/{each}.png" for each in range(20)), "/a.PDF") as service:
-        service.files = {f"/{each}.png": answer(200, PNG + bytes([each])) for each in range(20)}
+    with of_pictures(20) as service:
+        service.links[21] = "/a.PDF"
         service.files["/a.PDF"] = answer(200, b"%PDF-1.7")
         mirror = synced(tmp_path / "chats", service)
         assert fetch(mirror, service, only="*.pdf").fetched == 1
@@ -175,17 +166,16 @@ def test_mirror_fetch_files_limits_and_patterns(tmp_path: Path) -> None:
 def test_mirror_forget_removes_attachments_that_nobody_else_sent(tmp_path: Path) -> None:
     with Service("/own.bin?secret-link", "/shared.bin") as service:
         service.links[100] = "/other/shared.bin"
-        service.files = {
-            "/own.bin": answer(200, b"only of the first user"),
-            "/shared.bin": answer(200, b"of both users"),
-            "/other/shared.bin": answer(200, b"of both users"),
-        }
+        shared = answer(200, b"of both users")
+        service.files = {"/shared.bin": shared, "/other/shared.bin": shared}
+        service.files["/own.bin"] = answer(200, b"only of the first user")
         mirror = synced(tmp_path / "chats", service)
         assert fetch(mirror, service).stored == 2
         assert mirror.forget(1).files == 2
-        kept = [each.read_bytes() for each in files_below(mirror.folder)]
-        assert any(b"of both users" in each for each in kept)
-        assert not any(b"only of the first user" in each or b"own.bin" in each for each in kept)
+        kept = b"".join(each.read_bytes() for each in files_below(mirror.folder))
+        assert b"of both users" in kept
+        assert b"only of the first user" not in kept
+        assert b"own.bin" not in kept
 
 
 def test_mirror_export_everything_has_the_attachments(tmp_path: Path) -> None:
@@ -224,8 +214,7 @@ with Client() as client:
 
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
 def test_mirror_fetch_files_goes_on_after_a_kill(tmp_path: Path) -> None:
-    with Service(*(f"/{each}.png" for each in range(50))) as service:
-        service.files = {f"/{each}.png": answer(200, PNG + bytes([each])) for each in range(50)}
+    with of_pictures(50) as service:
         mirror = synced(tmp_path / "chats", service)
         ended = run(KILLED, service, CHATS=str(mirror.folder))
         assert ended.returncode == -signal.SIGKILL, ended.stderr
@@ -235,14 +224,18 @@ def test_mirror_fetch_files_goes_on_after_a_kill(tmp_path: Path) -> None:
         assert not list((mirror.folder / "files").glob(".*"))
 
 
+def of_pictures(count: int) -> Service:
+    service = Service(*(f"/{each}.png" for each in range(count)))
+    service.files = {f"/{each}.png": answer(200, PNG + bytes([each])) for each in range(count)}
+    return service
+
+
 def test_mirror_fetch_files_reads_the_mocks_own_files(tmp_path: Path) -> None:
     world = World(seed=7, users=30, messages_per_user=40)
     with MockServer(world, dialect="documented files=own") as server, server.client() as client:
         mirror = Mirror(tmp_path / "chats")
         mirror.sync(client)
         done = mirror.fetch_files(client)
-        assert done.fetched == done.files > 20
+        assert done.fetched == done.files == server.calls("file").count > 20
         [(path,)] = rows(mirror, "SELECT sha256 FROM files WHERE name LIKE '%.png' LIMIT 1")
-        picture = (mirror.folder / "files" / path[:2] / path).read_bytes()
-        assert picture.startswith(b"\x89PNG")
-        assert server.calls("file").count == done.fetched
+        assert (mirror.folder / "files" / path[:2] / path).read_bytes().startswith(b"\x89PNG")

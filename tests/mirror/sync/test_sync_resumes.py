@@ -2,133 +2,100 @@
 
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import duckdb
 import pytest
 
 from backread import ConnectError
 from backread.mirror import Mirror
+from backread.mirror.sync.report import Mode
 from backread.testing import MockServer, World
-from helpers.mirrors import BatchSource, batch, ended, half_read, marked, rows
+from helpers.mirrors import Batch, BatchSource, batch, ended, half_read, marked, rows
 
 BROKEN = ConnectError("the connection broke")
 
 
+USERS = [{"id": 1}, {"id": 2}]
+OF_1 = [{"user_id": 1, "id": each} for each in (11, 12)]
+OF_2 = [{"user_id": 2, "id": each} for each in (21, 22)]
+BOTH: Any = {1: "snapshot", 2: "snapshot"}
+
+
 def held(mirror: Mirror) -> None:
     """A first run: two users with two messages each."""
-    BatchSource(
-        batch(
-            [{"id": 1}, {"id": 2}],
-            [{"user_id": user, "id": user * 10 + each} for user in (1, 2) for each in (1, 2)],
-            swept="snapshot",
-            lists={1: "snapshot", 2: "snapshot"},
-        )
-    ).sync_into(mirror.folder)
+    first = batch(USERS, OF_1 + OF_2, swept="snapshot", lists=BOTH)
+    BatchSource(first).sync_into(mirror.folder)
 
 
-def broken_off(mirror: Mirror, source: BatchSource, mode: str = "incremental") -> None:
+def broken_off(mirror: Mirror, *batches: Batch, mode: Mode = "incremental") -> None:
     with pytest.raises(ConnectError):
-        source.sync_into(mirror.folder, mode)  # type: ignore[arg-type]
+        BatchSource(*batches, BROKEN).sync_into(mirror.folder, mode)
 
 
 def test_resumed_full_run_marks_what_only_an_unfinished_read_had_shown(mirror):
     held(mirror)
     # The first attempt sees messages 11 and 12, but not the end of their list.
-    first = batch([{"id": 1}, {"id": 2}], [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}])
-    broken_off(mirror, BatchSource(first, BROKEN), "full")
+    broken_off(mirror, batch(USERS, OF_1), mode="full")
     # Before it goes on, user 2 and message 12 go.
-    report = BatchSource(
-        batch(
-            [{"id": 1}],
-            [{"user_id": 1, "id": 11}],
-            swept="snapshot",
-            lists={1: "snapshot"},
-        )
-    ).sync_into(mirror.folder)
-    assert (report.mode, report.resumed) == ("full", True)
+    rest = batch(USERS[:1], OF_1[:1], swept="snapshot", lists={1: "snapshot"})
+    report = BatchSource(rest).sync_into(mirror.folder)
+    assert (report.mode, report.resumed, report.deleted) == ("full", True, 4)
     assert marked(mirror) == ([2], [12, 21, 22])
-    assert report.deleted == 4
 
 
 def test_messages_of_lists_that_had_ended_stay_seen(mirror):
     held(mirror)
-    first = batch(
-        [{"id": 1}, {"id": 2}],
-        [{"user_id": 1, "id": 11}],
-        [{"resource": "messages", "user_id": 1, "id": 12}],
-        lists={1: "snapshot"},
-    )
-    broken_off(mirror, BatchSource(first, BROKEN), "full")
-    second = BatchSource(
-        batch(
-            [{"id": 1}, {"id": 2}],
-            [{"user_id": 2, "id": 21}, {"user_id": 2, "id": 22}],
-            swept="snapshot",
-            lists={2: "snapshot"},
-        )
-    )
+    misfit = {"resource": "messages", "user_id": 1, "id": 12}
+    broken_off(mirror, batch(USERS, OF_1[:1], [misfit], lists={1: "snapshot"}), mode="full")
+    second = BatchSource(batch(USERS, OF_2, swept="snapshot", lists={2: "snapshot"}))
     assert second.sync_into(mirror.folder).deleted == 0
     assert second.done == [1]
     assert rows(mirror, "SELECT state, resumptions FROM runs WHERE run_id = 2") == [("finished", 1)]
 
 
 def test_finished_list_of_users_is_not_read_again(mirror):
-    users = [{"id": 1, "updated_at": datetime(2026, 3, 1, tzinfo=UTC)}, {"id": 2}]
+    moved = {"updated_at": datetime(2026, 3, 1, tzinfo=UTC)}
     misfit = {"resource": "users", "user_id": 3, "id": 3}
-    first = batch(users[:1], half_read=[half_read(None, "page")])
-    broken_off(
-        mirror, BatchSource(first, batch(users[1:], (), [misfit], swept="linked"), BROKEN), "full"
-    )
-    second = BatchSource(batch(lists={1: "snapshot", 2: "snapshot", 3: "snapshot"}))
+    first = batch([USERS[0] | moved], half_read=[half_read(None, "page")])
+    broken_off(mirror, first, batch(USERS[1:], (), [misfit], swept="linked"), mode="full")
+    second = BatchSource(batch(lists=BOTH | {3: "snapshot"}))
     report = second.sync_into(mirror.folder)
-    assert report.certificate == "linked"
+    # They were seen, although the sync that finished the run did not show them.
+    assert (report.certificate, report.deleted) == ("linked", 0)
     assert second.known is not None
     assert (second.known["half_read"], second.known["held"]) == ([], [])
     # The user who does not fit has a list of messages like any other.
-    assert sorted(second.known["users"], key=lambda each: each["id"]) == [
-        {"id": 1, "updated_at": datetime(2026, 3, 1, tzinfo=UTC), "online_at": None},
-        {"id": 2, "updated_at": None, "online_at": None},
-        {"id": 3, "updated_at": None, "online_at": None},
-    ]
-    # They were seen, although the sync that finished the run did not show them.
-    assert report.deleted == 0
+    nothing = {"updated_at": None, "online_at": None}
+    users = [nothing | {"id": 1} | moved, nothing | {"id": 2}, nothing | {"id": 3}]
+    assert sorted(second.known["users"], key=lambda each: each["id"]) == users
     newest = "SELECT count(*) FROM users, runs WHERE last_seen_at = ended_at"
     assert rows(mirror, newest) == [(2,)]
 
 
 def test_half_read_lists_are_read_on_from_their_newest_state(mirror):
+    one, two = (half_read(1, "first page"), half_read(2, "its first"))
+    one_on, two_on = (half_read(1, "second page"), half_read(2, "its second"))
     broken_off(
         mirror,
-        BatchSource(
-            batch([{"id": 1}], half_read=[half_read(None, "first page of users")]),
-            batch([{"id": 2}], half_read=[half_read(None, "second page of users")]),
-            batch(
-                messages=[{"user_id": 1, "id": 11}],
-                half_read=[half_read(1, "first page"), half_read(2, "its first")],
-            ),
-            batch(
-                messages=[{"user_id": 1, "id": 12}, {"user_id": 2, "id": 21}],
-                half_read=[half_read(1, "second page"), half_read(2, "its second")],
-                lists={2: "counted"},
-            ),
-            BROKEN,
-        ),
+        batch(USERS[:1], half_read=[half_read(None, "first page of users")]),
+        batch(USERS[1:], half_read=[half_read(None, "second page of users")]),
+        batch(messages=OF_1[:1], half_read=[one, two]),
+        batch(messages=[OF_1[1], OF_2[0]], half_read=[one_on, two_on], lists={2: "counted"}),
     )
-    second = BatchSource(
-        batch([{"id": 3}], [{"user_id": 1, "id": 13}], swept="linked", lists={1: "linked"})
-    )
+    rest = batch([{"id": 3}], [{"user_id": 1, "id": 13}], swept="linked", lists={1: "linked"})
+    second, third = BatchSource(rest), BatchSource()
     second.sync_into(mirror.folder)
     assert second.known is not None
     assert second.done == [2]
     read = {each["user_id"]: each["state"] for each in second.known["half_read"]}
     assert read == {None: "second page of users", 1: "second page"}
-    held = [(each["user_id"], each["id"]) for each in second.known["held"]]
-    assert sorted(held, key=str) == [(1, 11), (1, 12), (None, 1), (None, 2)]
+    known = [(each["user_id"], each["id"]) for each in second.known["held"]]
+    assert sorted(known, key=str) == [(1, 11), (1, 12), (None, 1), (None, 2)]
     # What was read before counts as seen.
     newest = "SELECT id FROM messages, runs WHERE last_seen_at = ended_at ORDER BY 1"
     assert rows(mirror, newest) == [(11,), (12,), (13,), (21,)]
     # A run that has ended leaves nothing half-read.
-    third = BatchSource()
     third.sync_into(mirror.folder)
     assert third.known is not None
     assert (third.known["half_read"], third.known["held"], third.done) == ([], [], [])
@@ -136,16 +103,12 @@ def test_half_read_lists_are_read_on_from_their_newest_state(mirror):
 
 def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
     held(mirror)
-    whole, end = ended(1, "linked"), ended(2, "counted", kind="end")
-    first = batch(
-        [{"id": 1}, {"id": 2}],
-        [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}, {"user_id": 2, "id": 22}],
-        swept="snapshot",
-        lists=[whole, end],
-        half_read=[half_read(3, "at its growing end")],
+    lists = [ended(1, "linked"), ended(2, "counted", kind="end")]
+    half = [half_read(3, "at its growing end")]
+    broken_off(
+        mirror, batch(USERS, [*OF_1, OF_2[1]], swept="snapshot", lists=lists, half_read=half)
     )
-    broken_off(mirror, BatchSource(first, BROKEN))
-    second = BatchSource(batch(messages=[{"user_id": 2, "id": 21}], lists={2: "snapshot"}))
+    second = BatchSource(batch(messages=OF_2[:1], lists={2: "snapshot"}))
     report = second.sync_into(mirror.folder, "full")
     assert second.done == [1]
     assert second.known is not None
@@ -157,25 +120,19 @@ def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
 
 
 def test_run_keeps_what_stopped_it_and_all_it_cost(mirror):
-    broken_off(mirror, BatchSource(batch([{"id": 1}]), batch([{"id": 2}]), BROKEN))
-    broken_off(mirror, BatchSource(BROKEN))
+    broken_off(mirror, batch(USERS[:1]), batch(USERS[1:]))
+    broken_off(mirror)
     report = BatchSource(batch([{"id": 3}], swept="linked")).sync_into(mirror.folder)
     assert (report.resumptions, report.resumed, report.run.requests) == (2, True, 3 + 1 + 2)
-    assert report.requests == 2
-    assert report.error == "ConnectError: the connection broke"
-    assert rows(mirror, "SELECT resumptions, error, requests FROM runs") == [
-        (2, "ConnectError: the connection broke", 6)
-    ]
+    assert (report.requests, report.error) == (2, "ConnectError: the connection broke")
+    kept = rows(mirror, "SELECT resumptions, error, requests FROM runs")
+    assert kept == [(2, report.error, 6)]
 
 
 def test_first_run_does_not_count_what_it_read_before_it_was_broken_off_as_missed(mirror):
-    users = [{"id": 1}, {"id": 2}]
-    read = [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}]
-    one = batch(users, read, swept="snapshot", lists={1: "snapshot"})
-    broken_off(mirror, BatchSource(one, BROKEN), "full")
-    broken_off(mirror, BatchSource(batch(messages=[{"user_id": 2, "id": 21}]), BROKEN))
-    last = batch(messages=[{"user_id": 2, "id": 22}], lists={2: "counted"})
-    report = BatchSource(last).sync_into(mirror.folder)
+    broken_off(mirror, batch(USERS, OF_1, swept="snapshot", lists={1: "snapshot"}), mode="full")
+    broken_off(mirror, batch(messages=OF_2[:1]))
+    report = BatchSource(batch(messages=OF_2[1:], lists={2: "counted"})).sync_into(mirror.folder)
     # What the second attempt read of user 2 was no whole list, and so is read again.
     assert (report.resumptions, report.run.messages_added, report.deleted) == (2, 4, 1)
     assert marked(mirror) == ([], [21])
