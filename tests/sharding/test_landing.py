@@ -1,38 +1,28 @@
 """Landing: shards in files of their own, and a manifest that makes a run of them whole."""
 
+import base64
 import concurrent.futures
 import json
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from backread import (
+    ConfigurationError,
     ConnectError,
     LandingError,
+    Mirror,
     RateLimitError,
     ServerError,
     landing,
     plan,
 )
 from backread.landing.storage import Storage
-from backread.testing import Lane, MockServer, World
+from backread.testing import Lane
 from helpers.shards import expected
-
-RESOURCES = ["users", "messages"]
-
-
-@pytest.fixture
-def lane(backread_server: MockServer) -> Any:
-    with backread_server.lane(world=World(seed=5, users=120, messages_per_user=(0, 60))) as lane:
-        yield lane
 
 
 def land_all(lane: Lane, folder: Path, resource: Any = "messages", shards: int = 3) -> Any:
@@ -47,18 +37,15 @@ def rows(folder: Path, run: landing.Committed) -> Counter[tuple[int | None, int]
     return Counter((row.get("user_id"), row["id"]) for row in table)
 
 
-@pytest.mark.parametrize("resource", RESOURCES)
+@pytest.mark.parametrize("resource", ["users", "messages"])
 def test_a_committed_run_holds_each_row_once(lane, tmp_path, resource):
     planned, landed = land_all(lane, tmp_path, resource)
     assert landing.runs(tmp_path) == []
     run = landing.commit(tmp_path, planned.plan_id, landed)
     assert landing.runs(tmp_path) == [run]
     assert rows(tmp_path, run) == expected(lane.world, resource)
-    assert (run.number, run.resource, run.rows) == (
-        1,
-        resource,
-        expected(lane.world, resource).total(),
-    )
+    count = expected(lane.world, resource).total()
+    assert (run.number, run.resource, run.rows) == (1, resource, count)
     assert (run.report.certificate, run.report.distinct) == ("linked", run.rows)
     assert [(tmp_path / file).stat().st_size for file in run.files] == [one.size for one in landed]
     # Nothing is left of what was written on the way.
@@ -66,6 +53,8 @@ def test_a_committed_run_holds_each_row_once(lane, tmp_path, resource):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) == 1 + 3 + 3 + 1
     assert not [path for path in files if lane.secret.encode() in path.read_bytes()]
+    with pytest.raises(LandingError, match="of run 1 is missing; check that this is the folder"):
+        landing.dataset(tmp_path / "other", run)
 
 
 def test_a_shard_landed_twice_counts_once(lane, tmp_path):
@@ -83,57 +72,56 @@ def test_a_shard_landed_twice_counts_once(lane, tmp_path):
 
 def test_a_run_lacks_nothing_or_is_not_committed(lane, tmp_path):
     planned, landed = land_all(lane, tmp_path)
-    with pytest.raises(LandingError, match=r"of its 3 shards, these were not landed: 0, 2"):
-        landing.commit(tmp_path, planned.plan_id, landed[1:2])
+
+    def refuses(given: list[landing.Landed], said: str, run_id: str = planned.plan_id) -> None:
+        with pytest.raises(LandingError, match=said):
+            landing.commit(tmp_path, run_id, given)
+        assert landing.runs(tmp_path) == []
+
+    refuses(landed[1:2], r"of its 3 shards, these were not landed: 0, 2")
     broken = tmp_path / landed[1].file
     whole = broken.read_bytes()
     broken.write_bytes(whole[:-1])
-    with pytest.raises(
-        LandingError, match=r"is missing, or has another size.*; land shard 1 again"
-    ):
-        landing.commit(tmp_path, planned.plan_id, landed)
+    refuses(landed, r"is missing, or has another size.*; land shard 1 again")
     broken.unlink()
-    with pytest.raises(
-        LandingError, match=r"is missing, or has another size.*; land shard 1 again"
-    ):
-        landing.commit(tmp_path, planned.plan_id, landed)
-    assert landing.runs(tmp_path) == []
+    refuses(landed, r"is missing, or has another size.*; land shard 1 again")
+    other, _ = land_all(lane, tmp_path)
+    refuses(landed, f"was landed for the run {planned.plan_id}", other.plan_id)
     broken.write_bytes(whole)
     assert landing.commit(tmp_path, planned.plan_id, landed).number == 1
-    other, _ = land_all(lane, tmp_path)
-    with pytest.raises(LandingError, match=f"was landed for the run {planned.plan_id}"):
-        landing.commit(tmp_path, other.plan_id, landed)
 
 
 def test_workers_need_the_folder_the_run_and_a_number(lane, tmp_path):
+    told: list[int] = []
+
+    def land(index: int) -> landing.Landed:
+        shard = landing.load_shard(tmp_path, run_id, index)
+        return landing.land(tmp_path, shard, client=client, on_progress=told.append)
+
     with lane.client() as client:
         planned = plan(client, shards=3)
         run_id = landing.begin(tmp_path, planned)
         assert landing.begin(tmp_path, planned) == run_id
         assert landing.load_plan(tmp_path, run_id) == planned
-        landed = [
-            landing.land(tmp_path, landing.load_shard(tmp_path, run_id, index), client=client)
-            for index in range(3)
-        ]
-    told = [landing.Landed.from_json(one.to_json()) for one in landed]
-    assert told == landed
-    assert max(len(one.to_json()) for one in landed) < 2_000
-    assert landing.commit(tmp_path, run_id, told).rows == lane.world.total_messages
+        landed = [land(index) for index in range(3)]
+    assert told[-1] == landed[-1].rows
+    sent = [one.to_json() for one in landed]
+    assert max(map(len, sent)) < 2_000
+    again = [landing.Landed.from_json(each) for each in sent]
+    assert again == landed
+    assert landing.commit(tmp_path, run_id, again).rows == lane.world.total_messages
 
 
 def test_commits_at_once_get_numbers_of_their_own(lane, tmp_path):
     prepared = [land_all(lane, tmp_path, shards=1) for _ in range(4)]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        runs = list(
-            pool.map(lambda one: landing.commit(tmp_path, one[0].plan_id, one[1]), prepared)
-        )
-    runs.sort(key=lambda run: run.number)
+        commits = [pool.submit(landing.commit, tmp_path, p.plan_id, made) for p, made in prepared]
+    runs = sorted((each.result() for each in commits), key=lambda run: run.number)
     assert [run.number for run in runs] == [1, 2, 3, 4]
     assert landing.runs(tmp_path) == runs
     # Runs after a number are had without reading the others.
     (tmp_path / "manifests" / "00000001.json").write_text("damaged")
     assert landing.runs(tmp_path, after=1) == runs[1:]
-    assert landing.runs(tmp_path, after=4) == []
 
 
 @pytest.mark.parametrize(
@@ -154,80 +142,34 @@ def test_a_reading_that_fails_leaves_nothing(lane, tmp_path, fault, error):
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-CHILD = """
-import sys
-from backread import landing
-from backread.errors import BackreadError
-folder, run_id = sys.argv[1:]
-landing.land(folder, landing.load_shard(folder, run_id, 0))
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system does not kill so")
-def test_a_worker_that_is_killed_leaves_what_nobody_reads(lane, tmp_path):
-    with lane.client() as client:
-        planned = plan(client, shards=2)
-        landing.begin(tmp_path, planned)
-        middle = threading.Event()
-        lane.fault("messages every=20: stall()")
-        child = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path), planned.plan_id],
-            env={**os.environ, "BACKREAD_API_SECRET": lane.secret},
-        )
-        while lane.calls("messages").count < 20:
-            assert child.poll() is None
-            middle.wait(0.01)
-        child.kill()
-        child.wait()
-        lane.clear_faults()
-        assert not list(tmp_path.rglob("attempt=*"))
-        landed = [landing.land(tmp_path, shard) for shard in planned]
-    run = landing.commit(tmp_path, planned.plan_id, landed)
-    assert rows(tmp_path, run) == expected(lane.world, "messages")
-
-
 def test_a_uri_is_a_folder_too(lane, tmp_path):
-
-    planned, landed = land_all(lane, tmp_path.as_uri())  # type: ignore[arg-type]
-    run = landing.commit(tmp_path.as_uri(), planned.plan_id, landed)
+    folder: Any = tmp_path.as_uri()
+    planned, landed = land_all(lane, folder)
+    run = landing.commit(folder, planned.plan_id, landed)
     assert landing.runs(str(tmp_path)) == [run]
-    assert rows(tmp_path.as_uri(), run) == expected(lane.world, "messages")  # type: ignore[arg-type]
+    assert rows(folder, run) == expected(lane.world, "messages")
 
 
 def test_what_cannot_be_used_is_said(lane, tmp_path):
-    with pytest.raises(LandingError, match=r"has no run=20260101T000000Z-0/plan.json; begin"):
-        landing.load_plan(tmp_path, "20260101T000000Z-0")
     with pytest.raises(ValueError, match="a run id is the result of begin"):
         landing.load_plan(tmp_path, "../other")
-    with pytest.raises(LandingError, match="pass a path, or a URI that pyarrow supports"):
-        landing.runs("nothing://here")
-    for keys in ("s3://KEY:hidden@bucket/chats", "s3://KEY:a@b:hidden@bucket/chats"):
-        with pytest.raises(LandingError, match="URI for bucket contains keys") as caught:
-            landing.runs(keys)
-        assert "hidden" not in str(caught.value)
-    planned, landed = land_all(lane, tmp_path)
+    planned, landed = land_all(lane, tmp_path, shards=1)
     landing.commit(tmp_path, planned.plan_id, landed)
-    with pytest.raises(LandingError, match=r"has no run=.*shard=00007"):
-        landing.load_shard(tmp_path, planned.plan_id, 7)
-    [manifest] = (tmp_path / "manifests").iterdir()
-    document = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**document, "format": 9}))
-    with pytest.raises(LandingError, match="its format is not 1; upgrade"):
-        landing.runs(tmp_path)
-    manifest.write_text("{}")
-    with pytest.raises(LandingError, match="damaged"):
-        landing.runs(tmp_path)
+    manifest = tmp_path / "manifests" / "00000001.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 9}))
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(LandingError, match="cannot be created"):
-        landing.begin(blocked, planned)
-
-
-def test_a_run_whose_files_are_elsewhere_is_said(lane, tmp_path):
-    planned, landed = land_all(lane, tmp_path)
-    run = landing.commit(tmp_path, planned.plan_id, landed)
-    with pytest.raises(LandingError, match="of run 1 is missing; check that this is the folder"):
-        landing.dataset(tmp_path / "other", run)
+    for call, said in (
+        (lambda: landing.load_plan(tmp_path, "20260101T000000Z-0"), "has no run=.*json; begin"),
+        (lambda: landing.runs("nothing://here"), "pass a path, or a URI that pyarrow supports"),
+        (lambda: landing.load_shard(tmp_path, planned.plan_id, 7), r"has no run=.*shard=00007"),
+        (lambda: landing.runs(tmp_path), "its format is not 1; upgrade"),
+        (lambda: landing.begin(blocked, planned), "cannot be created"),
+        (lambda: landing.runs("s3://KEY:a@b:hidden@bucket/chats"), "URI for bucket contains keys"),
+    ):
+        with pytest.raises(LandingError, match=said) as caught:
+            call()
+        assert "hidden" not in str(caught.value)
 
 
 def test_a_file_in_a_store_is_there_in_full_or_not_at_all(tmp_path):
@@ -250,11 +192,98 @@ def test_a_file_in_a_store_is_there_in_full_or_not_at_all(tmp_path):
     assert storage.names("manifests") == ["1.json"]
 
 
-def test_rows_are_told_while_they_are_landed(lane, tmp_path):
+# --- privacy --------------------------------------------------------------------------------------
+
+KEY, OTHER_KEY = bytes(range(7, 39)), bytes(range(99, 131))
+
+
+def key_file(path: Path, key: bytes) -> Path:
+    """A private file with the key."""
+    path.write_bytes(base64.b64encode(key))
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    return key_file(tmp_path / "key", KEY)
+
+
+def land(lane: Any, folder: Path, *choices: dict[str, Any], resource: Any = "messages") -> Any:
+    """Commits a run of a shard for each choice."""
     with lane.client() as client:
-        [shard] = plan(client, shards=1)
-        landing.begin(tmp_path, plan(client, shards=1))
-        told: list[int] = []
-        landed = landing.land(tmp_path, shard, client=client, on_progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == landed.rows
+        planned = plan(client, resource=resource, shards=len(choices))
+        landing.begin(folder, planned)
+        landed = [
+            landing.land(folder, shard, **choice)
+            for shard, choice in zip(planned, choices, strict=True)
+        ]
+        return landing.commit(folder, planned.plan_id, landed)
+
+
+def test_a_landed_run_has_the_pseudonyms_of_a_mirror(lane, tmp_path, key):
+    chosen: dict[str, Any] = {"pseudonymise": key, "drop_bodies": True}
+    mirror = Mirror(tmp_path / "chats", **chosen)
+    with lane.client() as client:
+        mirror.sync(client)
+    for resource, order, named in (
+        ("users", "id", "email"),
+        ("messages", "user_id, id", "sender_email"),
+    ):
+        run = land(lane, tmp_path / "landed", chosen, resource=resource)
+        assert run == landing.runs(tmp_path / "landed")[-1]
+        assert json.loads(run.privacy)["drop_bodies"] is True
+        assert base64.b64encode(KEY).decode() not in repr(run)
+        table = landing.dataset(tmp_path / "landed", run).to_table()
+        ours = duckdb.from_arrow(table).order(order).to_arrow_table().to_pylist()
+        query = f"SELECT {', '.join(table.column_names)} FROM {resource} ORDER BY {order}"
+        assert ours == mirror.sql(query).to_arrow_table().to_pylist()
+        assert any(row[named] for row in ours)
+    assert all(row["body"] is None for row in ours)
+
+
+def test_no_landed_byte_names_a_person(lane, tmp_path, key):
+    folder = tmp_path / "landed"
+    land(lane, folder, {"pseudonymise": key, "drop_bodies": True}, resource="users")
+    content = b"\n".join(file.read_bytes() for file in folder.rglob("*") if file.is_file()).lower()
+    users = [lane.world.user(user_id) for user_id in lane.world.user_ids()]
+    named = {user[name] for user in users for name in ("name", "email", "reference")}
+    named = {text for text in named if text and len(text) > 7}
+    assert len(named) > 20
+    assert [text for text in named if text.lower().encode() in content] == []
+
+
+def test_the_runs_of_a_folder_have_one_choice(lane, tmp_path, key):
+    folder, other = tmp_path / "landed", key_file(tmp_path / "other", OTHER_KEY)
+    land(lane, folder, {"pseudonymise": key})
+    asked = sum(lane.counts().values())
+    for choice, why in (
+        ({}, "none of these"),
+        ({"pseudonymise": other}, "another key"),
+        ({"pseudonymise": key, "redact": True}, "pass the same"),
+    ):
+        with lane.client() as client:
+            planned = plan(client, shards=1)
+            landing.begin(folder, planned)
+            asked = sum(lane.counts().values())
+            with pytest.raises(LandingError, match=why):
+                landing.land(folder, planned[0], **choice)
+        assert sum(lane.counts().values()) == asked
+    assert land(lane, folder, {"pseudonymise": key}).number == 2
+    # Nor do the shards of one run differ.
+    for second in ({}, {"pseudonymise": other}):
+        with pytest.raises(LandingError, match="different keys or choices"):
+            land(lane, tmp_path / "new", {"pseudonymise": key}, second)
+    assert landing.runs(tmp_path / "new") == []
+    assert land(lane, tmp_path / "plain", {}).privacy is None
+    with pytest.raises(LandingError, match="land into a new folder"):
+        land(lane, tmp_path / "plain", {"pseudonymise": key})
+
+
+def test_without_the_key_nothing_is_read(lane, tmp_path):
+    with lane.client() as client:
+        planned = plan(client, shards=1)
+        asked = sum(lane.counts().values())
+        with pytest.raises(ConfigurationError, match="the key file"):
+            landing.land(tmp_path / "landed", planned[0], pseudonymise=tmp_path / "none")
+    assert sum(lane.counts().values()) == asked

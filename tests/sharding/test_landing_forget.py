@@ -10,16 +10,10 @@ import pytest
 from backread import LandingError, MirrorError, landing, plan
 from backread._files.unfinished import Unfinished
 from backread.mirror import Mirror
-from backread.testing import Lane, MockServer, World
+from backread.testing import Lane
 from helpers.file_traces import state, traces
 
 MARKS = ["name-Zoë-51c", "mail-Zoë-51c", "body-Zoë-51c"]
-
-
-@pytest.fixture
-def lane(backread_server: MockServer) -> Any:
-    with backread_server.lane(world=World(seed=5, users=80, messages_per_user=(1, 40))) as lane:
-        yield lane
 
 
 @pytest.fixture
@@ -45,8 +39,8 @@ def begun(lane: Lane, folder: Path, resource: Any) -> tuple[str, list[landing.La
         return run_id, [landing.land(folder, shard) for shard in planned]
 
 
-def rows(folder: Path, number: int = -1) -> list[dict[str, Any]]:
-    return landing.dataset(folder, landing.runs(folder)[number]).to_table().to_pylist()
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return landing.dataset(folder, landing.runs(folder)[-1]).to_table().to_pylist()
 
 
 @pytest.mark.parametrize(("resource", "column"), [("users", "id"), ("messages", "user_id")])
@@ -54,24 +48,23 @@ def test_a_run_loses_the_rows_of_the_user_and_no_other(
     synced, lane, who, tmp_path, resource, column
 ):
     folder = tmp_path / "landed"
-    landing.commit(folder, *begun(lane, folder, resource))
+    run_id, landed = begun(lane, folder, resource)
+    files = landing.commit(folder, run_id, landed).files
     before = rows(folder)
-    theirs = [row for row in before if row[column] == who]
+    kept = [row for row in before if row[column] != who]
     assert traces(folder, *MARKS)
-    files = landing.runs(folder)[0].files
 
     report = synced.forget(who, landings=[folder])
 
     assert traces(folder, *MARKS) == traces(synced.folder, *MARKS) == []
-    assert rows(folder) == [row for row in before if row[column] != who]
+    assert rows(folder) == kept
     [run] = landing.runs(folder)
-    assert (
-        run.rows
-        == len(before) - len(theirs)
-        == sum(pyarrow.parquet.read_metadata(folder / name).num_rows for name in files)
-    )
-    assert run.files == files
-    assert (report.landing_rows, report.landing_files) == (len(theirs), 1)
+    of_files = [pyarrow.parquet.read_metadata(folder / name).num_rows for name in files]
+    assert (run.files, run.rows, len(kept)) == (files, len(kept), sum(of_files))
+    assert (report.landing_rows, report.landing_files) == (len(before) - len(kept), 1)
+    # Committing again returns the earlier commit.
+    assert landing.commit(folder, run_id, landed) == run
+    assert traces(folder, *MARKS) == []
 
 
 def test_what_is_landed_but_not_committed_loses_the_rows_too(synced, lane, who, tmp_path):
@@ -82,18 +75,6 @@ def test_what_is_landed_but_not_committed_loses_the_rows_too(synced, lane, who, 
     assert traces(folder, *MARKS) == []
     with pytest.raises(LandingError, match=r"land shard \d again"):
         landing.commit(folder, run_id, landed)
-
-
-def test_committing_again_after_a_user_was_forgotten_returns_the_earlier_commit(
-    synced, lane, who, tmp_path
-):
-    folder = tmp_path / "landed"
-    run_id, landed = begun(lane, folder, "messages")
-    landing.commit(folder, run_id, landed)
-    synced.forget(who, landings=[folder])
-    [earlier] = landing.runs(folder)
-    assert landing.commit(folder, run_id, landed) == earlier
-    assert traces(folder, *MARKS) == []
 
 
 def test_a_user_who_is_only_landed_is_known(synced, lane, tmp_path):

@@ -9,18 +9,15 @@ import pytest
 
 from backread import AuthenticationError, Client, ConfigurationError, IncompleteError
 from backread.sharding.live import LiveShard, listed_ids, live_shards
-from backread.testing import Lane, MockServer, World
+from backread.testing import Lane
 from helpers.api_rows import envelope, paged, user, users
-from helpers.scripted_server import Request, answer
+from helpers.scripted_server import answer
 from helpers.shards import expected, keys
 
 
-@pytest.fixture
-def lane(backread_server: MockServer, monkeypatch: pytest.MonkeyPatch) -> Any:
-    world = World(seed=5, users=230, messages_per_user=(0, 130))
-    with backread_server.lane(world=world) as lane:
-        monkeypatch.setenv("BACKREAD_API_SECRET", lane.secret)
-        yield lane
+@pytest.fixture(autouse=True)
+def secret(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BACKREAD_API_SECRET", lane.secret)
 
 
 def made(lane: Lane, **options: Any) -> list[LiveShard]:
@@ -75,7 +72,7 @@ def test_number_of_live_shards(lane, scripted):
 
     def of_any(total: int | None) -> int:
         server = scripted(lambda request: answer(200, envelope(users(1), total=total)))
-        with Client(server.url, server.secret, server.vendor) as client:
+        with server.client() as client:
             return len(live_shards(client, resource="messages"))
 
     # As many as requests that a client has in flight.
@@ -96,7 +93,7 @@ def test_a_strict_reading_needs_a_proved_list_of_users(scripted, monkeypatch):
     for odd in ({"id": None}, {"id": -4}):
         server = scripted(paged([*users(5), user(9, **odd)]))
         monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
-        with Client(server.url, server.secret, server.vendor) as client:
+        with server.client() as client:
             [shard] = live_shards(client, resource="messages", shards=1)
             with pytest.raises(IncompleteError, match=r"no usable id|has no integer id"):
                 listed_ids(client, True)
@@ -123,13 +120,11 @@ def test_live_shards_hold_no_secret(lane, monkeypatch, tmp_path):
 
 
 def test_a_first_user_that_cannot_be_read_costs_no_reading(scripted, monkeypatch):
-    def serve(request: Request) -> bytes:
-        if "limit=1" in request.target:
-            return answer(200, ["no page"])
-        return paged(users(3))(request)
-
-    server = scripted(serve)
+    service = paged(users(3))
+    server = scripted(
+        lambda request: answer(200, []) if "limit=1" in request.target else service(request)
+    )
     monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
-    with Client(server.url, server.secret, server.vendor) as client:
+    with server.client() as client:
         [shard] = live_shards(client, resource="users")
     assert len(shard.read().to_list()) == 3

@@ -460,7 +460,9 @@ def test_each_figure_has_the_list_of_its_conversations(world, options):
         "files": attached["conversations"],
     }
     assert {name: listed(world, name, **options) for name in expected} == expected
-    assert 0 < listed(world, "invitation.followed", **options) <= found["invitations"]["users"]
+    followed, outcome = listed(world, "invitation.followed", **options), found["invitations"]
+    assert (followed > 0) == (outcome["followed"] > 0)
+    assert followed <= outcome["users"]
     hour = max(found["hours"], key=lambda each: each["user_messages"])
     within = listed(world, f"user.hour.{hour['weekday']}.{hour['hour']}", **options)
     for wider in (f"weekday.{hour['weekday']}", f"hour.{hour['hour']}"):
