@@ -19,7 +19,7 @@ MARKS = ["name-Zoë-51c", "mail-Zoë-51c", "body-Zoë-51c"]
 @pytest.fixture
 def who(lane: Lane) -> int:
     """A user with texts of her own."""
-    user_id = lane.world.user_ids()[30]
+    user_id = next(each for each in lane.world.user_ids() if lane.world.message_ids(each))
     lane.world.edit_user(user_id, name=MARKS[0], email=MARKS[1])
     lane.world.edit_message(user_id, lane.world.message_ids(user_id)[0], body=MARKS[2])
     return user_id
