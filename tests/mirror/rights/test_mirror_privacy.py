@@ -5,14 +5,12 @@ import hmac
 import json
 import os
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backread import ConfigurationError, Mirror, MirrorError
-from backread.testing import MockServer, World
 from helpers.api_rows import envelope
 from helpers.mirrors import rows, sync
 from helpers.scripted_server import answer
@@ -81,13 +79,6 @@ def service(scripted: Any) -> Any:
         return answer(200, page)
 
     return scripted(reply)
-
-
-@pytest.fixture
-def server() -> Iterator[MockServer]:
-    """A small world."""
-    with MockServer(World(seed=5, users=12, messages_per_user=(0, 30))) as running:
-        yield running
 
 
 def held(folder: Path) -> bytes:

@@ -9,19 +9,13 @@ import pytest
 from backread import AuthenticationError
 from backread.mirror import Mirror
 from backread.mirror.rights import purge
-from backread.testing import MockServer, World
+from backread.testing import MockServer
 from helpers.api_rows import message, user
 from helpers.file_traces import traces
 from helpers.mirrors import BatchSource, batch, ended, marked, missed, rows, sync
 from helpers.probed_service import Rows
 
 MARKS = ["name-Zoë-77d", "body-Zoë-77d", "gone-Zoë-77d"]
-
-
-@pytest.fixture
-def server() -> Any:
-    with MockServer(World(seed=8, users=40, messages_per_user=(2, 20))) as running:
-        yield running
 
 
 @pytest.fixture
