@@ -369,17 +369,6 @@ def test_a_user_who_is_only_landed_is_known(synced, lane, tmp_path):
     assert synced.forget(who, landings=[folder]).landing_rows == 1
 
 
-def test_a_removal_that_was_killed_before_the_manifest_is_completed(synced, lane, who, tmp_path):
-    folder = tmp_path / "landed"
-    landing.commit(folder, *begun(lane, folder, "users"))
-    synced.forget(who, landings=[folder])
-    manifest = folder / "manifests" / "00000001.json"
-    expected = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(expected | {"newest_rows": expected["newest_rows"] + 1}))
-    synced.forget(who, landings=[folder])
-    assert json.loads(manifest.read_text()) == expected
-
-
 def test_a_folder_that_is_no_landing_is_refused_before_anything_changes(
     synced, lane, who, tmp_path
 ):

@@ -117,14 +117,3 @@ def test_live_shards_hold_no_secret(lane, monkeypatch, tmp_path):
     assert read(shards, secret_file=tmp_path / "secret") == expected(lane.world, "messages")
     with pytest.raises(AttributeError):
         replace(shards[0], index=1).index = 0  # type: ignore[misc]
-
-
-def test_a_first_user_that_cannot_be_read_costs_no_reading(scripted, monkeypatch):
-    service = paged(users(3))
-    server = scripted(
-        lambda request: answer(200, []) if "limit=1" in request.target else service(request)
-    )
-    monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
-    with server.client() as client:
-        [shard] = live_shards(client, resource="users")
-    assert len(shard.read().to_list()) == 3

@@ -242,24 +242,6 @@ def test_a_period_has_its_messages_and_their_users(mirror, tmp_path, since, unti
     assert users == conversations == {user_id for user_id, _ in messages} == expected
 
 
-def test_rows_are_in_the_order_of_their_key(tmp_path):
-    # Enough messages for several threads to write them, and times against the order of ids.
-    users, count = range(40), 40_000
-    said = [
-        {"user_id": place % 40, "id": place, "created_at": SECOND - timedelta(seconds=place)}
-        for place in range(count)
-    ]
-    mirror = Mirror(tmp_path / "chats")
-    BatchSource(batch([{"id": n} for n in users], said, swept="snapshot")).sync_into(mirror.folder)
-    mirror.export(tmp_path / "chats.duckdb", users=users)
-    mirror.export(tmp_path / "chats.db")
-    expected = sorted((place % 40, -place) for place in range(count))
-    query = "SELECT user_id, -id FROM messages"
-    with duckdb.connect(tmp_path / "chats.duckdb") as opened:
-        assert opened.sql(query).fetchall() == expected
-    assert sqlite_rows(tmp_path / "chats.db", f"{query} ORDER BY rowid") == expected
-
-
 def test_users_are_those_named_in_order(mirror, tmp_path):
     users, messages, _ = exported(mirror, tmp_path, users=[BOB, SILENT])
     assert (users, messages) == ({BOB, SILENT}, {(BOB, 1), (BOB, 2)})
@@ -319,19 +301,6 @@ def test_everything_about_a_person_as_one_document(mirror, tmp_path):
     assert len(held["users"]) == len(held["lists"]) == len(held["conversations"]) == 1
     assert held["rejects"][0]["json"] == {"id": "?"}
     assert report.rows["messages"] == len(TEXTS)
-
-
-def test_everything_has_records_that_were_rejected_for_their_id(tmp_path):
-    """As many as `forget` removes."""
-    theirs = [f'{{"id": {text}}}' for text in (f'" {ALICE} "', f"{ALICE}.0")]
-    others = [f'{{"id": "{BOB}"}}', "{", "[]", '{"id": null}']
-    rejects = [{"resource": "users", "user_id": None, "json": each} for each in [*theirs, *others]]
-    mirror = fill(tmp_path / "chats")
-    BatchSource(batch(rejects=rejects)).sync_into(mirror.folder)
-    mirror.export(tmp_path / "alice.json", users=ALICE, everything=True)
-    held = json.loads((tmp_path / "alice.json").read_bytes())
-    found = [row["json"] for row in held["rejects"] if row["resource"] == "users"]
-    assert sorted(found, key=str) == sorted(map(json.loads, theirs), key=str)
 
 
 def test_everything_has_deleted_rows_and_a_text_to_read(mirror, tmp_path):

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import duckdb
 import pyarrow
 import pytest
 
 from backread import BackreadError, ConnectError, DeadlineExceededError, MirrorError
 from backread.mirror import Changes, Mirror
+from backread.mirror.published import ranges
 from backread.mirror.store import store
 from helpers.mirrors import BatchSource, batch, rows
 
@@ -220,6 +222,7 @@ def test_changes_applied_elsewhere_equal_the_mirror(mirror, seed):
     forgotten: set[int] = set()
     told: set[int] = set()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranges, "FILE_BYTES", 800)
         fill(mirror, [], [])
         for users, messages, kind, hours, is_read in some_steps(seed):
             patch.setattr(store, "datetime", _clock(timedelta(hours=hours)))
@@ -230,6 +233,8 @@ def test_changes_applied_elsewhere_equal_the_mirror(mirror, seed):
             else:
                 # The core drops the rows of forgotten users.
                 step(mirror, {each: users[each] for each in {*users} - forgotten}, messages, kind)
+            if kind != "unpublished":
+                check_published(mirror)
             if not is_read:
                 continue
             changes = mirror.changes(since=cursor)
@@ -248,6 +253,20 @@ def test_changes_applied_elsewhere_equal_the_mirror(mirror, seed):
             cursor = changes.cursor
             assert kept == tables(mirror)
             assert mirror.changes(since=cursor).num_rows == 0
+
+
+def check_published(mirror: Mirror) -> None:
+    """Each row of the database is published once, also for who reads by path."""
+    # Null stands for the newest finished run.
+    seen = "coalesce(last_seen_at, greatest(first_seen_at, (SELECT max(ended_at) FROM runs)))"
+    query = f"SELECT (COLUMNS(* REPLACE ({seen} AS last_seen_at)))::VARCHAR FROM {{}} ORDER BY ALL"
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb"), read_only=True) as database:
+        for table in ("users", "messages"):
+            held = database.sql(query.format(f"(SELECT * EXCLUDE (text_bytes) FROM {table})"))
+            kept = held.fetchall()
+            assert rows(mirror, query.format(table)) == kept
+            files = str(mirror.folder / "published" / "current" / table / "*.parquet")
+            assert duckdb.read_parquet(files).count("*").fetchall() == [(len(kept),)]
 
 
 CONTENT = ("name", "body", "first_seen_at", "deleted_at", "changed_at", "changed_in_run")

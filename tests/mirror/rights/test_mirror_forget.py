@@ -217,19 +217,6 @@ def test_a_disk_without_space_for_a_copy_is_said_before_anything_changes(planted
     assert rows(planted, f"SELECT name FROM users WHERE id = {WHO}") == [(MARKS[0],)]
 
 
-def test_earlier_snapshots_are_removed_even_if_the_views_cannot_be_written(planted, monkeypatch):
-    def fail(*_: object) -> None:
-        raise OSError("no views")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("backread.mirror.published.publish.write_views_database", fail)
-        with pytest.raises(MirrorError, match="may be left"):
-            planted.forget(WHO)
-    assert [each for each in traces(planted.folder, *MARKS) if each.startswith("published")] == []
-    planted.forget(WHO)
-    assert traces(planted.folder, *MARKS) == []
-
-
 def test_what_another_program_left_beside_the_views_is_removed_too(planted):
     path = planted.folder / "chats.duckdb"
     with duckdb.connect(path) as connection:

@@ -11,9 +11,9 @@ import pytest
 from backread import AuthenticationError, DeadlineExceededError
 from backread.mirror import Mirror
 from backread.testing import Dialect, Fault, MockServer, World
-from helpers.api_rows import envelope, message, paged, user
+from helpers.api_rows import message, user
 from helpers.mirrors import arrow_rows, data_files, marked, missed, rows, sync, table
-from helpers.scripted_server import Request, answer
+from helpers.probed_service import Rows
 
 USERS = 400
 # One page of users each 99, one request a user, and three in a hundred for what may go wrong.
@@ -108,21 +108,13 @@ def test_growing_end_is_read_on_and_a_list_with_a_gap_is_read_whole(mirror, orde
         assert rows(mirror, reading)[0][0] == "end"
 
 
-@pytest.mark.parametrize("not_found", [404, 410])
-def test_list_of_a_user_who_is_gone_and_comes_back(mirror, scripted, not_found):
-    there = True
-
-    def service(request: Request) -> bytes:
-        if request.path == "/external/users":
-            return paged([user(1), user(2)])(request)
-        if "/users/2" in request.path and not there:
-            return answer(not_found, b"gone")
-        return answer(200, envelope([message(7)], key="messages"))
-
-    server = scripted(service)
-    for there, kind in [(True, "whole"), (False, "gone"), (True, "whole")]:  # noqa: B007
+def test_list_of_a_user_who_is_gone_and_comes_back(mirror, scripted):
+    service = Rows([user(1), user(2)], {1: [message(7)], 2: [message(7)]})
+    server, kinds = scripted(service), "SELECT kind FROM lists ORDER BY user_id"
+    for there, kind in [(True, "whole"), (False, "gone"), (True, "whole")]:
+        service.messages = {each: [message(7)] for each in ((1, 2) if there else (1,))}
         sync(mirror, server)
-        assert rows(mirror, "SELECT kind FROM lists ORDER BY user_id") == [("whole",), (kind,)]
+        assert rows(mirror, kinds) == [("whole",), (kind,)]
 
 
 def test_run_that_waits_longer_than_a_commit_may_take_has_not_ended(mirror):

@@ -43,23 +43,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
     connection.close()
 
 
-def test_what_a_transaction_set_is_forgotten_if_it_fails(store):
-    def held() -> list[str | None]:
-        return [store.meta(key) for key in ("kept", "new", "mirror_id")]
-
-    store.set_meta("kept", "1")
-    with suppress(ZeroDivisionError), store.transaction():
-        store.set_meta("kept", "2")
-        store.set_meta("new", "3")
-        store.drop_meta("mirror_id")
-        assert held() == ["2", "3", None]
-        raise ZeroDivisionError
-    assert held() == ["1", None, "test"]
-    with store.transaction():
-        store.set_meta("kept", "4")
-    assert store.rows("SELECT value FROM meta WHERE key = 'kept'") == [("4",)]
-
-
 class InterruptedConnection:
     """One in which Ctrl-C comes while rows are copied, in a transaction that fails as well."""
 
@@ -115,44 +98,6 @@ def handled(error: BaseException) -> Iterator[Callable[[float], None]]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def source() -> BatchSource:
-    """Two commits of a hundred users and a thousand messages."""
-    batches = []
-    for start in (1, 101):
-        users = range(start, start + 100)
-        said = [{"user_id": each, "id": 10 * each + n} for each in users for n in range(10)]
-        batches.append(batch([{"id": each} for each in users], said))
-    return BatchSource(*batches, batch(swept="snapshot"))
-
-
-@pytest.mark.long
-def test_what_a_handler_raises_comes_out_of_a_sync_at_any_moment(tmp_path):
-    # The second time: the first one also imports.
-    source().sync_into(tmp_path / "first")
-    began = time.monotonic()
-    source().sync_into(tmp_path / "second")
-    whole = time.monotonic() - began
-    ended = 0
-    for moment in range(24):
-        folder = tmp_path / str(moment)
-        error = (TaskEndedError, SystemExit, ValueError)[moment % 3]("now")
-        caught: list[BaseException] = []
-        with handled(error) as alarm:
-            alarm(whole * (moment + 1) / 24)
-            try:
-                source().sync_into(folder)
-                alarm(0)
-            except BaseException as raised:
-                caught = [raised]
-        # It may have come too late.
-        assert caught in ([error], [])
-        ended += len(caught)
-        source().sync_into(folder)
-        counts = "SELECT count(*), count(DISTINCT id) FROM messages"
-        assert rows(Mirror(folder), counts) == [(2_000, 2_000)]
-    assert ended
 
 
 @pytest.mark.parametrize("kind", [TaskEndedError, TimeoutError])
