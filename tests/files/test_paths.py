@@ -49,8 +49,8 @@ def test_a_mirror_below_a_name_that_duckdb_reads_otherwise_is_refused(server, tm
 
 @posix_only
 def test_a_landing_needs_a_name_that_is_utf_8(server, tmp_path):
-    check_landing(tmp_path / "a?b", server)
-    check_landing(tmp_path / "a\\b", server)
+    for name in WILD[:2]:
+        check_landing(tmp_path / name, server)
     with pytest.raises(LandingError, match=r"n\\xffme: pyarrow only supports UTF-8 names") as e:
         landing.runs(tmp_path / NOT_UTF8)
     one_line(e.value)
@@ -140,14 +140,12 @@ def test_a_uri_says_what_is_not_supported_and_what_to_do(backread, server, home,
     for arguments, advice in (
         (("sync", uri), "name a folder here, and copy it there afterwards"),
         (("users", "--output", uri), "write to stdout and pipe it there"),
-        (("probe", "--save", uri), "write to stdout and pipe it there"),
         (("users", "--secret-file", uri), "copy it to this machine"),
         (("sync", "chats", "--profile", uri), "copy it to this machine"),
         (("mock", "--world", uri), "copy it to this machine"),
     ):
         done = backread(*arguments)
-        assert done.code == 2, arguments
-        assert f"{uri} is not a local path; {advice}" in done.line
+        assert (done.code, f"{uri} is not a local path; {advice}" in done.line) == (2, True)
     assert sum(server.counts().values()) == before
     assert list(Path.cwd().iterdir()) == []
 
