@@ -258,9 +258,8 @@ def test_no_landed_byte_names_a_person(lane, tmp_path, key):
 
 
 def test_the_runs_of_a_folder_have_one_choice(lane, tmp_path, key):
-    folder, other = tmp_path / "landed", key_file(tmp_path / "other", OTHER_KEY)
+    folder, new, other = tmp_path / "landed", tmp_path / "new", key_file(tmp_path / "o", OTHER_KEY)
     land(lane, folder, {"pseudonymise": key})
-    asked = sum(lane.counts().values())
     for choice, why in (
         ({}, "none of these"),
         ({"pseudonymise": other}, "another key"),
@@ -268,17 +267,17 @@ def test_the_runs_of_a_folder_have_one_choice(lane, tmp_path, key):
     ):
         with lane.client() as client:
             planned = plan(client, shards=1)
-            landing.begin(folder, planned)
-            asked = sum(lane.counts().values())
-            with pytest.raises(LandingError, match=why):
-                landing.land(folder, planned[0], **choice)
+        landing.begin(folder, planned)
+        asked = sum(lane.counts().values())
+        with pytest.raises(LandingError, match=why):
+            landing.land(folder, planned[0], **choice)
         assert sum(lane.counts().values()) == asked
     assert land(lane, folder, {"pseudonymise": key}).number == 2
     # Nor do the shards of one run differ.
     for second in ({}, {"pseudonymise": other}):
         with pytest.raises(LandingError, match="different keys or choices"):
-            land(lane, tmp_path / "new", {"pseudonymise": key}, second)
-    assert landing.runs(tmp_path / "new") == []
+            land(lane, new, {"pseudonymise": key}, second)
+    assert landing.runs(new) == []
     assert land(lane, tmp_path / "plain", {}).privacy is None
     with pytest.raises(LandingError, match="land into a new folder"):
         land(lane, tmp_path / "plain", {"pseudonymise": key})
@@ -372,9 +371,8 @@ def test_a_user_who_is_only_landed_is_known(synced, lane, tmp_path):
 def test_a_folder_that_is_no_landing_is_refused_before_anything_changes(
     synced, lane, who, tmp_path
 ):
-    folder = tmp_path / "landed"
+    folder, elsewhere = tmp_path / "landed", tmp_path / "elsewhere"
     landing.commit(folder, *begun(lane, folder, "users"))
-    elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "notes.txt").write_text("mine")
     before = state(tmp_path)

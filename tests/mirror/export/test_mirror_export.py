@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from helpers.export_rows import (
     fill,
     keys,
 )
-from helpers.file_modes import files_below, mode, umask
+from helpers.file_modes import files_below, largest_file, mode, umask
 from helpers.mirrors import BatchSource, batch
 from helpers.waiting import wait_for
 
@@ -473,24 +472,13 @@ def test_files_are_as_private_as_their_folder(mirror, tmp_path, shape):
 
 @posix_only
 @pytest.mark.parametrize("shape", ["parquet", "xlsx", "sqlite"])
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(large, tmp_path, shape):
-    """A limit on the size of a file fails writes as a full disk does."""
-    code = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
-from backread.cli.app import run
-sys.exit(run(sys.argv[1:]))
-"""
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(backread, large, tmp_path, shape):
     target = tmp_path / FORMATS[shape]
-    done = subprocess.run(
-        [sys.executable, "-c", code, "export", large.folder, target, "--format", shape],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2, done.stderr
-    [line] = [each for each in done.stderr.splitlines() if each.startswith("backread: ")]
-    assert line == done.stderr.splitlines()[-1]
-    assert f"the export to {target}: the disk is full, and nothing was written" in line
+    with largest_file(1_000_000):
+        done = backread("export", large.folder, target, "--format", shape)
+    assert done.code == 2
+    last = done.error.splitlines()[-1]
+    assert f"the export to {target}: the disk is full, and nothing was written" in last
     assert list(tmp_path.iterdir()) == []
 
 
