@@ -15,6 +15,8 @@ collect_ignore_glob = [] if all(map(find_spec, NEEDED)) else LANDING
 
 
 @pytest.fixture
-def lane(backread_server: MockServer) -> Iterator[Lane]:
+def lane(backread_server: MockServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
+    """Its secret is in the environment, as a worker has it."""
     with backread_server.lane(world=World(seed=5, users=230, messages_per_user=(0, 130))) as lane:
+        monkeypatch.setenv("BACKREAD_API_SECRET", lane.secret)
         yield lane

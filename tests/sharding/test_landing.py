@@ -12,7 +12,6 @@ import pyarrow.parquet
 import pytest
 
 from backread import (
-    ConfigurationError,
     ConnectError,
     LandingError,
     Mirror,
@@ -281,15 +280,6 @@ def test_the_runs_of_a_folder_have_one_choice(lane, tmp_path, key):
     assert land(lane, tmp_path / "plain", {}).privacy is None
     with pytest.raises(LandingError, match="land into a new folder"):
         land(lane, tmp_path / "plain", {"pseudonymise": key})
-
-
-def test_without_the_key_nothing_is_read(lane, tmp_path):
-    with lane.client() as client:
-        planned = plan(client, shards=1)
-        asked = sum(lane.counts().values())
-        with pytest.raises(ConfigurationError, match="the key file"):
-            landing.land(tmp_path / "landed", planned[0], pseudonymise=tmp_path / "none")
-    assert sum(lane.counts().values()) == asked
 
 
 # --- forgetting a user ----------------------------------------------------------------------------

@@ -130,13 +130,6 @@ def test_a_lazy_frame_reads_what_its_query_needs(mirror):
         assert list(heights) == [whole.height] * 4
 
 
-def test_polars_that_is_too_old_is_named(mirror, monkeypatch):
-    monkeypatch.setattr(load("polars"), "__version__", "1.32.3")
-    expected = r"scan_polars\(\) needs polars 1.33 or later, and 1.32.3 is installed"
-    with pytest.raises(ImportError, match=expected):
-        mirror.table("messages").scan_polars()
-
-
 def test_tables_of_a_mirror_compare_hash_and_pickle(mirror):
     table = mirror.table("users")
     assert {table, mirror.table("users"), pickle.loads(pickle.dumps(table))} == {table}

@@ -1,6 +1,11 @@
-"""Runs in parts, ended by an error, budget or deadline and resumed; syncs of given users."""
+"""Runs in parts, ended by a kill, an error or a budget and resumed; syncs of given users."""
 
+import json
 import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,11 +13,101 @@ import duckdb
 import pytest
 
 from backread import ConnectError, DeadlineExceededError, MirrorError
-from backread.mirror import Mirror
+from backread.mirror import Mirror, SyncProgress
 from backread.mirror.sync import synchronize
 from backread.mirror.sync.report import Mode
 from backread.testing import Dialect, Fault, MockServer, World
-from helpers.mirrors import Batch, BatchSource, batch, ended, half_read, marked, rows
+from helpers import CHILDREN
+from helpers.doc_pages import IN_CHECKOUT, ROOT
+from helpers.mirrors import Batch, BatchSource, batch, ended, half_read, marked, missed, rows, sync
+from helpers.python_process import environment
+
+CHILD = CHILDREN / "sync_stepwise.py"
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    """About ten commits' worth of messages."""
+    with MockServer(World(seed=5, users=120, messages_per_user=(150, 200))) as running:
+        yield running
+
+
+def holds_exactly(mirror: Mirror, world: World) -> bool:
+    """Whether it has the service's rows, and no others."""
+    counts = "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM messages)"
+    return missed(mirror, world) == [] and rows(mirror, counts) == [
+        (len(world.user_ids()), world.total_messages)
+    ]
+
+
+def test_sync_killed_three_times_then_holds_exactly_the_rows(mirror, server, tmp_path):
+    whole = sync(Mirror(tmp_path / "whole"), server).requests
+    server.forget()
+    committed = 0
+    for commits, delay in ((2, 0.0), (3, 0.004), (4, 0.012)):
+        # It tells its progress after each commit, and waits for a line; see sync_stepwise.py.
+        with subprocess.Popen(
+            [sys.executable, str(CHILD), str(mirror.folder), "incremental"],
+            env=environment(server),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            for _ in range(commits):
+                phase, *_, requests = json.loads(process.stdout.readline())
+                assert phase == "reading"
+                process.stdin.write("\n")
+                process.stdin.flush()
+            # Each run goes on from what the one before it had committed.
+            assert requests >= committed
+            committed = requests
+            # Somewhere in the reading, the merging or the commit of the next batch.
+            time.sleep(delay)
+            process.kill()
+        assert process.returncode != 0
+    report = sync(mirror, server)
+    assert (report.run_id, report.resumed) == (1, True)
+    assert report.run.messages_added == server.world.total_messages
+    # A kill costs the responses that were not committed: a batch, and what was under way.
+    assert sum(server.counts().values()) <= whole + 3 * (64 + 20)
+    assert holds_exactly(mirror, server.world)
+    assert rows(mirror, "SELECT state, resumptions FROM runs") == [("finished", 3)]
+    again = sync(mirror, server)
+    assert (again.run_id, again.resumed, again.messages_added) == (2, False, 0)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, ConnectError])
+def test_sync_that_raises_keeps_what_it_read(mirror, server, error):
+    def tell(now: SyncProgress) -> None:
+        if now.messages and error is ZeroDivisionError:
+            raise ZeroDivisionError
+        if now.messages:
+            server.stop()
+
+    with server.client(max_retries=0) as client, pytest.raises(error):
+        mirror.sync(client, on_progress=tell)
+    with MockServer(server.world) as other:
+        assert sync(mirror, other).resumed
+    assert holds_exactly(mirror, server.world)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not IN_CHECKOUT, reason="the scripts are in the checkout only")
+def test_sync_after_30_kills_equals_a_fresh_sync():
+    script = str(ROOT / "benches" / "mirror_kills.py")
+    done = subprocess.run(
+        [sys.executable, script, "--kills", "30", "--most", "1.2"],
+        capture_output=True,
+        text=True,
+        timeout=560,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "kills 30," in done.stdout
+    assert "holds what a fresh mirror holds: yes" in done.stdout
+
 
 # --- after an error -------------------------------------------------------------------------------
 
@@ -32,9 +127,9 @@ def held(mirror: Mirror) -> None:
     BatchSource(first).sync_into(mirror.folder)
 
 
-def broken_off(mirror: Mirror, *batches: Batch, mode: Mode = "incremental") -> None:
+def broken_off(mirror: Mirror, *batches: Batch, mode: Mode = "incremental", **options: Any) -> None:
     with pytest.raises(ConnectError):
-        BatchSource(*batches, BROKEN).sync_into(mirror.folder, mode)
+        BatchSource(*batches, BROKEN).sync_into(mirror.folder, mode, **options)
 
 
 def test_resumed_full_run_marks_what_only_an_unfinished_read_had_shown(mirror):
@@ -168,13 +263,11 @@ USERS = [{"id": user_id} for user_id in (1, 2, 3)]
 MESSAGES = [{"user_id": user_id, "id": user_id * 10 + 1} for user_id in (1, 2, 3)]
 ALL = batch(USERS, MESSAGES, swept="snapshot", lists={1: "snapshot", 2: "snapshot", 3: "snapshot"})
 HALF = batch(USERS, MESSAGES[:1], swept="snapshot", lists={1: "snapshot"})
-REST = batch(messages=MESSAGES[1:], lists={2: "snapshot", 3: "snapshot"})
 
 
 def test_given_users_are_read_beside_an_unfinished_run(mirror, monkeypatch):
     monkeypatch.setattr(synchronize, "SECONDS_BETWEEN_FILES", 0.0)
-    with pytest.raises(ConnectError):
-        BatchSource(HALF, BROKEN).sync_into(mirror.folder)
+    broken_off(mirror, HALF)
     unfinished = mirror.unfinished_run
     assert unfinished is not None
     named = batch([{"id": 3, "name": "Ada"}], MESSAGES[2:], lists={3: "snapshot"})
@@ -185,16 +278,14 @@ def test_given_users_are_read_beside_an_unfinished_run(mirror, monkeypatch):
     assert given.known["half_read"] == given.known["done"] == []
     assert (report.run_id, report.state, report.users_updated) == (2, "finished", 1)
     assert rows(mirror, "SELECT name FROM users WHERE id = 3") == [("Ada",)]
-    with pytest.raises(ConnectError):
-        BatchSource(named, BROKEN).sync_into(mirror.folder, users=(3,))
+    broken_off(mirror, named, users=(3,))
     # Its lists are not in the report of the next one.
     report = BatchSource(batch(lists={2: "snapshot"})).sync_into(mirror.folder, users=(2,))
     assert report.lists_by_kind == {"whole": 1}
     assert mirror.unfinished_run == unfinished
-    following = BatchSource(REST)
+    following = BatchSource(batch(messages=MESSAGES[1:], lists={2: "snapshot", 3: "snapshot"}))
     report = following.sync_into(mirror.folder)
-    assert (report.run_id, report.state) == (1, "finished")
-    assert following.done == [1]
+    assert (report.run_id, report.state, following.done) == (1, "finished", [1])
     assert mirror.unfinished_run is None
     assert marked(mirror) == ([], [])
 
@@ -204,8 +295,7 @@ def test_given_user_whom_the_service_does_not_know_is_deleted_however_the_run_en
     BatchSource(ALL).sync_into(mirror.folder)
     gone = batch(gone=[{"resource": "users", "user_id": 2, "id": 2}])
     if end == "broken off":
-        with pytest.raises(ConnectError):
-            BatchSource(gone, BROKEN).sync_into(mirror.folder, users=(2, 3))
+        broken_off(mirror, gone, users=(2, 3))
         BatchSource(batch(USERS[:1])).sync_into(mirror.folder, users=(1,))
     else:
         source = BatchSource(gone, ended_early=end == "partial")
@@ -347,9 +437,8 @@ def test_conversation_is_complete_only_if_its_list_was_read_to_its_end(mirror):
 
 
 def test_first_run_that_was_broken_off_is_published_by_the_next_sync(mirror):
-    for batches in ([read(1, swept=True), BROKEN], [BROKEN]):
-        with pytest.raises(ConnectError):
-            night(*batches).sync_into(mirror.folder)
+    for batches in ([read(1, swept=True)], []):
+        broken_off(mirror, *batches)
     assert rows(mirror, "SELECT id FROM messages") == [(11,)]
     assert rows(mirror, STATES) == [(1, "partial", 2)]
     # What its budget alone ends names no failure of before.
@@ -363,9 +452,7 @@ def test_a_run_says_what_it_could_not_wait_for(mirror):
         )
         with server.client() as client:
             report = mirror.sync(client, max_seconds=60)
-    assert report.partial
-    assert report.users == 30
-    assert report.error is not None
+    assert (report.partial, report.users) == (True, 30)
     assert report.error.startswith(f"RateLimitError: GET {server.url}/external/users/")
     assert rows(mirror, "SELECT error FROM runs") == [(report.error,)]
 
@@ -391,6 +478,5 @@ def test_unpublished_runs_are_published_by_a_later_sync(mirror):
     report = night(more, ended_early=False).sync_into(mirror.folder, publish=False)
     assert not report.published
     assert rows(mirror, "SELECT count(*) FROM messages") == [(3,)]
-    with pytest.raises(ConnectError):
-        night(BROKEN).sync_into(mirror.folder)
+    broken_off(mirror)
     assert rows(mirror, "SELECT count(*) FROM messages") == [(4,)]
