@@ -4,17 +4,15 @@ import json
 import os
 import signal
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backread.errors import MirrorError
 from backread.mirror import Mirror, attachments
-from backread.testing import MockServer, World
 from helpers.api_rows import message, paged, user
 from helpers.file_traces import files_below
-from helpers.mirrors import rows
+from helpers.mirrors import rows, sync
 from helpers.python_process import run
 from helpers.scripted_server import Request, ScriptedServer, answer
 
@@ -47,13 +45,6 @@ class Service(ScriptedServer):
         return Counter(each.path for each in self.requests if not each.path.startswith("/external"))
 
 
-def synced(folder: Path, service: Service) -> Mirror:
-    mirror = Mirror(folder)
-    with service.client() as client:
-        mirror.sync(client)
-    return mirror
-
-
 def fetch(mirror: Mirror, service: Service, **options: Any) -> Any:
     with service.client(max_retries=0) as client:
         return mirror.fetch_files(client, **options)
@@ -62,12 +53,12 @@ def fetch(mirror: Mirror, service: Service, **options: Any) -> Any:
 TABLE = "SELECT message_id, name, sha256, bytes, media_type, reason FROM files ORDER BY 1"
 
 
-def test_mirror_fetch_files_stores_equal_files_once_and_only_what_is_new(tmp_path: Path) -> None:
+def test_mirror_fetch_files_stores_equal_files_once_and_only_what_is_new(mirror):
     with Service("/files/a%20cat.png?token=1", "/files/copy.png", "files/b.pdf") as service:
         png = answer(200, PNG, content_type="image/png")
         pdf = answer(200, b"%PDF-1.7", content_type="Application/PDF; v=1")
         service.files = {"/files/a%20cat.png": png, "/files/copy.png": png, "/files/b.pdf": pdf}
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         assert (mirror.status().files, mirror.status().files_missing) == (3, 3)
         done = fetch(mirror, service)
         assert (done.fetched, done.stored, done.failures, done.missing) == (3, 2, 0, 0)
@@ -83,7 +74,7 @@ def test_mirror_fetch_files_stores_equal_files_once_and_only_what_is_new(tmp_pat
         service.links[1] = "/files/a%20cat.png?token=2"
         service.links[3] = "/files/c.pdf"
         service.files["/files/c.pdf"] = pdf
-        mirror = synced(mirror.folder, service)
+        sync(mirror, service)
         assert mirror.status().files_missing == 1
         assert (fetch(mirror, service).fetched, mirror.status().files_missing) == (1, 0)
         assert service.fetched["/files/a%20cat.png"] == 1
@@ -103,7 +94,7 @@ def test_mirror_fetch_files_stores_equal_files_once_and_only_what_is_new(tmp_pat
         ("http://[", "not a URL"),
     ],
 )
-def test_mirror_fetch_files_gives_each_bad_link_a_reason(tmp_path, link, reason):
+def test_mirror_fetch_files_gives_each_bad_link_a_reason(mirror, link, reason):
     with Service(link) as service:
         service.files = {
             "/redirected": answer(302, headers={"location": "http://[::1]:1/a"}),
@@ -111,7 +102,7 @@ def test_mirror_fetch_files_gives_each_bad_link_a_reason(tmp_path, link, reason)
             "/huge.bin": b"HTTP/1.1 200 OK\r\ncontent-length: 10000000000\r\n\r\nx",
             "/drip.bin": service.stall(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"),
         }
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         with service.client(timeout=0.5 if "slowly" in reason else 30) as client:
             done = mirror.fetch_files(client)
         assert (done.failures, done.missing) == (1, 1)
@@ -121,40 +112,40 @@ def test_mirror_fetch_files_gives_each_bad_link_a_reason(tmp_path, link, reason)
         assert not [each for each in files_below(mirror.folder / "files") if each.is_file()]
 
 
-def test_mirror_fetch_files_asks_a_proxy_for_public_names_only(tmp_path: Path) -> None:
+def test_mirror_fetch_files_asks_a_proxy_for_public_names_only(mirror):
     links = [f"http://{host}/a.png" for host in ("files.example.com", "10.0.0.1", "intranet")]
     with Service(*links) as service:
         service.files = {"/a.png": answer(200, PNG)}
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         with service.client(proxy=service.url) as client:
             done = mirror.fetch_files(client)
         assert (done.fetched, done.failures) == (1, 2)
         assert [each.target for each in service.requests if "a.png" in each.target] == links[:1]
 
 
-def test_mirror_fetch_files_gives_a_name_that_is_safe(tmp_path: Path) -> None:
+def test_mirror_fetch_files_gives_a_name_that_is_safe(mirror):
     with Service("/f/..%2F..%2Fetc%2Fpasswd\u202egnp.sh", "/f/%00") as service:
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         fetch(mirror, service)
         names = rows(mirror, "SELECT name FROM files ORDER BY message_id")
         assert names == [("_.._etc_passwd_gnp.sh",), ("_",)]
 
 
-def test_mirror_fetch_files_gives_a_dead_link_up_until_it_changes(tmp_path, monkeypatch):
+def test_mirror_fetch_files_gives_a_dead_link_up_until_it_changes(mirror, monkeypatch):
     monkeypatch.setattr(attachments, "ATTEMPTS", 2)
     with Service("/gone.png") as service:
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         assert [fetch(mirror, service).failures for _ in range(3)] == [1, 1, 0]
         service.links[1] = "/gone.png?token=2"
-        synced(mirror.folder, service)
+        sync(mirror, service)
         assert fetch(mirror, service).failures == 1
 
 
-def test_mirror_fetch_files_limits_and_patterns(tmp_path: Path) -> None:
+def test_mirror_fetch_files_limits_and_patterns(mirror):
     with of_pictures(20) as service:
         service.links[21] = "/a.PDF"
         service.files["/a.PDF"] = answer(200, b"%PDF-1.7")
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         assert fetch(mirror, service, only="*.pdf").fetched == 1
         done = fetch(mirror, service, only=["image/*"], max_bytes=1)
         assert 1 <= done.fetched <= 8
@@ -163,13 +154,13 @@ def test_mirror_fetch_files_limits_and_patterns(tmp_path: Path) -> None:
             fetch(mirror, service, only=[])
 
 
-def test_mirror_forget_removes_attachments_that_nobody_else_sent(tmp_path: Path) -> None:
+def test_mirror_forget_removes_attachments_that_nobody_else_sent(mirror):
     with Service("/own.bin?secret-link", "/shared.bin") as service:
         service.links[100] = "/other/shared.bin"
         shared = answer(200, b"of both users")
         service.files = {"/shared.bin": shared, "/other/shared.bin": shared}
         service.files["/own.bin"] = answer(200, b"only of the first user")
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         assert fetch(mirror, service).stored == 2
         assert mirror.forget(1).files == 2
         kept = b"".join(each.read_bytes() for each in files_below(mirror.folder))
@@ -178,10 +169,10 @@ def test_mirror_forget_removes_attachments_that_nobody_else_sent(tmp_path: Path)
         assert b"own.bin" not in kept
 
 
-def test_mirror_export_everything_has_the_attachments(tmp_path: Path) -> None:
+def test_mirror_export_everything_has_the_attachments(mirror, tmp_path):
     with Service("/a cat.png", "/gone.png") as service:
         service.files = {"/a%20cat.png": answer(200, PNG)}
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         fetch(mirror, service)
         mirror.export(tmp_path / "person", users=1, everything=True)
         mirror.export(tmp_path / "person", users=1, everything=True, replace=True)
@@ -190,12 +181,12 @@ def test_mirror_export_everything_has_the_attachments(tmp_path: Path) -> None:
         assert [each["message_id"] for each in document["files"]] == [1, 2]
 
 
-def test_mirror_fetch_files_refuses_mirrors_that_keep_personal_data_out(tmp_path: Path) -> None:
-    with Service("/a.png") as service, service.client() as client:
-        mirror = Mirror(tmp_path / "chats", redact=True)
-        mirror.sync(client)
+def test_mirror_fetch_files_refuses_mirrors_that_keep_personal_data_out(tmp_path):
+    private = Mirror(tmp_path / "chats", redact=True)
+    with Service("/a.png") as service:
+        sync(private, service)
         with pytest.raises(MirrorError, match="keeps personal data out"):
-            mirror.fetch_files(client)
+            fetch(private, service)
 
 
 KILLED = """
@@ -213,9 +204,9 @@ with Client() as client:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL")
-def test_mirror_fetch_files_goes_on_after_a_kill(tmp_path: Path) -> None:
+def test_mirror_fetch_files_goes_on_after_a_kill(mirror):
     with of_pictures(50) as service:
-        mirror = synced(tmp_path / "chats", service)
+        sync(mirror, service)
         ended = run(KILLED, service, CHATS=str(mirror.folder))
         assert ended.returncode == -signal.SIGKILL, ended.stderr
         done = fetch(mirror, service)
@@ -228,14 +219,3 @@ def of_pictures(count: int) -> Service:
     service = Service(*(f"/{each}.png" for each in range(count)))
     service.files = {f"/{each}.png": answer(200, PNG + bytes([each])) for each in range(count)}
     return service
-
-
-def test_mirror_fetch_files_reads_the_mocks_own_files(tmp_path: Path) -> None:
-    world = World(seed=7, users=30, messages_per_user=40)
-    with MockServer(world, dialect="documented files=own") as server, server.client() as client:
-        mirror = Mirror(tmp_path / "chats")
-        mirror.sync(client)
-        done = mirror.fetch_files(client)
-        assert done.fetched == done.files == server.calls("file").count > 20
-        [(path,)] = rows(mirror, "SELECT sha256 FROM files WHERE name LIKE '%.png' LIMIT 1")
-        assert (mirror.folder / "files" / path[:2] / path).read_bytes().startswith(b"\x89PNG")

@@ -152,7 +152,7 @@ def test_without_pyarrow_others_read_it(mirror, monkeypatch):
 def test_a_notebook_shows_messages_like_a_page_of_them(tmp_path):
     mirror = Mirror(tmp_path / "chats")
     row = {"user_id": 1, "id": 7, "created_at": MOMENT, "read_by_user": True}
-    users = [{"id": 1, "user_attributes": [{"name": "plan", "value": "pro", "extra": None}]}]
+    users = [{"id": 1, "user_attributes": [{"name": "plan", "value": "pro"}]}]
     BatchSource(batch(users, [row], swept="linked")).sync_into(mirror.folder)
     html = mirror.table("messages")._repr_html_()
     columns = re.findall(r'<th scope="col">(\w+)</th>', html)

@@ -34,15 +34,11 @@ MARKS = [f"mark{place:02}-Zoë-9f3b" for place in range(17)]
 
 
 def person(user_id: int, marks: list[str]) -> dict[str, Any]:
+    attribute = {"name": marks[4], "value": marks[5], "extra": f'{{"a":"{marks[6]}"}}'}
     return {
         "id": user_id,
-        "name": marks[0],
-        "email": marks[1],
-        "reference": marks[2],
-        "last_url": marks[3],
-        "user_attributes": [
-            {"name": marks[4], "value": marks[5], "extra": f'{{"a":"{marks[6]}"}}'}
-        ],
+        **dict(zip(("name", "email", "reference", "last_url"), marks, strict=False)),
+        "user_attributes": [attribute],
         "extra": f'{{"b":"{marks[7]}"}}',
     }
 

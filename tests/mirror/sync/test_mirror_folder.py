@@ -36,13 +36,11 @@ def test_folder_may_have_any_name(tmp_path, server, name):
 
 
 @posix_only
-def test_a_link_to_nowhere_is_called_one(tmp_path, server):
+def test_the_root_of_a_volume_and_a_link_to_nowhere_are_called_so(tmp_path, server):
     (tmp_path / "chats").symlink_to(tmp_path / "disk")
     with pytest.raises(MirrorError, match=r"chats is a symbolic link to .*disk.* create that"):
         sync(Mirror(tmp_path / "chats"), server)
-
-
-def test_mirror_sync_into_the_root_of_a_volume_says_to_use_a_folder_in_it(tmp_path, server):
+    (tmp_path / "chats").unlink()
     (tmp_path / "lost+found").mkdir()
     said = rf"\(lost\+found\); .*, or use a folder in it, such as .*{tmp_path.name}.chats"
     with pytest.raises(MirrorError, match=said):

@@ -18,7 +18,6 @@ from backread.mirror.sync import synchronize
 from backread.mirror.sync.report import Mode
 from backread.testing import Dialect, Fault, MockServer, World
 from helpers import CHILDREN
-from helpers.doc_pages import IN_CHECKOUT, ROOT
 from helpers.mirrors import Batch, BatchSource, batch, ended, half_read, marked, missed, rows, sync
 from helpers.python_process import environment
 
@@ -91,22 +90,6 @@ def test_sync_that_raises_keeps_what_it_read(mirror, server, error):
     with MockServer(server.world) as other:
         assert sync(mirror, other).resumed
     assert holds_exactly(mirror, server.world)
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not IN_CHECKOUT, reason="the scripts are in the checkout only")
-def test_sync_after_30_kills_equals_a_fresh_sync():
-    script = str(ROOT / "benches" / "mirror_kills.py")
-    done = subprocess.run(
-        [sys.executable, script, "--kills", "30", "--most", "1.2"],
-        capture_output=True,
-        text=True,
-        timeout=560,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "kills 30," in done.stdout
-    assert "holds what a fresh mirror holds: yes" in done.stdout
 
 
 # --- after an error -------------------------------------------------------------------------------
@@ -302,18 +285,6 @@ def test_given_user_whom_the_service_does_not_know_is_deleted_however_the_run_en
         report = source.sync_into(mirror.folder, users=(2, 3))
         assert (report.deleted, report.unknown_users) == (2, (2,))
     assert marked(mirror) == ([2], [21])
-
-
-@pytest.mark.parametrize(("kind", "state"), [("whole", None), ("end", "{}")])
-def test_whole_list_that_a_run_of_given_users_read_is_read_again(mirror, kind, state):
-    """It records nothing as missed; by what it knows, only the end of the list would be read."""
-    BatchSource(ALL).sync_into(mirror.folder)
-    BatchSource(batch(lists=[ended(1, kind=kind)])).sync_into(mirror.folder, users=(1,))
-    following = BatchSource(ALL)
-    following.sync_into(mirror.folder)
-    assert following.known is not None
-    states = {each["user_id"]: each["state"] for each in following.known["lists"]}
-    assert states == {1: state, 2: "{}", 3: "{}"}
 
 
 def complete(mirror: Mirror, world: World) -> bool:

@@ -255,13 +255,6 @@ def test_a_sync_reads_all_that_is_new_around_it(mirror, scripted, bad):
     assert len(rows(mirror, "SELECT id FROM messages")) == 153
 
 
-def test_a_sync_of_a_service_that_is_down_asks_a_few_times_more(mirror, scripted):
-    server = scripted(lambda _: answer(500))
-    with pytest.raises(ServerError, match=r"offset=0&limit=99"):
-        mirror.sync(server.client(max_retries=1))
-    assert len(server.requests) <= 6
-
-
 @pytest.fixture(params=["400", "504", "a list of another shape"])
 def accounts(request) -> Accounts:
     return Accounts(REFUSALS[request.param])

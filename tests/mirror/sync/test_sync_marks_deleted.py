@@ -78,20 +78,6 @@ def test_full_sync_reports_and_dates_what_it_fetched_by_id(mirror):
     assert [each["id"] for each in again.asked] == [3]
 
 
-def test_row_that_does_not_fit_stays_as_it_was_and_counts_as_seen(mirror):
-    BatchSource(HELD).sync_into(mirror.folder)
-    # An uncertified run does not show them, then they do not fit.
-    BatchSource(batch(USERS[1:2], swept="uncertified")).sync_into(mirror.folder)
-    shown = batch(USERS[1:], OF_1[:1], UNFIT, swept="snapshot", lists={1: "snapshot"})
-    report = BatchSource(shown).sync_into(mirror.folder, "full")
-    assert (report.deleted, report.rejects) == (0, 2)
-    assert (report.users_updated, report.messages_updated) == (0, 0)
-    conversation = mirror.conversation(1)
-    assert (conversation.user.name, [each.body for each in conversation]) == ("Ada", ["one", "two"])
-    newest = "SELECT count(*) FROM users, runs WHERE id = 1 AND last_seen_at = ended_at"
-    assert rows(mirror, f"{newest} AND run_id = 3") == [(1,)]
-
-
 def test_full_sync_marks_deleted_rows_and_incremental_does_not(mirror):
     with MockServer(World(seed=3, users=40, messages_per_user=(2, 60))) as server:
         world = server.world

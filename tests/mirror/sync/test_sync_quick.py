@@ -122,16 +122,6 @@ def test_budget_that_ends_before_the_audit_leaves_nothing_trusted(trusting, serv
     assert (report.state, report.run.lists_trusted) == ("finished", 100)
 
 
-def test_old_edit_that_only_a_whole_reading_shows_is_no_miss(trusting, server):
-    world, user_id = server.world, server.world.user_ids()[0]
-    world.add_messages(user_id, 250)
-    sync(trusting, server)
-    world.edit_message(user_id, world.message_ids(user_id)[10], body="edited")
-    assert sync(trusting, server).lists_by_kind["end"] == 1
-    report = sync(trusting, server, max_staleness=timedelta(0))
-    assert (report.messages_updated, report.audit_misses) == (1, 0)
-
-
 def test_budget_bounds_the_requests_for_changes_that_came_during_the_run(trusting, server):
     sync(trusting, server, max_requests=10)
     change(server.world, 100)

@@ -83,21 +83,6 @@ def test_row_that_comes_again_is_stored_once_as_it_came_last(mirror, first):
     assert users == [(1, None), (2, "Ada")]
 
 
-def test_row_that_one_run_missed_is_no_change(mirror):
-    users = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}]
-    messages: list[Row] = [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}]
-    both = batch(users, messages, swept="uncertified")
-    BatchSource(both).sync_into(mirror.folder)
-    BatchSource(batch(users[:1], messages[:1], swept="uncertified")).sync_into(mirror.folder)
-    unseen = "SELECT count(*) FROM users, runs WHERE id = 2 AND last_seen_at = ended_at AND run_id"
-    assert rows(mirror, f"{unseen} = 1") == [(1,)]
-    report = BatchSource(both).sync_into(mirror.folder)
-    assert (report.users_updated, report.messages_updated) == (0, 0)
-    assert rows(mirror, f"{unseen} = 3") == [(1,)]
-    renamed = batch([{"id": 1, "name": "Ada"}, {"id": 2, "name": "Hopper"}], swept="uncertified")
-    assert BatchSource(renamed).sync_into(mirror.folder).users_updated == 1
-
-
 OTHERS: list[Row] = [{"user_id": 2, "id": each} for each in (1, 2)]
 TALK: list[Row] = [{"user_id": 1, "id": each, "body": str(each)} for each in range(100, 220)]
 SEEN_BY = """
