@@ -20,10 +20,6 @@ from helpers.mirrors import BatchSource, Row, batch, sync
 
 BERLIN = "Europe/Berlin"
 QUARTER = timedelta(minutes=15)
-COLUMNS = (
-    "user_id", "id", "created_at", "sender_type", "sender_id", "auto_invitation", "read_by_user",
-    "read_by_operator", "file_url",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +33,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
 
 @pytest.fixture(scope="module")
 def messages(world: Mirror) -> list[Row]:
-    rows = world.sql(f"SELECT {', '.join(COLUMNS)} FROM messages").fetchall()
-    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    found: list[Row] = world.table("messages").to_arrow().to_pylist()
+    return found
 
 
 def kind(message: Row) -> str:

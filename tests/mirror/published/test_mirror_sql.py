@@ -70,9 +70,8 @@ def test_any_other_statement_is_refused_and_nothing_is_done(
     monkeypatch.chdir(tmp_path)
     published = mirror.folder / "published"
     before = sorted(path.name for path in published.iterdir())
-    with pytest.raises(MirrorError, match=what) as caught:
+    with pytest.raises(MirrorError, match=rf"{what}.*unrestricted=True"):
         mirror.sql(query.replace("{published}", in_sql(published)))
-    assert "unrestricted=True" in str(caught.value)
     assert not list(tmp_path.iterdir())
     assert sorted(path.name for path in published.iterdir()) == before
     assert len(rows(mirror, "FROM users")) == 20

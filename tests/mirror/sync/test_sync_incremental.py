@@ -227,9 +227,9 @@ class Chats:
         self.failing: set[int] = set()
 
     def __call__(self, request: Request) -> Any:
-        key = request.path.rpartition("/")[2]
-        held = {"/external/users": self.users, "/external/users/2/messages": self.messages}
-        rows = held.get(request.path, [])
+        rows, key = self.users, "users"
+        if request.path.endswith("messages"):
+            rows, key = self.messages if "/2/" in request.path else [], "messages"
 
         def fails(page: range) -> bool:
             return any(row["id"] in self.failing for row in rows[page.start : page.stop])

@@ -4,8 +4,8 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -82,32 +82,22 @@ class TaskEndedError(BaseException):
     """As a task runner ends a task."""
 
 
-@contextmanager
-def handled(error: BaseException) -> Iterator[Callable[[float], None]]:
-    """The handler of a timer raises the error; gives what sets the timer, in seconds."""
+@pytest.mark.parametrize("kind", [TaskEndedError, TimeoutError])
+def test_what_a_handler_raises_ends_a_statement_at_once(kind):
+    connection, error = connect(None), kind("too long")
 
     def handle(*_: Any) -> None:
         raise error
 
-    def alarm(seconds: float) -> None:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-
     before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    began = time.monotonic()
     try:
-        yield alarm
+        with pytest.raises(kind) as caught, named_errors(Path("chats")):
+            rows_of(connection, ENDLESS)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.parametrize("kind", [TaskEndedError, TimeoutError])
-def test_what_a_handler_raises_ends_a_statement_at_once(kind):
-    connection, error = connect(None), kind("too long")
-    with handled(error) as alarm:
-        began = time.monotonic()
-        alarm(0.1)
-        with pytest.raises(kind) as caught, named_errors(Path("chats")):
-            rows_of(connection, ENDLESS)
     assert caught.value is error
     assert time.monotonic() - began < PATIENCE
     # The connection is free again.
