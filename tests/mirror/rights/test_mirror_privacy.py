@@ -15,11 +15,10 @@ import pytest
 from backread import AuthenticationError, ConfigurationError, Mirror, MirrorError
 from backread.mirror.rights import purge
 from backread.testing import MockServer
-from helpers.api_rows import envelope, message, user
+from helpers.api_rows import message, user
 from helpers.file_traces import traces
 from helpers.mirrors import BatchSource, batch, ended, marked, missed, rows, sync
 from helpers.probed_service import Rows
-from helpers.scripted_server import answer
 
 KEY = bytes(range(7, 7 + 32))
 BASE64 = base64.b64encode(KEY)
@@ -78,13 +77,7 @@ def key(tmp_path: Path) -> Path:
 @pytest.fixture
 def service(scripted: Any) -> Any:
     """One person, whose fields and messages all name them."""
-
-    def reply(request: Any) -> Any:
-        of_messages = request.path.endswith("/messages")
-        page = envelope(MESSAGES, key="messages") if of_messages else envelope([PERSON])
-        return answer(200, page)
-
-    return scripted(reply)
+    return scripted(Rows([PERSON], {1: MESSAGES}))
 
 
 def held(folder: Path) -> bytes:
