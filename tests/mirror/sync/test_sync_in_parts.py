@@ -287,6 +287,40 @@ def test_given_user_whom_the_service_does_not_know_is_deleted_however_the_run_en
     assert marked(mirror) == ([2], [21])
 
 
+def known_states(mirror: Mirror, mode: Mode = "incremental") -> dict[int, str | None]:
+    """What the mirror hands to the next run as known of each list."""
+    following = BatchSource(ALL)
+    assert following.sync_into(mirror.folder, mode).deleted == 0
+    assert following.known is not None
+    return {each["user_id"]: each["state"] for each in following.known["lists"]}
+
+
+@pytest.mark.parametrize(("kind", "state"), [("whole", None), ("end", "{}")])
+def test_whole_list_that_a_run_of_given_users_read_is_read_again(mirror, kind, state):
+    """It records nothing as missed; by what it knows, only the end of the list would be read."""
+    BatchSource(ALL).sync_into(mirror.folder)
+    BatchSource(batch(lists=[ended(1, kind=kind)])).sync_into(mirror.folder, users=(1,))
+    assert known_states(mirror) == {1: state, 2: "{}", 3: "{}"}
+
+
+def test_list_whose_rows_a_run_missed_is_read_whole_by_the_next(mirror):
+    """Those that a run of given users read meanwhile are not known by its list to the next run."""
+    BatchSource(ALL).sync_into(mirror.folder)
+    BatchSource(batch(USERS[1:], swept="snapshot"), ended_early=True).sync_into(mirror.folder)
+    end = batch(USERS[:1], MESSAGES[:1], lists=[ended(1, kind="end")])
+    BatchSource(end).sync_into(mirror.folder, users=(1,))
+    rest = batch(messages=MESSAGES[1:], lists={2: "snapshot", 3: "snapshot"})
+    BatchSource(rest).sync_into(mirror.folder)
+    assert known_states(mirror, "full")[1] is None
+
+
+def test_deletion_after_a_killed_sync_of_given_users_is_marked_by_the_first_run(mirror):
+    broken_off(mirror, read(1), users=(1,), publish=False)
+    without = batch(USERS, MESSAGES[1:], swept="snapshot", lists={1: "snapshot"})
+    BatchSource(without).sync_into(mirror.folder, "full")
+    assert marked(mirror) == ([], [11])
+
+
 def complete(mirror: Mirror, world: World) -> bool:
     """Whether the mirror shows all messages of the service, and no others, as there."""
     held = rows(mirror, "SELECT user_id, id FROM messages WHERE deleted_at IS NULL ORDER BY ALL")
