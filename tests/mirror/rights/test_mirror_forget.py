@@ -44,15 +44,13 @@ def person(user_id: int, marks: list[str]) -> dict[str, Any]:
 
 
 def said(user_id: int, message_id: int, marks: list[str]) -> dict[str, Any]:
+    texts = ("body", "file_url", "sender_name", "sender_email")
     return {
         "user_id": user_id,
         "id": message_id,
-        "body": marks[8],
         "created_at": EARLIER,
-        "file_url": f"https://files.example.com/{marks[9]}.pdf",
         "sender_type": "user",
-        "sender_name": marks[10],
-        "sender_email": marks[11],
+        **dict(zip(texts, marks[8:], strict=False)),
         "sender_extra": f'{{"c":"{marks[12]}"}}',
         "extra": f'{{"d":"{marks[13]}"}}',
     }
