@@ -338,7 +338,7 @@ def test_a_run_loses_the_rows_of_the_user_and_no_other(
     assert newest_rows(folder) == kept
     [run] = landing.runs(folder)
     of_files = [pyarrow.parquet.read_metadata(folder / name).num_rows for name in files]
-    assert (run.files, run.newest_rows, len(kept)) == (files, len(kept), sum(of_files))
+    assert (run.files, run.rows, len(kept)) == (files, len(kept), sum(of_files))
     assert (report.landing_rows, report.landing_files) == (len(before) - len(kept), 1)
     # Committing again returns the earlier commit.
     assert landing.commit(folder, run_id, landed) == run
