@@ -30,7 +30,7 @@ from helpers.debug_output import (
     traceback_with_locals,
     without_the_callers_frame,
 )
-from helpers.python_process import SECONDS, environment, run
+from helpers.python_process import run
 from helpers.scripted_server import HANG_UP, answer
 
 SECRET = "t0p5ecretOfTheService"
@@ -80,11 +80,8 @@ def test_no_python_object_of_a_client_holds_the_secret(each_face, scripted):
 FAILING = {
     "401": answer(401, b"who?"),
     "429": answer(429, b"", {"retry-after": "1"}),
-    "503": answer(503),
     "no answer": HANG_UP,
-    "not JSON": answer(200, "<html>"),
     "no user": answer(200, {"id": "x"}),
-    "another origin": answer(302, b"", {"location": "https://elsewhere.example.com/x"}),
     "half a body": b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{",
 }
 
@@ -107,16 +104,13 @@ def test_no_error_shows_the_secret(each_face, scripted, caplog, name):
         assert SECRET not in repr(vars(record)) + record.getMessage()
 
 
-def test_pickled_client_has_no_secret(each_face, scripted):
-    client = each_face.client(scripted(), timeout=3, max_retries=2)
-    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
-        for thing in (client, client.users, client.users.list(), client.messages.all()):
-            assert SECRET.encode() not in pickle.dumps(thing, protocol)
-
-
 def test_unpickled_client_takes_the_secret_from_the_environment(face, scripted, monkeypatch):
     server = scripted(answer(503), answer(200, user(42)))
-    pickled = pickle.dumps(face.client(server, max_retries=0))
+    made = face.client(server, max_retries=0)
+    for thing in (made, made.users, made.users.list(), made.messages.all()):
+        pickled = pickle.dumps(thing)
+        assert SECRET.encode() not in pickled
+    pickled = pickle.dumps(made)
     with pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET"):
         pickle.loads(pickled)
     monkeypatch.setenv("BACKREAD_API_SECRET", "another")
@@ -202,26 +196,6 @@ def test_no_mirror_file_or_progress_has_the_secret(tmp_path, backread_mock):
     assert secret not in "\n".join([*told, *map(repr, progress)])
 
 
-def test_no_log_record_of_an_outage_has_the_secret(scripted, caplog):
-    caplog.set_level(logging.DEBUG)
-    location = {"location": f"https://{SECRET}.example.com/x"}
-    first = [answer(200, envelope([user(42)]))]
-
-    def respond(request: Any) -> bytes:
-        if request.path.endswith("/users"):
-            return first.pop() if first else answer(302, b"", location)
-        return answer(502)
-
-    server = scripted(respond)
-    with Client(server.url, SECRET, server.vendor, outage_patience=3) as client:
-        client.users.page()
-        with pytest.raises(BackreadError):
-            client.users.get(42)
-    told = [record.getMessage() for record in caplog.records]
-    assert any("a redirect to another origin" in message for message in told)
-    assert SECRET.lower() not in "\n".join(told).lower()
-
-
 def sent_back(request: Any) -> dict[str, str]:
     return {"authorization": request.headers["authorization"], **request.headers}
 
@@ -229,12 +203,9 @@ def sent_back(request: Any) -> dict[str, str]:
 ECHOES = {
     "JSON": lambda request: answer(200, sent_back(request)),
     "HTML": lambda request: answer(200, f"<pre>{sent_back(request)}</pre>"),
-    "text": lambda request: answer(200, "\n".join(map(": ".join, sent_back(request).items()))),
     "half a JSON": lambda request: answer(200, json.dumps(sent_back(request))[:-1]),
-    "the secret alone": lambda request: answer(200, SECRET),
     "the secret as an id": lambda request: answer(200, {"id": SECRET, "users": SECRET}),
     "the secret as an id of a row": lambda request: answer(200, {"users": [{"id": SECRET}]}),
-    "the secret as a time": lambda request: answer(200, user(1, created_at=SECRET)),
     "the secret apart": lambda request: answer(200, {"id": ["Bearer", SECRET]}),
     "the secret far within": lambda request: answer(200, "<" * 30 + SECRET + "x" * 90),
 }
@@ -262,11 +233,9 @@ def test_error_redacts_echoed_request_headers(face, scripted, echo):
 
 
 SPELLINGS = {
-    "as it is": SECRET,
     "of Bearer": f"Bearer {SECRET}",
     "a host": f"{SECRET.lower()}.example.com",
     "with percent": quote(f"a/{SECRET}", safe="").replace("t0p", "%74%30p"),
-    "in quotes": json.dumps(SECRET).replace("0", "\\0"),
 }
 
 
@@ -289,12 +258,13 @@ def raised(kinds: Any, call: Callable[..., Any], *arguments: Any, **named: Any) 
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("header", ["x-request-id", "request-id", "location", "x-echo"])
+@pytest.mark.parametrize("header", ["x-request-id", "location", "x-echo"])
 def test_error_redacts_the_secret_in_response_headers(face, scripted, caplog, header, spelling):
     caplog.set_level(logging.DEBUG)
     text = SPELLINGS[spelling]
     assert shows_it(text)
-    server = scripted(lambda request: answer(503, b"", {header: f"a {text} b"}))
+    headers = {header: f"a {text} b", f"x-{SECRET}": "1"}
+    server = scripted(lambda request: answer(503, b"", headers))
     client = face.client(server, max_retries=1)
     error = raised(StatusError, face.call, client.users.get, 42)
     assert not shows_it(caplog.text)
@@ -310,10 +280,7 @@ def test_error_redacts_the_secret_in_response_headers(face, scripted, caplog, he
         f"http://{SECRET}.example.com/",
         f"http://{SECRET}@elsewhere.example.com/{SECRET}?key={SECRET}",
         f"//{SECRET.upper()}.example.com/",
-        f"http://127.0.0.1:9/?key={SECRET}",
-        f"{SECRET}://elsewhere.example.com/",
         f"http://[{SECRET}",
-        f"http://{SECRET}:x/",
     ],
 )
 def test_error_redacts_the_secret_in_a_redirect(face, scripted, caplog, location):
@@ -327,55 +294,42 @@ def test_error_redacts_the_secret_in_a_redirect(face, scripted, caplog, location
 
 MISPLACED: dict[str, dict[str, Any]] = {
     "no base_url": {"base_url": None},
-    "plain http": {"base_url": "http://chat.example.com"},
-    "no secret": {"api_secret": [SECRET]},
-    "bytes": {"api_secret": SECRET.encode()},
-    "a line": {"api_secret": SECRET + "\n"},
+    "no text": {"api_secret": [SECRET]},
     "a surrogate": {"api_secret": SECRET + "\ud800"},
     "a number": {"max_retries": 2**70},
-    "no path": {"ca_bundle": 5},
-    "an unknown name": {SECRET: 1},
     "a name with it": {f"header_{SECRET}_x": 1},
     "vendor": {"vendor": f"{SECRET}/"},
     "base_url": {"base_url": f"http://{SECRET}.example.com/{SECRET}"},
-    "a scheme": {"base_url": f"{SECRET}://chat.example.com"},
     "proxy": {"proxy": f"{SECRET}://proxy"},
     "ca_bundle": {"ca_bundle": f"/{SECRET}.pem"},
     "user_agent": {"user_agent": f"{SECRET}\n"},
     "on_rate_limit": {"on_rate_limit": SECRET},
-    "timeout": {"timeout": SECRET},
     "deadline": {"deadline": [SECRET]},
     "max_retries": {"max_retries": SECRET},
-    "rate_limit": {"rate_limit": SECRET},
-    "max_response_bytes": {"max_response_bytes": SECRET},
 }
 
 
 @pytest.mark.parametrize("misplaced", MISPLACED)
 @pytest.mark.parametrize("by_variable", [False, True])
-def test_error_redacts_the_secret_in_arguments(each_face, monkeypatch, misplaced, by_variable):
+def test_error_redacts_the_secret_in_arguments(face, monkeypatch, misplaced, by_variable):
     given: dict[str, Any] = {"base_url": "https://chat.example.com", "vendor": "acme"}
     if by_variable:
         monkeypatch.setenv("BACKREAD_API_SECRET", SECRET)
     else:
         given["api_secret"] = SECRET
     given.update(MISPLACED[misplaced])
-    raised((ValueError, TypeError, OverflowError), each_face.kind, **given)
+    raised((ValueError, TypeError, OverflowError), face.kind, **given)
 
 
-@pytest.mark.parametrize(
-    "changes", [{SECRET: 1}, {"on_rate_limit": SECRET}, {"proxy": SECRET}], ids=repr
-)
-def test_a_change_that_repeats_it_does_not_get_it_into_an_error(each_face, scripted, changes):
-    client = each_face.client(scripted())
-    raised((ValueError, TypeError), client.with_options, **changes)
+@pytest.mark.parametrize("changes", [{SECRET: 1}, {"on_rate_limit": SECRET}, {"proxy": SECRET}])
+def test_a_change_that_repeats_it_does_not_get_it_into_an_error(face, scripted, changes):
+    raised((ValueError, TypeError), face.client(scripted()).with_options, **changes)
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         [SECRET],
-        ["users", "--limit", "1", SECRET],
         ["users", "--format", SECRET],
         ["users", "--output", f"missing/{SECRET}"],
         ["users", "--base-url", f"http://{SECRET}.example.com"],
@@ -390,41 +344,13 @@ def test_command_does_not_repeat_a_misplaced_secret(backread, monkeypatch, argum
     assert not shows_it(done.out + done.error)
 
 
-PROGRAM = """
-import sys, threading
-started = []
-watched = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.system", "os.putenv")
-sys.addaudithook(lambda event, arguments: event in watched and started.append(event))
-from backread import Client
-with Client() as client:
-    client.users.get(42)
-    client.users.list().to_list()
-print(started)
-try:
-    with open("/proc/thread-self/children") as children:
-        print(children.read().split())
-except FileNotFoundError:
-    print([])
-"""
-
-
-def test_no_other_process_is_started_and_no_variable_is_set(backread_mock):
-    """Another process's arguments and environment are there for all to read."""
-    done = run(PROGRAM.replace("42", str(backread_mock.world.user_ids()[0])), backread_mock)
-    assert done.stdout.split("\n") == ["[]", "[]", ""], done.stderr
-
-
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (f"{SECRET}\r\n", 0),
-        (f"\n  {SECRET}\t\n\n", 0),
+        (f"\n  {SECRET}\r\n\n", 0),
         (f"{SECRET}\n{SECRET}\n", 2),
         (f"API_SECRET={SECRET} # ours\n", 2),
-        (f"\ufeff{SECRET}", 2),
         (SECRET.encode("utf-16"), 2),
-        (b"\xff" + SECRET.encode(), 2),
-        (SECRET + "\0", 2),
         ("", 2),
     ],
 )
@@ -445,82 +371,38 @@ def test_a_secret_file_is_read_or_refused_and_never_shown(
         assert server.requests == []
 
 
-@pytest.mark.parametrize("option", ["--api-secret", "--secret", "--api_secret", "--token"])
-@pytest.mark.parametrize("joined", [True, False])
-def test_a_secret_among_the_arguments_is_refused_and_not_repeated(backread, option, joined):
-    done = backread("users", *([f"{option}={SECRET}"] if joined else [option, SECRET]))
+@pytest.mark.parametrize("arguments", [["--api-secret", SECRET], [f"--token={SECRET}"]])
+def test_a_secret_among_the_arguments_is_refused_and_not_repeated(backread, arguments):
+    done = backread("users", *arguments)
     assert done.code == 2
     assert SECRET not in done.out + done.error
 
 
-def told_by_module(*command: Any, server: Any) -> str:
-    """What ``python -m`` writes, none of which is the secret."""
-    done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)],
-        env=environment(server),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert SECRET not in done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def test_error_redacts_the_secret_in_header_names(face, scripted):
-    error = face.failure(scripted(answer(404, b"", {f"x-{SECRET}": "1"})), StatusError)
-    assert SECRET.lower() not in repr(dict(error.headers)).lower()
-
-
 def test_traceback_of_an_internal_error_has_no_secret(scripted, monkeypatch):
     monkeypatch.setenv("BACKREAD_TRACEBACK", "1")
-    server = scripted(answer(500))
-    assert "Traceback" in told_by_module(
-        "backread", "user", "42", "--max-retries", "0", server=server
-    )
+    command = "import sys; from backread.cli import main; sys.argv[1:] = ['user', '42']; main()"
+    done = run(command, scripted(answer(400)))
+    assert "Traceback" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
 
 
-has_memory_file = pytest.mark.skipif(
+@pytest.mark.skipif(
     not Path("/proc/self/mem").exists(), reason="a process cannot look at its own memory here"
 )
-
-
-def counted(face: Any, server: Any, authority: Any) -> dict[str, int]:
-    """How often a process finds its secret: before, while a client is open, and after it."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            str(CHILDREN / "search_memory.py"),
-            face.name,
-            server.url,
-            server.vendor,
-            str(authority.file),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr
-    return {moment: int(count) for moment, count in map(str.split, done.stdout.splitlines())}
-
-
-@has_memory_file
-def test_closed_client_leaves_no_secret_in_memory(each_face, authority):
+@pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/2"])
+def test_a_closed_client_leaves_no_secret_in_memory(each_face, authority, version):
+    """Except, over HTTP/1.1, in the buffer of each connection, which is freed as it is."""
     pytest.importorskip("h2")
     from helpers.http2_server import Http2Server
-
-    with Http2Server(authority) as server:
-        counts = counted(each_face, server, authority)
-    assert counts["before"] == 0
-    assert counts["open"] > 0
-    assert counts["after"] == 0
-
-
-@has_memory_file
-def test_closed_client_leaves_the_secret_only_in_http1_request_buffers(each_face, authority):
-    """In the buffer of each connection that wrote it, which is freed as it is."""
     from helpers.tls_server import SecureServer
 
-    with SecureServer(authority.context("localhost")) as server:
-        counts = counted(each_face, server, authority)
+    http1 = version == "HTTP/1.1"
+    made = SecureServer(authority.context("localhost")) if http1 else Http2Server(authority)
+    with made as server:
+        arguments = (each_face.name, server.url, server.vendor, str(authority.file))
+        command = [sys.executable, str(CHILDREN / "search_memory.py"), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    counts = {moment: int(count) for moment, count in map(str.split, done.stdout.splitlines())}
     assert counts["before"] == 0
-    assert counts["after"] <= server.connections < counts["open"]
+    assert counts["after"] <= (server.connections if http1 else 0) < counts["open"]
