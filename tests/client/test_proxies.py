@@ -5,7 +5,6 @@ import contextlib
 import gc
 import logging
 import pickle
-import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -85,19 +84,17 @@ def test_unreadable_proxy_in_the_environment_is_an_error(monkeypatch, name, valu
 
 
 def test_http_proxy_of_a_cgi_script_is_an_error(monkeypatch):
-    """A CGI server sets the variable from the ``Proxy`` header of each request.
-
-    A scheme that is not supported is no error in a variable that another one overrides.
-    """
-    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:1080/")
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
-    Client("https://chat.example.com", "s3cretOfOurs", "example").close()
+    """A CGI server sets the variable from the ``Proxy`` header of each request."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:3128")
     monkeypatch.setenv("REQUEST_METHOD", "GET")
     with pytest.raises(ConfigurationError, match="HTTP_PROXY"):
         Client("http://chat.example.com", "s3cretOfOurs", "example", allow_http=True)
 
 
+def test_all_proxy_may_have_another_scheme_where_it_is_not_used(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:1080/")
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
+    Client("https://chat.example.com", "s3cretOfOurs", "example").close()
 
 
 @pytest.mark.parametrize("variable", [None, "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
@@ -110,10 +107,11 @@ def test_proxy_and_service_are_each_told_their_own_credential(
     address = f"{scheme}://ada:{PASSWORD}@{proxy.address}"
     if variable is not None:
         monkeypatch.setenv(variable, address)
-    options = {"proxy": address} if variable is None else {}
+        options = {}
     else:
         # The argument takes precedence over the environment.
         monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+        options = {"proxy": address}
     client = face.client(secure, ca_bundle=authority.file, **options)
     assert face.call(client.users.get, 42).id == 42
     check_told_apart(proxy, secure)
@@ -155,8 +153,6 @@ def test_a_password_that_must_be_encoded_is_refused_with_how_and_not_shown(monke
             Client("https://chat.example.com", "s3cretOfOurs", "example", **options)
         assert "pa55" not in str(caught.value)
         assert "3128" not in str(caught.value).replace("proxy.example.com:3128", "")
-
-
 
 
 class Plain(Place):
@@ -249,10 +245,6 @@ def test_a_refused_password_is_sent_to_a_proxy_once(face, secure, propose):
     face.failure(secure, ConnectError, closed, **options)
 
 
-
-
-
-
 @pytest.mark.parametrize(
     ("tls", "says"),
     [
@@ -274,8 +266,6 @@ def test_a_proxy_whose_tls_fails_is_named(face, secure, authority, propose, tls,
         ca_bundle=authority.file,
     )
     assert secure.requests == []
-
-
 
 
 def test_nothing_that_hangs_on_a_client_holds_the_password(face, secure, authority, propose):
