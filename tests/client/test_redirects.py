@@ -59,16 +59,14 @@ def other(scripted: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_to_another_origin_is_refused_and_named(face, scripted, other, status):
-    server = scripted(moved(f"{other.url}/external/users/42?key=1", status), FINE)
-    error = face.failure(server, TransportError, max_retries=5)
-    assert len(server.requests) == 1
-    for part in ("/external/users/42", other.url, "base_url"):
-        assert part in str(error)
-    assert server.secret not in str(error)
-
-
-def test_an_origin_that_is_left_by_a_second_redirect_is_refused(face, scripted, other):
-    face.failure(scripted(moved("/first"), moved(other.url)), TransportError, "another origin")
+    away = moved(f"{other.url}/external/users/42?key=1", status)
+    for hops in ([away], [moved("/first"), away]):
+        server = scripted(*hops, FINE)
+        error = face.failure(server, TransportError, "another origin", max_retries=5)
+        assert len(server.requests) == len(hops)
+        for part in ("/external/users/42", other.url, "base_url"):
+            assert part in str(error)
+        assert server.secret not in str(error)
 
 
 def test_a_redirect_without_a_target_is_its_status(face, scripted):
@@ -83,29 +81,15 @@ def test_a_redirect_without_a_target_is_its_status(face, scripted):
         "http://localhost:{port}/x",
         "https://127.0.0.1:{port}/x",
         "file:///etc/hosts",
-        "data:application/json,{{}}",
-        "HTTP://127.0.0.1:{other}/x",
-        "hTTp://LOCALHOST:{port}/x",
-        "http://localhost.:{port}/x",
-        "http://127.0.0.1.:{other}/x",
-        "http://[::1]:{port}/x",
+        "hTTp://LOCALHOST.:{port}/x",
         "http://[::ffff:127.0.0.1]:{port}/x",
-        "http://127.0.0.2:{port}/x",
         "http://127.0.0.1/x",
-        "http://xn--mnchen-3ya.localhost:{port}/x",
         "http://münchen.localhost:{port}/x",
-        "http:\\\\127.0.0.1:{other}\\x",
-        "\\\\127.0.0.1:{other}\\x",
         "/\\127.0.0.1:{other}/x",
-        "///127.0.0.1:{other}/x",
-        "ht\ttp://127.0.0.1:{other}/x",
+        "ht\ttp:///127.0.0.1:{other}/x",
         "//127.0.0.1:{port}@127.0.0.1:{other}/x",
         "http://ada:pw@127.0.0.1:{other}/x",
-        "http://127.0.0.1:{port}#@127.0.0.1:{other}/x@localhost:{port}",
         "http://127.0.0.1:{port}\\@127.0.0.1:{other}/x",
-        "https://127.0.0.1/x",
-        "wss://127.0.0.1:{port}/x",
-        "javascript:alert(1)",
     ],
 )
 def test_no_spelling_of_a_target_leads_to_another_origin(face, scripted, other, target):
@@ -119,15 +103,10 @@ def test_no_spelling_of_a_target_leads_to_another_origin(face, scripted, other, 
 @pytest.mark.parametrize(
     "target",
     [
-        "HTTP://127.0.0.1:{port}/arrived",
-        "http://127.1:{port}/arrived",
-        "http://2130706433:{port}/arrived",
+        "HTTP://127.1:{port}/../arrived#fragment",
         "//127.0.0.1:{port}/arrived",
-        "\\arrived",
         "../../../arrived",
-        "http://127.0.0.1:{port}/../arrived#fragment",
-        "/ar\trived",
-        "http://127.0.0.1:{port}/arrived",
+        "\\ar\trived",
         # Its password does not take the place of the secret.
         "http://ada:pw@127.0.0.1:{port}/arrived",
     ],
@@ -153,15 +132,15 @@ def test_a_proxy_does_not_make_two_origins_one(face, scripted):
     assert [one.target for one in proxy.requests] == ["http://chat.example.com/external/users/42"]
 
 
-@pytest.mark.parametrize("status", [200, 201, 300, 304, 305, 306])
-@pytest.mark.parametrize("header", ["location", "refresh", "content-location", "alt-svc", "link"])
-def test_nothing_but_a_redirect_sends_the_client_elsewhere(face, scripted, other, status, header):
-    value = {
+@pytest.mark.parametrize("status", [200, 300, 305])
+def test_nothing_but_a_redirect_sends_the_client_elsewhere(face, scripted, other, status):
+    headers = {
+        "location": f"{other.url}/x",
         "refresh": f"0; url={other.url}/x",
         "alt-svc": f'h2="127.0.0.1:{other.port}"; ma=9999',
         "link": f"<{other.url}/x>; rel=next",
-    }.get(header, f"{other.url}/x")
-    server = scripted(lambda request: answer(status, user(42), {header: value}))
+    }
+    server = scripted(lambda request: answer(status, user(42), headers))
     client = face.client(server, max_retries=0)
     for _ in range(2):
         if status < 300:
