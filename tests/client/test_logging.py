@@ -3,7 +3,6 @@
 import asyncio
 import contextvars
 import logging
-import os
 import sys
 import threading
 import time
@@ -15,9 +14,7 @@ import pytest
 
 from backread import AsyncClient, BackreadError, Client, Mirror
 from backread.testing import Fault, MockServer, World
-from helpers import python_process
 from helpers.api_rows import paged, user, users
-from helpers.python_process import check_silent
 from helpers.scripted_server import HANG_UP, answer
 from helpers.waiting import AT_ONCE, PATIENCE
 
@@ -207,16 +204,6 @@ def test_no_request_waits_for_a_thread_that_has_the_interpreter(backread_mock, l
         # Nothing is under way when the lane closes.
         list(messages)
     assert fetched >= 5
-
-
-def test_a_program_without_logs_does_not_import_logging(scripted):
-    server = scripted(answer(200, user(42)))
-    program = (
-        "import sys; from backread import Client\n"
-        "Client().users.get(42)\n"
-        "assert 'logging' not in sys.modules, 'logging was imported'\n"
-    )
-    check_silent(python_process.run(program, server, "-S", PYTHONPATH=os.pathsep.join(sys.path)))
 
 
 def test_threads_that_log_and_read_do_not_lock_each_other_out(scripted, log):
