@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from backread import AsyncClient, Client, ConfigurationError
+from backread import Client, ConfigurationError
 from backread._client.services import config_file, read_services
 from backread.testing import MockServer, World
 from helpers.api_rows import user
 from helpers.debug_output import everything_public, traceback_with_locals, without_the_callers_frame
 from helpers.file_modes import posix_only, root_only
-from helpers.python_process import run
 from helpers.scripted_server import answer
 
 SECRET = "5ecretOfTheService"
@@ -98,10 +97,8 @@ def test_arguments_win_over_the_service(face, configure, scripted):
     "base_url",
     [
         "http://127.0.0.1:{other}",
-        "https://127.0.0.1:{port}",
         "http://localhost:{port}",
         "http://127.0.0.1:{port}@127.0.0.1:{other}",
-        "http://127.0.0.1:{other}\\@127.0.0.1:{port}",
         "",
     ],
 )
@@ -142,42 +139,29 @@ def test_a_secret_file_that_cannot_be_used_is_named(tmp_path):
         Client(service=5)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", [Client, AsyncClient])
 @pytest.mark.parametrize("source", ["service", "api_secret_file"])
 def test_an_unpickled_client_reads_its_secret_from_the_file_again(
-    configure, scripted, tmp_path, monkeypatch, kind, source
+    face, configure, scripted, tmp_path, monkeypatch, source
 ):
     server = scripted(answer(200, user(42)))
     configure(table(server.url, "max_retries = 1\n"))
     monkeypatch.chdir(tmp_path)
     if source == "service":
-        client = kind(service="shop", timeout=3)
+        client = Client(service="shop", timeout=3)
     else:
-        client = kind(server.url, None, "shop", api_secret_file="shop.secret", max_retries=1)
+        client = Client(server.url, None, "shop", api_secret_file="shop.secret", max_retries=1)
     (tmp_path / "shop.secret").write_text(OTHER, encoding="utf-8")
     pickled = pickle.dumps(client.with_options(max_concurrency=2))
     assert SECRET.encode() not in pickled
-    (tmp_path / "elsewhere").mkdir()
-    program = f"""
-        import asyncio, inspect, os, pickle
-        os.chdir({str(tmp_path / "elsewhere")!r})
-        client = pickle.loads({pickled!r})
-        async def get():
-            found = client.users.get(42)
-            return await found if inspect.isawaitable(found) else found
-        print(asyncio.run(get()).id, client._options["max_retries"], client.vendor)
-    """
-    done = run(program, server)
-    assert done.stdout.split() == ["42", "1", "shop"]
+    monkeypatch.chdir("/")
+    loaded = pickle.loads(pickled)
+    assert face.call(loaded.users.get, 42).id == 42
+    assert (loaded._options["max_retries"], loaded.vendor) == (1, "shop")
     assert server.requests[0].headers["authorization"] == f"Bearer {OTHER}"
-
-
-def test_an_unpickled_clients_secret_goes_to_the_origin_of_its_service_only(configure):
-    configure(table("https://chat.example.com"))
-    pickled = pickle.dumps(Client(service="shop"))
-    configure(table("https://elsewhere.example.com"))
-    with pytest.raises(ConfigurationError, match=r"is for https://elsewhere.example.com only"):
-        pickle.loads(pickled)
+    if source == "service":
+        configure(table("https://elsewhere.example.com"))
+        with pytest.raises(ConfigurationError, match=r"is for https://elsewhere.example.com only"):
+            pickle.loads(pickled)
 
 
 CHAT = table("https://chat.example.com")
@@ -191,18 +175,14 @@ CHAT = table("https://chat.example.com")
             CHAT.replace("secret_file", "api_secret"),
             "unknown settings: api_secret; known are secret_file",
         ),
-        (f"{CHAT}colour = 1\n", "unknown settings: colour;"),
         (f'{CHAT}timeout = "x"\n', "timeout must be a number"),
-        (f"{CHAT}max_retries = -1\n", "the service shop of {file}: max_retries"),
         (f"{CHAT}ca_bundle = 5\n", "ca_bundle must be text"),
         (table("http://chat.example.com"), "the service shop of {file}: base_url"),
         (CHAT.replace('"shop.secret"', '"s3://x"'), "secret_file: s3://x is not a local path"),
         (CHAT.replace("shop.secret", "none"), "/none cannot be read: No such file"),
-        ("services = 5\n", "settings that are not of a service: services; begin"),
         ("services.shop = 5\n", "is not a table; begin it with [services.shop]"),
         ('[shop]\nbase_url = "x"\n', "settings that are not of a service: shop; begin each"),
         (CHAT.replace("shop]", "lab]"), "{file} has no service shop; it has: lab"),
-        ("[services.lab]\nbase_url = ", "{file} is not TOML: "),
         ("a = " + "[" * 20_000, "{file} is not TOML: "),
         (".".join(["a"] * 300_000) + " = 1", "more than 65,536 bytes"),
     ],
@@ -236,12 +216,15 @@ def test_paths_of_the_config_file_begin_at_its_folder(configure, tmp_path, monke
 
 
 @posix_only
-@pytest.mark.parametrize("mode", [0o604, 0o640, 0o620, 0o602, 0o660, 0o644])
-def test_a_config_file_that_others_may_read_or_write_is_refused(configure, mode):
+def test_files_that_other_users_may_access_are_refused(configure, tmp_path):
     file = configure(CHAT)
-    file.chmod(mode)
-    said = f"other users may access {file} (mode {mode:04o}); run: chmod 600 {file}"
-    assert refused(service="shop") == said
+    for mode in (0o604, 0o640, 0o602, 0o644):
+        file.chmod(mode)
+        said = f"other users may access {file} (mode {mode:04o}); run: chmod 600 {file}"
+        assert refused(service="shop") == said
+    configure(CHAT)
+    (tmp_path / "shop.secret").chmod(0o604)
+    refused(f"every user may access {tmp_path}/shop.secret; run: chmod o= on it", service="shop")
 
 
 @root_only
@@ -249,13 +232,6 @@ def test_a_config_file_of_another_user_is_refused(configure):
     file = configure(CHAT)
     os.chown(file, 12345, -1)
     refused(f"{file} belongs to another user (uid 12345); use a file of your own", service="shop")
-
-
-@posix_only
-def test_a_services_secret_that_every_user_may_read_is_refused(configure, tmp_path):
-    configure(CHAT)
-    (tmp_path / "shop.secret").chmod(0o604)
-    refused(f"every user may access {tmp_path}/shop.secret; run: chmod o= on it", service="shop")
 
 
 @pytest.mark.parametrize(
