@@ -5,7 +5,7 @@ import gc
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -143,8 +143,9 @@ def test_a_cancelled_call_ends_its_span(scripted, traced):
     assert len(traced.named("backread users.get")) == 1
 
 
-def test_the_trace_is_told_to_the_service_only_if_asked_for(face, scripted, traced):
-    server = scripted(*[answer(200, user(42))] * 2)
+def test_the_trace_is_told_to_the_service_only_if_asked_for(face, scripted, traced, monkeypatch):
+    server = scripted(*[answer(200, user(42))] * 3)
+    monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
     client = face.client(server)
     face.call(client.users.get, 42)
     assert "traceparent" not in server.requests[0].headers
@@ -153,54 +154,30 @@ def test_the_trace_is_told_to_the_service_only_if_asked_for(face, scripted, trac
     trace_id, span_id = place(operation)
     assert server.requests[1].headers["traceparent"][:-2] == f"00-{trace_id:032x}-{span_id:016x}-"
     # Its copies tell too, until one is told not to.
-    assert client.with_options(traceparent=True)._traceparent
-    assert client.with_options(traceparent=True).with_options(timeout=5)._traceparent
-    assert not client.with_options(traceparent=True).with_options(traceparent=False)._traceparent
-
-
-def test_a_client_that_tells_its_trace_pickles(scripted, traced, monkeypatch):
-    server = scripted(answer(200, user(42)))
-    monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
-    with Client(server.url, vendor=server.vendor) as client:
-        told = pickle.loads(pickle.dumps(client.with_options(traceparent=True)))
-    with told:
-        told.users.get(42)
-    assert "traceparent" in server.requests[0].headers
-
-
-def test_without_opentelemetry_a_trace_cannot_be_told(scripted, monkeypatch):
+    told = pickle.loads(pickle.dumps(client.with_options(traceparent=True)))
+    face.call(told.with_options(timeout=5).users.get, 42)
+    assert "traceparent" in server.requests[2].headers
+    assert not told.with_options(traceparent=False)._traceparent
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
-    server = scripted(answer(200, user(42)))
-    with Client(server.url, server.secret, server.vendor) as client:
-        with pytest.raises(ConfigurationError, match="pip install opentelemetry-api"):
-            client.with_options(traceparent=True)
-        assert client.users.get(42).id == 42
+    with pytest.raises(ConfigurationError, match="pip install opentelemetry-api"):
+        client.with_options(traceparent=True)
 
 
-class Hindering(SpanProcessor):
-    """Does something at the start of each span of an operation."""
-
-    def __init__(self, hinder: Callable[[], object]) -> None:
-        self.hinder = hinder
-
-    def on_start(self, span: Any, parent_context: Any = None) -> None:
-        self.hinder()
-
-
-def test_a_trace_that_fails_fails_no_read(face, scripted, traced, monkeypatch):
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_processor_of_spans_may_read_or_fail(face, scripted, traced, monkeypatch, fails):
     raised: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)
-    traced.provider.add_span_processor(Hindering(lambda: 1 // 0))
-    assert face.call(face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
-    assert {type(one.exc_value) for one in raised} == {ZeroDivisionError}
-
-
-def test_a_processor_of_spans_may_read(face, scripted, traced):
     server = scripted(*[answer(200, user(42))] * 9)
-    with Client(server.url, server.secret, server.vendor) as other:
-        traced.provider.add_span_processor(Hindering(lambda: other.users.get(42)))
-        face.call(face.client(server).users.get, 42)
-    assert len(traced.named("backread users.get")) == 1
+    other = face.client(server)
+    processor = SpanProcessor()
+    begin = (lambda *_: 1 // 0) if fails else (lambda *_: other.users.get(42))
+    monkeypatch.setattr(processor, "on_start", begin)
+    traced.provider.add_span_processor(processor)
+    assert face.call(face.client(server).users.get, 42).id == 42
+    if fails:
+        assert {type(one.exc_value) for one in raised} == {ZeroDivisionError}
+    else:
+        assert len(traced.named("backread users.get")) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
