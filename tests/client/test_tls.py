@@ -1,6 +1,7 @@
 """TLS: whose certificates are trusted, what is refused, and what a user is told to do then."""
 
 import contextlib
+import http.server
 import os
 import ssl
 from collections.abc import Callable, Iterator
@@ -150,8 +151,16 @@ def test_a_server_that_wants_a_client_certificate_is_an_error(face, serve, autho
     refused(face, serve(context), "received fatal alert", ca_bundle=authority.file)
 
 
+class PlainHandler(http.server.BaseHTTPRequestHandler):
+    """Answers the greeting of TLS as nginx does."""
+
+    def handle(self) -> None:
+        self.connection.recv(65536)
+        self.wfile.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
 def test_plain_http_on_the_port_of_https_is_an_error_that_says_so(face):
-    with KeptServer() as plain:
+    with KeptServer(handler=PlainHandler) as plain:
         plain.url = plain.url.replace("http:", "https:")
         refused(face, plain, "does not speak TLS", "base_url")
 
