@@ -23,8 +23,8 @@ from backread import (
     ServerError,
     StatusError,
 )
-from helpers.api_rows import envelope, user
-from helpers.scripted_server import HANG_UP, Place, answer
+from helpers.api_rows import envelope, ids, user
+from helpers.scripted_server import HANG_UP, Place, Request, answer
 
 FINE = answer(200, user(42))
 HALF = b'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"id": 42, '
@@ -45,24 +45,20 @@ def failure(face: Any, server: Any, kind: type[Exception] = Exception, **options
         (301, StatusError, "redirect"),
         (400, BadRequestError, "arguments"),
         (401, AuthenticationError, "BACKREAD_API_SECRET"),
-        (402, StatusError, "body"),
         (403, PermissionDeniedError, "may not read"),
         (404, NotFoundError, "no such user"),
-        (405, StatusError, "body"),
         (406, StatusError, "BACKREAD_VENDOR"),
         (408, StatusError, "body"),
-        (418, StatusError, "body"),
         (422, BadRequestError, "arguments"),
         (429, RateLimitError, "rate_limit="),
         (500, ServerError, "later"),
-        (503, ServerError, "later"),
         (599, ServerError, "later"),
     ],
 )
 def test_each_status_is_its_error_and_carries_the_answer(face, scripted, status, kind, advice):
     body = b'{"why": "\xff\x00 <b>"}'
-    headers = {"X-Request-Id": "r-17", "X-Twice": "a\r\nx-twice: b"}
-    error = failure(face, scripted(answer(status, body, headers)), kind)
+    headers = {"X-Request-Id": "r-17", "X-Twice": "a\r\nx-twice: b", "Content-Encoding": "gzip"}
+    error = failure(face, scripted(answer(status, gzip.compress(body), headers)), kind)
     assert error.status_code == status
     assert error.body == body
     assert error.headers["x-request-id"] == "r-17"
@@ -79,8 +75,6 @@ def test_each_status_is_its_error_and_carries_the_answer(face, scripted, status,
 @pytest.mark.parametrize(
     ("status", "kind", "says"),
     [
-        (400, BadRequestError, "rejected the arguments"),
-        (401, AuthenticationError, "rejected the secret"),
         (403, PermissionDeniedError, "see rate_limit"),
         (404, NotFoundError, "no such user"),
     ],
@@ -118,12 +112,19 @@ def test_error_url_is_the_whole_url_of_the_request_that_failed(each_face, backre
         each_face.close(client)
 
 
-def test_error_names_the_host_that_cannot_be_found(each_face, no_settings):
+def test_error_says_why_the_service_cannot_be_reached(each_face, no_settings):
     nowhere = Place()
     nowhere.url = "https://chat.invalid/api"
     error = failure(each_face, nowhere, ConnectError)
     assert error.url == "https://chat.invalid/api/external/users/42"
     assert str(error).startswith(f"GET {error.url}: no answer")
+    # Bound and not listening: no other process can take the port meanwhile.
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        nowhere.url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        error = failure(each_face, nowhere, ConnectError, max_retries=2)
+    assert len(error.attempts) == 3
+    assert "refused" in str(error).lower()
 
 
 def test_error_url_of_a_walk_that_is_not_proved(face, scripted):
@@ -138,17 +139,10 @@ def test_error_url_of_a_walk_that_is_not_proved(face, scripted):
         assert caught.value.url.partition("?")[0] == server.url + path
 
 
-def test_an_error_body_is_decompressed_and_else_as_it_came(face, scripted):
-    body = b"plain \xfe words"
-    packed = answer(404, gzip.compress(body), {"content-encoding": "gzip"})
-    error = failure(face, scripted(packed), NotFoundError)
-    assert error.body == body
-    assert error.request_id is None
-
-
 def test_an_error_whose_body_breaks_off_is_still_that_status(face, scripted):
     server = scripted(b"HTTP/1.1 404 Not Found\r\ncontent-length: 500\r\n\r\nno such")
-    assert failure(face, server, NotFoundError).body == b"no such"
+    error = failure(face, server, NotFoundError)
+    assert (error.body, error.request_id) == (b"no such", None)
 
 
 def test_the_last_failure_is_raised_and_carries_every_attempt(each_face, scripted):
@@ -172,18 +166,6 @@ def test_the_attempts_of_a_walk_s_error_are_those_of_the_request_that_failed(fac
     assert [one.status for one in caught.value.attempts] == [503, 403]
 
 
-def test_nobody_listens(face):
-    # Bound and not listening: no other process can take the port meanwhile.
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-
-        nowhere = Place()
-        nowhere.url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        error = failure(face, nowhere, ConnectError, max_retries=2)
-    assert len(error.attempts) == 3
-    assert "refused" in str(error).lower()
-
-
 def test_json_of_the_wrong_shape_is_not_tried_again(face, scripted):
     server = scripted(answer(200, {"id": "42"}), FINE)
     error = failure(face, server, DecodeError, max_retries=3)
@@ -191,7 +173,7 @@ def test_json_of_the_wrong_shape_is_not_tried_again(face, scripted):
     assert len(error.attempts) == 1
 
 
-@pytest.mark.parametrize("status", [201, 203, 206])
+@pytest.mark.parametrize("status", [201, 206])
 def test_any_success_with_a_user_in_it_is_a_success(face, scripted, status):
     server = scripted(answer(status, user(42), content_type="text/html"))
     assert face.get(server).id == 42
@@ -199,21 +181,14 @@ def test_any_success_with_a_user_in_it_is_a_success(face, scripted, status):
 
 def test_an_error_in_the_middle_of_a_walk_comes_after_the_rows_before_it(each_face, scripted):
     first = envelope([user(one) for one in range(1, 100)], total=150)
-    server = scripted(answer(200, first), answer(403))
-    listing = each_face.client(server).users.list()
-    seen: list[int] = []
 
-    async def read_async() -> None:
-        async for one in listing:
-            seen.append(one.id)
+    def service(request: Request) -> bytes:
+        return answer(200, first) if request.query["offset"] == "0" else answer(403)
 
-    def read() -> None:
-        for one in listing:
-            seen.append(one.id)
-
+    listing = each_face.client(scripted(service)).users.list()
+    assert ids(each_face.take(listing, 99)) == list(range(1, 100))
     with pytest.raises(PermissionDeniedError, match="offset=96"):
-        each_face.call(read if each_face.name == "sync" else read_async)
-    assert seen == list(range(1, 100))
+        each_face.take(listing, 100)
     report = listing.report
     assert (report.requests, report.pages, report.rows) == (2, 1, 99)
     assert report.certificate == "uncertified"

@@ -90,6 +90,11 @@ def test_on_rate_limit_raise_gives_the_wait_to_the_caller(face, scripted):
     assert failure(face, server, RateLimitError, on_rate_limit="raise").retry_after is None
 
 
+def test_the_headers_of_a_rate_limit_delay_no_other_failure(face, scripted):
+    server = scripted(answer(500, b"", {"x-ratelimit-reset": "3600"}), FINE)
+    assert face.get(server, deadline=20).id == 42
+
+
 def test_a_call_that_is_not_retried_holds_no_other(face, scripted):
     server = scripted(answer(429, b"", {"Retry-After": "600"}), FINE)
     client = face.client(server, max_retries=0)
