@@ -1,6 +1,5 @@
 """The reads against the mock: what comes back, what was sent, and what is refused unsent."""
 
-import enum
 import json
 from typing import Any
 
@@ -85,10 +84,7 @@ def test_only_gets_with_the_headers_of_the_interface_are_sent(each_face, scripte
 NUMBERS = {
     "offset": lambda client, number: client.users.page(number),
     "limit": lambda client, number: client.users.page(limit=number),
-    "page_size": lambda client, number: client.users.list(page_size=number),
     "max_items": lambda client, number: client.messages.all(max_items=number),
-    "user_id": lambda client, number: client.users.get(number),
-    "user_id of a message": lambda client, number: client.messages.get(number, 1),
     "user_id of a list": lambda client, number: client.messages.list(number),
     "message_id": lambda client, number: client.messages.get(1, number),
     "users": lambda client, number: client.messages.all(users=[1, number]),
@@ -101,7 +97,7 @@ def test_a_wrong_number_is_an_error_that_names_it_and_nothing_is_sent(face, scri
     server = scripted(lambda request: answer(200, user(42)))
     client = face.client(server)
     wrong = [(-1, ValueError), ("10", TypeError), (True, TypeError), (1.0, TypeError)]
-    if name in ("limit", "page_size"):
+    if name == "limit":
         wrong += [(0, ValueError), (100, ValueError)]
     for number, error in wrong:
         expected = TypeError if name == "users as a whole" else error
@@ -114,13 +110,9 @@ def test_a_wrong_number_is_an_error_that_names_it_and_nothing_is_sent(face, scri
 def test_a_client_is_closed_at_the_end_of_with_and_says_so(each_face, scripted):
     server = scripted()
     client = each_face.client(server)
-
-    async def enter() -> None:
-        async with client as entered:
-            assert entered is client
-
     if each_face.name == "async":
-        each_face.call(enter)
+        assert each_face.call(client.__aenter__) is client
+        each_face.call(client.__aexit__, None, None, None)
     else:
         with client as entered:
             assert entered is client
@@ -130,10 +122,6 @@ def test_a_client_is_closed_at_the_end_of_with_and_says_so(each_face, scripted):
         with pytest.raises(BackreadError, match="closed"):
             each_face.collect(closed.users.list())
     assert server.requests == []
-
-
-class Number(enum.IntEnum):
-    FORTY_TWO = 42
 
 
 class Indexed:
@@ -159,13 +147,13 @@ class Spelled(int):
 def test_a_number_is_sent_as_its_digits(face, scripted, name):
     server = scripted(lambda request: answer(200, {"id": 42, "users": [], "messages": []}))
     client = face.client(server)
-    for number in (Number.FORTY_TWO, Indexed(), Spelled(42)):
+    for number in (Indexed(), Spelled(42)):
         result = face.call(NUMBERS[name], client, number)
         if isinstance(result, Listing):
             face.collect(result)
-    assert len(server.requests) >= 3
+    assert len(server.requests) >= 2
     for request in server.requests:
         assert "injected" not in (request.target + str(request.headers)).lower()
     # Lists of several users are read at the same time.
     last = server.requests[-2:] if name == "users" else server.requests[-1:]
-    assert name in ("page_size", "max_items") or any("42" in each.target for each in last)
+    assert name == "max_items" or any("42" in each.target for each in last)
