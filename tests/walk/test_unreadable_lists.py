@@ -15,7 +15,7 @@ from backread import (
     ServerError,
 )
 from helpers.api_rows import message, paged, user, users
-from helpers.scripted_server import Request, ScriptedServer, answer
+from helpers.scripted_server import Request, answer
 
 USERS = 60
 
@@ -137,20 +137,16 @@ def test_fifty_lists_in_a_row_are_the_services_fault(face, scripted):
     assert len([one for one in server.requests if "messages" in one.path]) < 60
 
 
-def test_fifty_lists_in_a_row_do_not_stop_every_sync(scripted, tmp_path):
+def test_fifty_lists_in_a_row_do_not_stop_every_sync(scripted, mirror):
     """Those that a sync gave up say nothing new to the next one, which resumes it."""
     pytest.importorskip("duckdb")
-    from backread import Mirror
-
     service = Service(130)
     service.broken = dict.fromkeys(range(1, 111), BREAKS["403"])
-    mirror = Mirror(tmp_path / "chats")
-    server = scripted(service)
-    with server.client(max_concurrency=4) as client:
-        for _ in range(2):
-            with pytest.raises(PermissionDeniedError):
-                mirror.sync(client)
-        report = mirror.sync(client)
+    client = scripted(service).client(max_concurrency=4)
+    for _ in range(2):
+        with pytest.raises(PermissionDeniedError):
+            mirror.sync(client)
+    report = mirror.sync(client)
     assert report.lists_by_kind == {"unread": 110, "whole": 20}
     assert len(mirror.sql("FROM messages").fetchall()) == 40
 
@@ -180,67 +176,64 @@ def test_one_failure_of_the_check_is_no_outage(face, scripted):
         assert len(face.collect(client.messages.all())) == 6
 
 
-def test_a_user_who_cannot_be_asked_for_is_an_unread_list(face, scripted):
-    """Its messages are not found, and whether it is gone cannot be told."""
+@pytest.mark.parametrize("told", [answer(500), answer(200, user(2))])
+def test_a_list_that_is_not_found_is_unread_unless_its_user_is_gone(face, scripted, told):
     service = Service(4)
     service.broken = {2: lambda request: answer(404)}
 
     def failing(request: Request) -> bytes:
-        return answer(500) if request.path.endswith("/users/2") else service(request)
+        return told if request.path.endswith("/users/2") else service(request)
 
-    client = face.client(scripted(failing), max_retries=0)
+    listing = face.client(scripted(failing), max_retries=0).messages.all()
     with pytest.warns(IncompleteWarning, match="of user 2;"):
-        assert len(face.collect(client.messages.all())) == 6
+        assert len(face.collect(listing)) == 6
+    assert listing.report.uncertified_users == listing.report.unread_users == (2,)
 
 
-def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path):
+def test_the_mirror_keeps_what_it_had_and_tries_again_first(scripted, mirror):
     pytest.importorskip("duckdb")
-    from backread.mirror import Mirror
-    from helpers.mirrors import rows
-
     service = Service()
-    mirror = Mirror(tmp_path / "chats")
-    with ScriptedServer(service) as server, server.client(max_retries=0) as client:
-        assert mirror.sync(client).unread_users == ()
-        service.broken = dict(zip(range(11, 17), BREAKS.values(), strict=True))
-        service.users[39] = user(40, name="moved")
-        report = mirror.sync(client)
-        assert report.unread_users == (11, 12, 13, 14, 15, 16)
-        assert report.lists_by_kind["unread"] == 6
-        held = "SELECT count(*) FROM messages WHERE deleted_at IS NULL"
-        assert rows(mirror, held) == [(2 * USERS,)]
-        assert rows(mirror, "SELECT name FROM users WHERE id = 40") == [("moved",)]
-        reasons = rows(mirror, "SELECT user_id, reason FROM lists WHERE kind = 'unread' ORDER BY 1")
-        assert [user_id for user_id, _ in reasons] == [11, 12, 13, 14, 15, 16]
-        assert all(reason.startswith("it could not be read: GET") for _, reason in reasons)
-        service.broken = {}
-        before = len(server.requests)
-        report = mirror.sync(client)
-        assert report.unread_users == ()
-        lists = [one.path for one in server.requests[before:] if "messages" in one.path]
-        # Sixteen are read side by side.
-        first = {int(path.split("/")[3]) for path in lists[:16]}
-        assert first >= {11, 12, 13, 14, 15, 16}
-        assert rows(mirror, held) == [(2 * USERS,)]
+    server = scripted(service)
+    client = server.client(max_retries=0)
+
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        return mirror.sql(query).fetchall()
+
+    assert mirror.sync(client).unread_users == ()
+    service.broken = dict(zip(range(11, 17), BREAKS.values(), strict=True))
+    service.users[39] = user(40, name="moved")
+    report = mirror.sync(client)
+    assert report.unread_users == (11, 12, 13, 14, 15, 16)
+    assert report.lists_by_kind["unread"] == 6
+    held = "SELECT count(*) FROM messages WHERE deleted_at IS NULL"
+    assert rows(held) == [(2 * USERS,)]
+    assert rows("SELECT name FROM users WHERE id = 40") == [("moved",)]
+    reasons = rows("SELECT user_id, reason FROM lists WHERE kind = 'unread' ORDER BY 1")
+    assert [user_id for user_id, _ in reasons] == [11, 12, 13, 14, 15, 16]
+    assert all(reason.startswith("it could not be read: GET") for _, reason in reasons)
+    service.broken = {}
+    before = len(server.requests)
+    report = mirror.sync(client)
+    assert report.unread_users == ()
+    lists = [one.path for one in server.requests[before:] if "messages" in one.path]
+    # Sixteen are read side by side.
+    first = {int(path.split("/")[3]) for path in lists[:16]}
+    assert first >= {11, 12, 13, 14, 15, 16}
+    assert rows(held) == [(2 * USERS,)]
 
 
-def test_a_row_whose_check_fails_stays_as_it_is(tmp_path):
+def test_a_row_whose_check_fails_stays_as_it_is(scripted, mirror):
     pytest.importorskip("duckdb")
-    from backread.mirror import Mirror
-    from helpers.mirrors import rows
-
     service = Service(110)
-    mirror = Mirror(tmp_path / "chats")
 
     def failing(request: Request) -> bytes:
         return answer(500) if request.path.endswith("/users/7") else service(request)
 
-    with ScriptedServer(failing) as server, server.client(max_retries=0) as client:
-        mirror.sync(client)
-        del service.users[6]
-        report = mirror.sync(client, mode="full")
-    assert report.certificate == "linked"
-    assert rows(mirror, "SELECT deleted_at FROM users WHERE id = 7") == [(None,)]
+    client = scripted(failing).client(max_retries=0)
+    mirror.sync(client)
+    del service.users[6]
+    assert mirror.sync(client, mode="full").certificate == "linked"
+    assert mirror.sql("SELECT deleted_at FROM users WHERE id = 7").fetchall() == [(None,)]
 
 
 @pytest.mark.parametrize("status", [429, 403])
