@@ -15,7 +15,6 @@ import statistics
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,12 +22,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-
 from backread import AsyncClient, Client
 from backread.models import WalkReport
 from backread.testing import Lane, MockServer, World
 from helpers import expected_rows
+from helpers.raw_requests import Caller
 from helpers.waiting import PATIENCE
 
 # Those that hold all requests back are fewer: they cost a moment each, in virtual time too.
@@ -77,7 +75,7 @@ class Expected:
     """The rows as a plain client without faults reads them."""
 
     def __init__(self, lane: Lane) -> None:
-        self._lane = lane
+        self._caller = Caller(lane)
         world = lane.world
         self.users = {one: self._read(f"users/{one}", "users", one) for one in world.user_ids()}
         self.lists = {
@@ -90,13 +88,8 @@ class Expected:
         self.messages = {one: held for rows in self.lists.values() for one, held in rows.items()}
 
     def _read(self, path: str, key: str, user: int) -> expected_rows.Row:
-        headers = {
-            "Authorization": f"Bearer {self._lane.secret}",
-            "Accept": f"application/vnd.{self._lane.vendor}.v1+json",
-        }
-        request = urllib.request.Request(f"{self._lane.url}/external/{path}", headers=headers)
-        with urllib.request.urlopen(request) as response:
-            return expected_rows.row(expected_rows.parse(response.read()), key, user)
+        body = self._caller(f"/external/{path}").body
+        return expected_rows.row(expected_rows.parse(body), key, user)
 
 
 @dataclass
@@ -142,46 +135,31 @@ def _is(row: Any, held: expected_rows.Row, form: str) -> bool:
             return bool(expected_rows.loaded(row) == expected_rows.columns(held.model))
 
 
-def read_sync(soak: Soak, client: Client, pool: ThreadPoolExecutor) -> None:
-    """One round of the sync client: listings side by side in threads, and rows one by one."""
+async def read(soak: Soak, client: Client | AsyncClient) -> None:
+    """One round: listings side by side, and rows one by one."""
     expected = soak.expected
 
-    def listed(make: Callable[..., Any], form: str, wanted: dict[int, Any]) -> None:
-        listing = make(as_dict=form == "dict", page_size=PAGE)
-        rows = pyarrow.table(listing).to_pylist() if form == "row" else list(listing)
-        soak.check(rows, form, listing, wanted)
+    async def call(function: Callable[..., Any], *arguments: Any) -> Any:
+        if isinstance(client, Client):
+            return await asyncio.to_thread(function, *arguments)
+        return await function(*arguments)
 
-    def singles(user: int) -> None:
-        soak.check_one(client.users.get(user), expected.users[user], "item")
-        listed(partial(client.messages.list, user), "item", expected.lists[user])
-        for one, held in list(expected.lists[user].items())[:SINGLES]:
-            soak.check_one(client.messages.get(user, one), held, "item")
-
-    jobs = [pool.submit(singles, user) for user in expected.users]
-    for form in FORMS:
-        jobs.append(pool.submit(listed, client.messages.all, form, expected.messages))
-        jobs.append(pool.submit(listed, client.users.list, form, expected.users))
-    for job in jobs:
-        job.result()
-
-
-async def read_async(soak: Soak, client: AsyncClient) -> None:
-    """The same of the other client, in tasks."""
-    expected = soak.expected
+    async def rows_of(listing: Any, form: str) -> list[Any]:
+        if form == "row":
+            return (await call(listing.to_arrow)).to_pylist()
+        if isinstance(client, Client):
+            return await asyncio.to_thread(list, listing)
+        return [row async for row in listing]
 
     async def listed(make: Callable[..., Any], form: str, wanted: dict[int, Any]) -> None:
         listing = make(as_dict=form == "dict", page_size=PAGE)
-        if form == "row":
-            rows = (await listing.to_arrow()).to_pylist()
-        else:
-            rows = [row async for row in listing]
-        soak.check(rows, form, listing, wanted)
+        soak.check(await rows_of(listing, form), form, listing, wanted)
 
     async def singles(user: int) -> None:
-        soak.check_one(await client.users.get(user), expected.users[user], "item")
+        soak.check_one(await call(client.users.get, user), expected.users[user], "item")
         await listed(partial(client.messages.list, user), "item", expected.lists[user])
         some = list(expected.lists[user].items())[:SINGLES]
-        rows = await asyncio.gather(*(client.messages.get(user, one) for one, _ in some))
+        rows = await asyncio.gather(*(call(client.messages.get, user, one) for one, _ in some))
         for (_, held), row in zip(some, rows, strict=True):
             soak.check_one(row, held, "item")
 
@@ -237,13 +215,13 @@ def run(requests: int) -> int:
         server.fault(FAULTS)
         server.clock.virtual()
         started, samples = time.monotonic(), [Sample.take()]
-        pool = ThreadPoolExecutor(THREADS)
         client, other = server.client(**OPTIONS), server.async_client(**OPTIONS)
 
         async def both() -> None:
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
             while (sent := sum(server.statuses().values())) < requests and not soak.wrong:
-                await asyncio.to_thread(read_sync, soak, client, pool)
-                await read_async(soak, other)
+                await read(soak, client)
+                await read(soak, other)
                 samples.append(Sample.take())
                 if len(samples) % 20 == 0:
                     seconds = time.monotonic() - started
@@ -252,7 +230,6 @@ def run(requests: int) -> int:
 
         asyncio.run(both())
         client.close()
-        pool.shutdown()
         sent, seconds = sum(server.statuses().values()), time.monotonic() - started
         counts = zip(server.faults, server.fired, strict=True)
         unfired = [rule for rule, fired in counts if not fired]
