@@ -1,4 +1,4 @@
-"""Ctrl-C and other signals while something waits: where, in whose code, and what a handler does."""
+"""Ctrl-C and other signals: where, in whose code, what a handler does, and where it might be lost."""
 
 import os
 import signal
@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from backread import Client
-from helpers.api_rows import paged, user, users
-from helpers.python_process import SECONDS, environment
-from helpers.scripted_server import answer
+from backread._files.unfinished import remove_folder
+from helpers.api_rows import paged, users
+from helpers.python_process import SECONDS, check_silent, environment
 from helpers.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
@@ -24,9 +24,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a consol
 READ = {
     "one user": ("", "client.users.get(42)"),
     "an item": ("", "for one in listing: pass"),
-    "a page": ("", "for page in listing.pages(): pass"),
     "to_list": ("", "listing.to_list()"),
-    "all messages": ("", "client.messages.all().to_list()"),
     "probe": ("", "client.probe()"),
     "to_arrow": ("pyarrow", "listing.to_arrow()"),
     "pyarrow, batch by batch": (
@@ -34,8 +32,6 @@ READ = {
         "for batch in pyarrow.RecordBatchReader.from_stream(listing): pass",
     ),
     "polars, lazily": ("polars", "polars.LazyFrame(listing).collect()"),
-    "pandas": ("pandas", "pandas.DataFrame.from_arrow(listing)"),
-    "arro3": ("arro3.core", "arro3.core.Table.from_arrow(listing)"),
     "duckdb": (
         "duckdb",
         "duckdb.connect(config={'threads': 1}).sql('SELECT * FROM listing').fetchall()",
@@ -128,7 +124,6 @@ def test_ctrl_c_is_a_keyboard_interrupt_wherever_a_listing_is_read(scripted, nam
     assert exit_code == -signal.SIGINT
     if module != "duckdb":  # which complains at any exit after an error
         assert complaint.startswith("Traceback")
-        # arro3 adds a note to the exception.
         assert "\nKeyboardInterrupt\n" in complaint
         assert "During handling" not in complaint
 
@@ -166,43 +161,6 @@ def test_what_a_handler_raises_comes_out_of_another_librarys_reading(scripted):
         )
 
     exit_code, complaint = at_once(interrupt)
-    assert (exit_code, complaint) == (0, "")
-
-
-def test_ctrl_c_follows_a_librarys_own_error_far_into_a_stream(scripted):
-    """Past the part that is read ahead, the library is told of an error, not of an end."""
-    pytest.importorskip("pyarrow")
-    pages = paged([user(number, name="n" * 200_000) for number in range(1, 1_000)])
-    stalls = threading.Event()
-
-    def service(request: Any) -> Any:
-        if int(request.query["offset"]) >= 390:
-            stalls.set()
-            return server.stall()
-        return pages(request)
-
-    server = scripted(service)
-    _, exit_code, complaint = interrupted(
-        """
-        import time
-        import pyarrow
-        from backread import Client
-        client = Client(timeout=None, max_concurrency=1)
-        reader = pyarrow.RecordBatchReader.from_stream(client.users.list())
-        print("ready", flush=True)
-        try:
-            try:
-                reader.read_all()
-            except pyarrow.ArrowInvalid as error:
-                assert "KeyboardInterrupt" in str(error)
-                time.sleep(0)
-        except KeyboardInterrupt as error:
-            assert isinstance(error.__context__, pyarrow.ArrowInvalid)
-            print(time.time(), flush=True)
-        """,
-        server,
-        lambda: (stalls.wait(SECONDS), time.sleep(0.3)),
-    )
     assert (exit_code, complaint) == (0, "")
 
 
@@ -244,52 +202,78 @@ def test_a_signal_handler_may_read_a_listing_while_one_is_read(scripted):
     assert read == [250, 250]
 
 
-def test_a_signal_handler_may_fork(scripted):
-    """The child goes another way; what the parent waits for comes all the same."""
-    asked, heard = threading.Event(), threading.Event()
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
 
-    def late() -> Iterator[bytes]:
-        asked.set()
-        heard.wait(PATIENCE)
-        yield answer(200, user(42))
 
-    server = scripted(
-        lambda request: late() if request.path.endswith("42") else answer(200, user(7))
-    )
-    client = Client(server.url, server.secret, server.vendor, max_retries=0, timeout=PATIENCE)
-    parent, children = os.getpid(), []
+LOSES_IT = """
+import os, signal
+class Lost:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1_000_000): pass
+Lost()
+__version__ = "2.1.0"
+"""
+"""A module in whose import the exception of a signal's handler is lost, as it may be in others."""
 
-    def handle(*_: Any) -> None:
-        children.append(os.fork())
-        if children[0] == 0:
-            signal.alarm(60)
-            assert client.users.get(7).id == 7
+LOAD_DUCKDB = """
+from backread.mirror.store.engine import load_duckdb
+try:
+    load_duckdb()
+except KeyboardInterrupt:
+    raise SystemExit("told") from None
+"""
 
-    def send() -> None:
-        asked.wait(PATIENCE)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
-        while not children or not children[0]:
-            time.sleep(0.01)
-        # The child has ended, and what it held of the call with it.
-        ended.append(os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
-        heard.set()
+COMMAND = """
+from backread.cli import main
+sys.argv = ["backread", "sync", "chats"]
+main()
+"""
 
-    ended: list[int] = []
-    before = signal.signal(signal.SIGUSR1, handle)
-    sender = threading.Thread(target=send)
-    sender.start()
-    try:
-        read = client.users.get(42).id
-    except BaseException as error:
-        if os.getpid() != parent:
-            os._exit(0 if "fork" in str(error) and client.users.get(7).id == 7 else 1)
-        raise
-    finally:
-        if os.getpid() != parent:
-            os._exit(2)
-        signal.signal(signal.SIGUSR1, before)
-        heard.set()
-        sender.join()
-        client.close()
-    assert (read, ended) == (42, [0])
-    assert len(server.requests) == 3
+
+@pytest.mark.parametrize(
+    ("module", "code", "expected"),
+    [
+        ("duckdb", LOAD_DUCKDB, (1, "told\n")),
+        ("typer", COMMAND, (130, "backread: stopped by Ctrl-C\n")),
+    ],
+    ids=["DuckDB", "the command"],
+)
+def test_ctrl_c_during_an_import_is_not_lost(tmp_path, module, code, expected):
+    for needed in ("duckdb", "rich"):
+        pytest.importorskip(needed)
+    (tmp_path / f"{module}.py").write_text(LOSES_IT, encoding="utf-8")
+    path = f"import sys; sys.path.insert(0, {str(tmp_path)!r})"
+    done = python(path + code)
+    assert (done.returncode, done.stderr) == expected
+
+
+def test_a_folder_is_removed_to_its_end_and_then_ctrl_c_is_raised(tmp_path):
+    folder = tmp_path / "folder"
+    for number in range(3_000):
+        (folder / str(number)).mkdir(parents=True)
+
+    def interrupt() -> None:
+        while len(list(folder.iterdir())) > 2_990:
+            pass
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        remove_folder(folder)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("before", ["pass", "run_to_its_end(int)"], ids=["first", "later"])
+def test_work_in_a_finalizer_does_not_hang(before):
+    code = f"""
+from backread._interruptible import run_to_its_end
+{before}
+class Last:
+    def __del__(self):
+        print(run_to_its_end(lambda: "ran"))
+last = Last()
+"""
+    check_silent(python(code), "ran")
