@@ -1,4 +1,4 @@
-"""Ctrl-C and other signals: where, in whose code, what a handler does, and where it might be lost."""
+"""Ctrl-C and other signals: where, in whose code, what a handler does, where it might be lost."""
 
 import os
 import signal
@@ -7,16 +7,15 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from backread import Client
 from backread._files.unfinished import remove_folder
 from helpers.api_rows import paged, users
 from helpers.python_process import SECONDS, check_silent, environment
-from helpers.waiting import PATIENCE
+from helpers.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
 
@@ -39,43 +38,46 @@ READ = {
 }
 
 
+def stalling(scripted: Any, answered: int) -> Any:
+    """A server of many users that answers so many requests."""
+    pages = paged(users(4_000))
+
+    def service(request: Any) -> Any:
+        return pages(request) if len(server.requests) <= answered else server.stall()
+
+    server = scripted(service)
+    return server
+
+
 def interrupted(
-    code: str, server: Any, wait: Callable[[], Any], number: int = signal.SIGINT
-) -> tuple[float, int, str]:
-    """Runs code that a signal ends: seconds until it ended, the exit code, what is on stderr.
+    code: str, scripted: Any, number: int = signal.SIGINT, answered: int = 0
+) -> tuple[int, str]:
+    """The exit code and stderr of code that a signal ends once a request is not answered.
 
-    The code prints "ready" first, and the time once what waits has ended; ``wait`` returns when it
-    is time for the signal.
-    """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=environment(server),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        limit = threading.Timer(SECONDS, process.kill)
-        limit.start()
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        wait()
-        sent = time.time()
-        process.send_signal(number)
-        said, complaint = process.communicate()
-        limit.cancel()
-    assert said, (process.returncode, complaint)
-    return float(said.split()[0]) - sent, process.returncode, complaint
-
-
-def at_once(interrupt: Callable[[], tuple[float, int, str]]) -> tuple[int, str]:
-    """The exit code and what is on stderr, once the process has ended within a second.
-
-    A loaded machine may hold one process up for longer, but not one after another.
+    The code prints "ready" first, and the time once what waits has ended: within a second. A loaded
+    machine may hold one process up for longer, but not one after another.
     """
     for _ in range(3):
-        seconds, exit_code, complaint = interrupt()
-        if seconds < 1:
-            return exit_code, complaint
+        server = stalling(scripted, answered)
+        with subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            env=environment(server),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            limit = threading.Timer(SECONDS, process.kill)
+            limit.start()
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            wait_for(lambda server=server: len(server.requests) > answered)
+            sent = time.time()
+            process.send_signal(number)
+            said, complaint = process.communicate()
+            limit.cancel()
+        assert said, (process.returncode, complaint)
+        if (seconds := float(said.split()[0]) - sent) < 1:
+            return process.returncode, complaint
     pytest.fail(f"it took {seconds} s")
 
 
@@ -88,39 +90,25 @@ def test_ctrl_c_is_a_keyboard_interrupt_wherever_a_listing_is_read(scripted, nam
     module, code = READ[name]
     if module:
         pytest.importorskip(module)
-    pages = paged(users(4_000))
-
-    def interrupt() -> tuple[float, int, str]:
-        stalls = threading.Event()
-
-        def service(request: Any) -> Any:
-            if len(server.requests) <= answered:
-                return pages(request)
-            stalls.set()
-            return server.stall()
-
-        server = scripted(service)
-        return interrupted(
-            f"""
-            import time
-            from backread import Client
-            {f"import {module}" if module else ""}
-            client = Client(timeout=None)
-            listing = client.users.list()
-            print("ready", flush=True)
-            def read():
-                {code}
-            try:
-                read()
-            except KeyboardInterrupt:
-                print(time.time(), flush=True)
-                raise
-            """,
-            server,
-            lambda: stalls.wait(SECONDS),
-        )
-
-    exit_code, complaint = at_once(interrupt)
+    exit_code, complaint = interrupted(
+        f"""
+        import time
+        from backread import Client
+        {f"import {module}" if module else ""}
+        client = Client(timeout=None)
+        listing = client.users.list()
+        print("ready", flush=True)
+        def read():
+            {code}
+        try:
+            read()
+        except KeyboardInterrupt:
+            print(time.time(), flush=True)
+            raise
+        """,
+        scripted,
+        answered=answered,
+    )
     assert exit_code == -signal.SIGINT
     if module != "duckdb":  # which complains at any exit after an error
         assert complaint.startswith("Traceback")
@@ -131,73 +119,51 @@ def test_ctrl_c_is_a_keyboard_interrupt_wherever_a_listing_is_read(scripted, nam
 def test_what_a_handler_raises_comes_out_of_another_librarys_reading(scripted):
     """Unchanged, with its attributes, as task runners end a task by SIGTERM or SIGALRM."""
     pytest.importorskip("pyarrow")
+    code = """
+    import signal, time
+    import pyarrow
+    from backread import Client
 
-    def interrupt() -> tuple[float, int, str]:
-        server = scripted(lambda request: server.stall())
-        return interrupted(
-            """
-            import signal, time
-            import pyarrow
-            from backread import Client
+    class TaskTimeout(BaseException):
+        pass
 
-            class TaskTimeout(BaseException):
-                pass
+    def end(number, frame):
+        raise TaskTimeout(number, "the task took too long")
 
-            def end(number, frame):
-                raise TaskTimeout(number, "the task took too long")
-
-            signal.signal(signal.SIGTERM, end)
-            client = Client(timeout=None)
-            print("ready", flush=True)
-            try:
-                pyarrow.table(client.users.list())
-            except TaskTimeout as error:
-                print(time.time(), error.args[1], flush=True)
-                assert error.args[0] == signal.SIGTERM
-            """,
-            server,
-            lambda: [time.sleep(0.01) for _ in iter(lambda: not server.requests, False)],
-            signal.SIGTERM,
-        )
-
-    exit_code, complaint = at_once(interrupt)
-    assert (exit_code, complaint) == (0, "")
+    signal.signal(signal.SIGTERM, end)
+    client = Client(timeout=None)
+    print("ready", flush=True)
+    try:
+        pyarrow.table(client.users.list())
+    except TaskTimeout as error:
+        print(time.time(), error.args[1], flush=True)
+        assert error.args[0] == signal.SIGTERM
+    """
+    assert interrupted(code, scripted, signal.SIGTERM) == (0, "")
 
 
 def test_a_signal_handler_may_read_a_listing_while_one_is_read(scripted):
-    asked, heard = threading.Event(), threading.Event()
+    heard = threading.Event()
     pages = paged(users(250))
 
     def late(request: Any) -> Iterator[bytes]:
-        asked.set()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
         heard.wait(PATIENCE)
         yield pages(request)
 
-    def service(request: Any) -> Any:
-        return pages(request) if asked.is_set() else late(request)
-
-    server = scripted(service)
-    client = Client(server.url, server.secret, server.vendor)
-    listing = client.users.list()
+    server = scripted(lambda asked: late(asked) if len(server.requests) == 1 else pages(asked))
+    client = server.client()
     read: list[int] = []
 
     def handle(*_: Any) -> None:
         read.append(len(client.users.list().to_list()))
         heard.set()
 
-    def send() -> None:
-        asked.wait(PATIENCE)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
-
     before = signal.signal(signal.SIGUSR1, handle)
-    sender = threading.Thread(target=send)
-    sender.start()
     try:
-        read.append(len(listing.to_list()))
+        read.append(len(client.users.list().to_list()))
     finally:
         signal.signal(signal.SIGUSR1, before)
-        heard.set()
-        sender.join()
         client.close()
     assert read == [250, 250]
 
