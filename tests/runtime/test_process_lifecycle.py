@@ -1,17 +1,15 @@
-"""Life in a process: the import, forks, pickles, and the interpreter's exit."""
+"""Life in a process: the import, little memory, and the interpreter's exit."""
 
-import asyncio
 import os
-import signal
-import threading
-from typing import Any
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from backread import BackreadError
+from backread.testing import MockServer, World
 from helpers.python_process import check_silent, run
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 
 def test_the_import_brings_little_and_starts_nothing(backread_server):
@@ -61,85 +59,6 @@ def test_columns_are_read_where_no_more_threads_may_be_started(backread_server):
     check_silent(done, "True")
 
 
-def in_child(work: Any) -> tuple[int, str]:
-    """Forks; the child works and ends at once. Gives its exit code and what it said."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.write(write, str(work()).encode())
-            code = 0
-        except BaseException as error:
-            os.write(write, repr(error).encode())
-        finally:
-            os._exit(code)
-    os.close(write)
-    limit = threading.Timer(20, os.kill, (child, signal.SIGKILL))
-    limit.start()
-    with os.fdopen(read, "rb") as said:
-        text = said.read().decode()
-    _, status = os.waitpid(child, 0)
-    limit.cancel()
-    return os.waitstatus_to_exitcode(status), text
-
-
-@needs_fork
-def test_a_client_used_before_a_fork_works_in_the_child_and_after_it(each_face, backread_server):
-    world = backread_server.world
-    client = each_face.client(backread_server)
-    assert each_face.call(client.users.get, 42).id == 42
-    first = client.users.list()
-    assert len(each_face.collect(first)) == world.total_users
-
-    def work() -> Any:
-        # The parent's event loop is not the child's to run.
-        if each_face.name == "async":
-
-            async def main() -> int:
-                await client.users.get(42)
-                return len([one async for one in client.users.list()])
-
-            return asyncio.new_event_loop().run_until_complete(main())
-        client.users.get(42)
-        return len(list(client.users.list()))
-
-    for _ in range(3):
-        assert in_child(work) == (0, str(world.total_users))
-        assert each_face.call(client.users.get, 42).id == 42
-
-
-@needs_fork
-def test_a_child_of_a_child_works_too(backread_server):
-    with backread_server.client() as client:
-        client.users.get(42)
-        assert in_child(lambda: in_child(lambda: client.users.get(42).id)) == (0, "(0, '42')")
-        assert client.users.get(42).id == 42
-
-
-@needs_fork
-def test_a_fork_in_the_middle_of_a_walk(backread_server):
-    """The parent reads on; the child is told to begin anew, and can."""
-    with backread_server.client() as client:
-        listing = client.users.list(page_size=10)
-        rows = iter(listing)
-        next(rows)
-
-        def go_on() -> str:
-            try:
-                list(rows)
-            except BackreadError as error:
-                return str(error)
-            return "it went on"
-
-        code, said = in_child(go_on)
-        assert code == 0
-        assert "fork" in said
-        total = backread_server.world.total_users
-        assert in_child(lambda: len(list(client.users.list()))) == (0, str(total))
-        assert len(list(rows)) == total - 1
-
-
 def test_a_client_can_be_used_in_an_exit_handler(backread_server):
     """Handlers run last in, first out: those registered after the import run before ours."""
     done = run(
@@ -174,3 +93,69 @@ def test_a_client_used_after_the_runtime_has_ended_says_so(backread_server):
         backread_server,
     )
     check_silent(done, "BackreadError")
+
+
+def test_threads_read_where_addresses_are_limited():
+    """As batch systems do by `ulimit -v`: memory that is reserved counts, used or not."""
+    pytest.importorskip("resource")
+    with MockServer(World(seed=7, users=8, messages_per_user=50)) as server:
+        done = run(
+            """
+import resource
+from concurrent.futures import ThreadPoolExecutor
+from backread import Client
+
+resource.setrlimit(resource.RLIMIT_AS, (400_000_000, 400_000_000))
+with Client() as client, ThreadPoolExecutor(8) as pool:
+    ids = [user.id for user in client.users.list()]
+    print(sum(pool.map(lambda user: len(client.messages.list(user).to_list()), ids)))
+""",
+            server,
+            # Python's own memory takes 64 MB of addresses for each thread otherwise.
+            MALLOC_ARENA_MAX="2",
+        )
+    check_silent(done, "400")
+
+
+# A build without optimisation needs more: make test-long installs the release build.
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "call",
+    [
+        "client.users.get(42)",
+        "client.messages.all().to_list()",
+        "client.probe()",
+        "asyncio.run(AsyncClient().messages.all().to_list())",
+    ],
+)
+def test_a_call_needs_no_more_stack_than_musl_gives_a_thread(backread_server, call):
+    """128 KiB; a stack that is too small ends the process, so each call has one."""
+    code = f"""
+    import asyncio, threading
+    from backread import AsyncClient, Client
+    client = Client()
+    threading.stack_size(128 * 1024)
+    thread = threading.Thread(target=lambda: print(bool({call})))
+    thread.start()
+    thread.join()
+    """
+    check_silent(run(code, backread_server), "True")
+
+
+REQUESTS = 5_000
+SOAK = Path(__file__).parents[1] / "soak.py"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what a process holds")
+def test_a_client_reads_a_hostile_service_for_long_and_holds_no_more_than_before():
+    """``make test-long`` does the same with a million requests."""
+    pytest.importorskip("pyarrow")
+    command = [sys.executable, str(SOAK), str(REQUESTS)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=560)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) requests, (\d+) rows, .* counted \d+, snapshot \d+", done.stdout)
+    assert found is not None, done.stdout
+    requests, rows = map(int, found.groups())
+    assert requests >= REQUESTS
+    assert rows > requests

@@ -1,18 +1,22 @@
-"""Threads, Ctrl-C, tasks and event loops."""
+"""Threads, tasks and event loops: asyncio's, others that work, and trio, which is told so."""
 
 import asyncio
-import concurrent.futures
 import ctypes
 import gc
+import subprocess
+import sys
+import sysconfig
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from backread import BackreadError
 from helpers.api_rows import ids, paged, user, users
-from helpers.python_process import SECONDS
+from helpers.python_process import SECONDS, check_silent
 from helpers.scripted_server import answer
 from helpers.waiting import PATIENCE
 
@@ -50,12 +54,10 @@ def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server):
 @pytest.mark.parametrize("end", ["timeout", "deadline"])
 def test_a_call_that_took_too_long_ends_its_request(scripted, end):
     server, _, gone = dripping(scripted)
-    client = server.client(max_retries=0, **{end: 1})
-    with pytest.raises(TimeoutError):
+    with server.client(max_retries=0, **{end: 1}) as client, pytest.raises(TimeoutError):
         client.users.get(42)
     assert gone.wait(PATIENCE)
     assert len(server.requests) == 1
-    client.close()
 
 
 @pytest.mark.parametrize("method", ["to_arrow", "to_polars", "to_pandas"])
@@ -91,14 +93,10 @@ def test_a_client_of_one_thread_is_closed_by_another(scripted):
     client = server.client()
     rows = iter(client.users.list(page_size=5))
     assert next(rows).id == 1
-    closer = threading.Thread(target=client.close)
-    closer.start()
-    closer.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(client.close).result()
     with pytest.raises(BackreadError, match="closed"):
         list(rows)
-
-
-# --- Ctrl-C --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("what", ["get", "page", "list", "all", "arrow"])
@@ -127,25 +125,19 @@ def test_a_cancelled_task_ends_its_request(scripted, what):
     assert len(server.requests) == 1
 
 
-def test_one_async_client_serves_one_event_loop_after_another(backread_server):
+def test_one_async_client_serves_event_loops_one_after_another_and_in_several_threads(
+    backread_server,
+):
     client = backread_server.async_client()
-
-    async def main() -> int:
-        await client.users.get(42)
-        return len([one async for one in client.users.list()])
-
-    for _ in range(3):
-        assert asyncio.run(main()) == backread_server.world.total_users
-    asyncio.run(client.aclose())
-
-
-def test_one_async_client_serves_event_loops_of_several_threads(backread_server):
-    client = backread_server.async_client()
+    everyone = backread_server.world.user_ids()
 
     async def main() -> list[int]:
+        assert ids([one async for one in client.users.list()]) == everyone
         return ids(await asyncio.gather(*(client.users.get(42) for _ in range(20))))
 
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    for _ in range(3):
+        assert asyncio.run(main()) == [42] * 20
+    with ThreadPoolExecutor(4) as pool:
         for read in [pool.submit(asyncio.run, main()) for _ in range(8)]:
             assert read.result(SECONDS) == [42] * 20
     asyncio.run(client.aclose())
@@ -211,3 +203,94 @@ def test_async_client_survives_a_loop_closed_with_calls_under_way(scripted, recw
     asyncio.run(client.aclose())
     assert not caplog.records
     assert not recwarn.list
+
+
+def test_anyio_on_asyncio_works(backread_server):
+    anyio = pytest.importorskip("anyio")
+
+    async def main() -> list[Any]:
+        read: list[Any] = []
+
+        async def get(client: Any) -> None:
+            read.append(await client.users.get(42))
+
+        async with backread_server.async_client() as client:
+            async with anyio.create_task_group() as group:
+                for _ in range(5):
+                    group.start_soon(get, client)
+            with anyio.move_on_after(20):
+                read += await client.users.list().to_list()
+        return read
+
+    expected = [42] * 5 + backread_server.world.user_ids()
+    assert ids(anyio.run(main, backend="asyncio")) == expected
+
+
+def test_trio_is_told_that_it_is_not_supported_and_what_to_do(backread_server):
+    trio = pytest.importorskip("trio")
+
+    async def main() -> int:
+        with pytest.raises(RuntimeError, match="trio's is not supported"):
+            await backread_server.async_client().users.get(42)
+        with backread_server.client() as client:
+            read = await trio.to_thread.run_sync(client.users.get, 42)
+            return int(read.id)
+
+    assert trio.run(main) == 42
+
+
+THREADS = 16
+
+WITHOUT_GIL = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
+def together(work: Callable[[int], Any]) -> list[Any]:
+    """What the work gives in each of the threads, which begin it at one moment."""
+    barrier = threading.Barrier(THREADS)
+
+    def begin(number: int) -> Any:
+        barrier.wait(timeout=60)
+        return work(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(begin, range(THREADS)))
+
+
+def test_the_import_leaves_the_gil_as_it_is():
+    program = "import sys, backread.testing; print(getattr(sys, '_is_gil_enabled', lambda: True)())"
+    command = [sys.executable, "-W", "error", "-c", program]
+    check_silent(subprocess.run(command, capture_output=True, text=True), str(not WITHOUT_GIL))
+
+
+def test_threads_read_in_every_way_at_once(backread_mock):
+    client = backread_mock.client()
+    world = backread_mock.world
+    everything = {(user, one) for user in world.user_ids() for one in world.message_ids(user)}
+    was_on = gc.isenabled()
+
+    def read(number: int) -> Any:
+        listing = client.messages.all(as_dict=number % 2 == 0)
+        if number % 2:
+            return {(one.user_id, one.id) for one in listing} == everything
+        return {one["id"] for one in listing} == {one for _, one in everything}
+
+    assert together(read) == [True] * THREADS
+    assert gc.isenabled() is was_on
+
+
+def test_threads_share_one_listing_and_each_row_comes_once(backread_mock):
+    rows = iter(backread_mock.client().users.list())
+    lock = threading.Lock()
+
+    def take(_: int) -> list[int]:
+        mine = []
+        while True:
+            # An iterator of Python's own runs in one thread at a time.
+            with lock:
+                row = next(rows, None)
+            if row is None:
+                return mine
+            mine.append(row.id)
+
+    taken = [one for mine in together(take) for one in mine]
+    assert sorted(taken) == sorted(backread_mock.world.user_ids())
