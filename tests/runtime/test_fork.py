@@ -92,6 +92,10 @@ def connections() -> set[str]:
     return {link for link in links if link.startswith("socket:")}
 
 
+def set_environment(variables: dict[str, str]) -> None:
+    os.environ.update(variables)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_process_pool_of_each_kind(backread_server, monkeypatch, method):
     for name, value in environment(backread_server).items():
@@ -102,7 +106,7 @@ def test_a_process_pool_of_each_kind(backread_server, monkeypatch, method):
             2,
             mp_context=multiprocessing.get_context(method),
             # A fork server keeps the environment of the first test that started it.
-            initializer=os.environ.update,
+            initializer=set_environment,
             initargs=(environment(backread_server),),
         ) as pool:
             read = list(pool.map(client.users.get, user_ids, timeout=SECONDS))
