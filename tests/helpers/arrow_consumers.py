@@ -4,7 +4,6 @@ The versions are those of constraints.txt; a test of one that is not installed i
 """
 
 import importlib
-import tempfile
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -23,11 +22,6 @@ def load(name: str) -> Any:
 # Each gives (id, created_at, text) of every row, and the schema that it sees.
 
 
-def of_table(table: Any, text: str) -> Rows:
-    names = ("id", "created_at", text)
-    return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
-
-
 class PyArrow:
     needs = ("pyarrow",)
     types: ClassVar = {
@@ -40,16 +34,11 @@ class PyArrow:
     }
 
     def rows(self, source: Any, text: str) -> Rows:
-        return of_table(load("pyarrow").table(source), text)
+        table = load("pyarrow").table(source).select(["id", "created_at", text])
+        return list(zip(*(column.to_pylist() for column in table), strict=True))
 
     def schema(self, source: Any) -> dict[str, str]:
         return {field.name: str(field.type) for field in load("pyarrow").schema(source)}
-
-
-class PyArrowReader(PyArrow):
-    def rows(self, source: Any, text: str) -> Rows:
-        reader = load("pyarrow").RecordBatchReader.from_stream(source)
-        return of_table(reader.read_all(), text)
 
 
 class Polars:
@@ -69,13 +58,6 @@ class Polars:
     def schema(self, source: Any) -> dict[str, str]:
         frame = load("polars").DataFrame(source)
         return {name: str(kind) for name, kind in frame.schema.items()}
-
-
-class PolarsLazy(Polars):
-    def rows(self, source: Any, text: str) -> Rows:
-        polars = load("polars")
-        lazy = polars.LazyFrame(source).filter(polars.col("id") > 0)
-        return lazy.select("id", "created_at", text).collect(engine="streaming").rows()
 
 
 class Pandas:
@@ -143,41 +125,14 @@ class Arro3:
         }
 
 
-class DeltaLake:
-    needs = ("deltalake", "pyarrow")
-    types: ClassVar = {
-        "whole": "long",
-        "text": "string",
-        "moment": "timestamp",
-        "truth": "boolean",
-        "choice": "string",
-        "attributes": "array",
-    }
+@pytest.fixture(
+    params=[PyArrow(), Polars(), Pandas(), DuckDB(), Arro3()], ids=lambda each: type(each).__name__
+)
+def consumer(request: pytest.FixtureRequest) -> Any:
+    for package in request.param.needs:
+        load(package)
+    return request.param
 
-    def written(self, source: Any, folder: str) -> Any:
-        load("deltalake").write_deltalake(folder, source)
-        return load("deltalake").DeltaTable(folder)
-
-    def rows(self, source: Any, text: str) -> Rows:
-        with tempfile.TemporaryDirectory() as folder:
-            return of_table(self.written(source, folder).to_pyarrow_table(), text)
-
-    def schema(self, source: Any) -> dict[str, str]:
-        with tempfile.TemporaryDirectory() as folder:
-            fields = self.written(source, folder).schema().fields
-            return {field.name: str(field.type.type) for field in fields}
-
-
-CONSUMERS = [
-    PyArrow(),
-    PyArrowReader(),
-    Polars(),
-    PolarsLazy(),
-    Pandas(),
-    DuckDB(),
-    Arro3(),
-    DeltaLake(),
-]
 
 KINDS = {
     "users": {
@@ -217,10 +172,3 @@ def sent(world: World, resource: str) -> Rows:
     return [
         (row["id"], datetime.fromisoformat(row["created_at"]), row[TEXT[resource]]) for row in rows
     ]
-
-
-@pytest.fixture(params=CONSUMERS, ids=lambda consumer: type(consumer).__name__)
-def consumer(request: pytest.FixtureRequest) -> Any:
-    for package in request.param.needs:
-        load(package)
-    return request.param

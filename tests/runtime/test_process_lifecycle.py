@@ -1,6 +1,5 @@
 """Life in a process: the import, little memory, and the interpreter's exit."""
 
-import os
 import re
 import subprocess
 import sys
@@ -35,28 +34,6 @@ def test_the_import_brings_little_and_starts_nothing(backread_server):
 def test_the_docstrings_may_be_stripped(backread_server):
     code = "import backread; print(backread.Client().users.get(42).id)"
     check_silent(run(code, backread_server, "-OO"), "42")
-
-
-@pytest.mark.skipif(
-    getattr(os, "getuid", lambda: 1)() != 0, reason="only root can become another user"
-)
-def test_columns_are_read_where_no_more_threads_may_be_started(backread_server):
-    pytest.importorskip("pyarrow")
-    done = run(
-        """
-        import os, resource
-        import pyarrow as pa
-        import backread
-        client = backread.Client()
-        client.users.get(42)
-        # The limit counts the threads of a user, and not those of root.
-        os.setuid(40_000 + os.getpid() % 20_000)
-        resource.setrlimit(resource.RLIMIT_NPROC, (4, 4))
-        print(len(client.users.list().to_list()) == pa.table(client.users.list()).num_rows)
-        """,
-        backread_server,
-    )
-    check_silent(done, "True")
 
 
 def test_a_client_can_be_used_in_an_exit_handler(backread_server):
