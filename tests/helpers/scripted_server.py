@@ -14,16 +14,17 @@ script is called with its `Request`; one function alone is called with each. An 
 """
 
 import contextlib
+import http.client
 import json
 import socket
+import socketserver
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from backread import AsyncClient, Client
@@ -99,26 +100,53 @@ class Place:
         return AsyncClient(self.url, self.secret, self.vendor, **options)
 
 
-class ScriptedServer(Place):
+class Handler(socketserver.StreamRequestHandler):
+    """One connection, with one request."""
+
+    server: "ScriptedServer"
+
+    def handle(self) -> None:
+        # A client may go away.
+        with contextlib.suppress(OSError):
+            first = self.rfile.readline().decode("latin-1").split(" ")
+            if len(first) == 3:
+                given = http.client.parse_headers(self.rfile)
+                headers = {name.lower(): value for name, value in given.items()}
+                self._send(self.server.next_answer(Request(first[0], first[1], headers)))
+
+    def _send(self, chosen: Answer) -> None:
+        for piece in [chosen] if isinstance(chosen, (bytes, Break)) else chosen:
+            if isinstance(piece, Break):
+                reset = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                self.server.broken.add(self.connection)
+                return
+            self.connection.sendall(piece)
+
+
+class ScriptedServer(Place, socketserver.ThreadingTCPServer):
     """Listens from the moment it is made until `close`; also a context manager."""
+
+    request_queue_size = 128
 
     def __init__(
         self, *script: Answer | Callable[[Request], Answer], secret: str = "scripted-secret"
     ) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
         self.secret = secret
         self.requests: list[Request] = []
+        self.broken: set[socket.socket] = set()
+        self.port: int = self.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
         self._script = iter(script)
         # One function alone answers all that comes.
         self._always = script[0] if len(script) == 1 and callable(script[0]) else None
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._errors: list[Exception] = []
-        self._connections: dict[socket.socket, threading.Thread] = {}
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._acceptor = threading.Thread(target=self._accept, daemon=True)
-        self._acceptor.start()
+        self._open: set[socket.socket] = set()
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
+        self._thread.start()
 
     def stall(self, first: bytes = b"") -> Iterator[bytes]:
         """An answer that sends ``first`` and then nothing more until the server is closed."""
@@ -129,54 +157,31 @@ class ScriptedServer(Place):
         """Ends everything; raises what a function in place of a script raised."""
         if not self._closing.is_set():
             self._closing.set()
-            # Wakes accept(), which a close() of the listener does not do everywhere.
-            socket.create_connection(("127.0.0.1", self.port)).close()
-            self._acceptor.join()
-            self._listener.close()
-            with self._lock:
-                connections = list(self._connections.items())
-            for connection, thread in connections:
-                _shut(connection)
-                thread.join()
+            self.shutdown()
+            self._thread.join()
+            for connection in [*self._open]:
+                # It may be closed already.
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            self.server_close()
         if self._errors:
             raise self._errors[0]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def _accept(self) -> None:
-        while True:
-            connection, _ = self._listener.accept()
-            if self._closing.is_set():
-                connection.close()
-                return
-            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
-            with self._lock:
-                self._connections[connection] = thread
-            thread.start()
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
 
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            request = _read_request(connection)
-            if request is not None:
-                self._send(connection, self._next(request))
-        except OSError:
-            # The client went away, as it may.
-            pass
-        finally:
-            with self._lock:
-                self._connections.pop(connection, None)
-            connection.close()
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        if request in self.broken:
+            request.close()
+        else:
+            super().shutdown_request(request)
 
-    def _next(self, request: Request) -> Answer:
+    def next_answer(self, request: Request) -> Answer:
         with self._lock:
             self.requests.append(request)
             chosen = self._always or next(self._script, USED_UP)
@@ -185,30 +190,3 @@ class ScriptedServer(Place):
         except Exception as error:
             self._errors.append(error)
             return answer(410, f"the script failed: {error!r}")
-
-    def _send(self, connection: socket.socket, chosen: Answer) -> None:
-        for piece in [chosen] if isinstance(chosen, (bytes, Break)) else chosen:
-            if isinstance(piece, Break):
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                return
-            connection.sendall(piece)
-        _shut(connection, socket.SHUT_WR)
-
-
-def _read_request(connection: socket.socket) -> Request | None:
-    head = b""
-    while b"\r\n\r\n" not in head:
-        received = connection.recv(65536)
-        if not received:
-            return None
-        head += received
-    first, *lines = head.split(b"\r\n\r\n", 1)[0].decode("latin-1").split("\r\n")
-    method, target, _ = first.split(" ", 2)
-    pairs = (line.partition(":") for line in lines)
-    return Request(method, target, {name.lower(): value.strip() for name, _, value in pairs})
-
-
-def _shut(connection: socket.socket, how: int = socket.SHUT_RDWR) -> None:
-    # It may be closed already.
-    with contextlib.suppress(OSError):
-        connection.shutdown(how)
