@@ -16,9 +16,7 @@ import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 from backread import (
     AsyncClient,
     AsyncListing,
-    Attempt,
     Client,
-    LandingError,
     Listing,
     Message,
     Mirror,
@@ -37,16 +35,13 @@ from backread.mirror import (
     Changes,
     Conversation,
     ExportReport,
-    Figures,
     MirrorTable,
     MirrorTables,
     SearchHit,
     SearchResults,
 )
-from backread.profile import Follows, LimitAnswer, ListOrder, ListProfile
-from backread.typed_dicts import (
-    UserDict,
-)
+from backread.profile import Difference, Follows, LimitAnswer, ListOrder, ListProfile
+from backread.typed_dicts import UserDict
 
 
 def the_mirror(client: Client) -> None:
@@ -56,11 +51,9 @@ def the_mirror(client: Client) -> None:
     mirror.sync(client, moved=True, max_staleness=timedelta(days=7))
     mirror.sync(client, max_staleness=None, profile=mirror.profile)
     mirror.sync(client, on_progress=lambda now: print(now.users, now.users_total, now.seconds))
-    mirror.sql("SELECT count(*) FROM messages")
     mirror.sql("FROM messages WHERE user_id = ?", [42])
     mirror.sql("FROM messages WHERE user_id = $user", {"user": 42}, unrestricted=True)
-    assert_type(mirror.tables, MirrorTables)
-    assert_type(mirror.tables["users"], MirrorTable)
+    assert_type((mirror.tables, mirror.tables["users"]), tuple[MirrorTables, MirrorTable])
     assert_type(mirror.export("out", format="csv", progress=True), ExportReport)
     mirror.export("out", format="parquet", codec="snappy", replace=True)
     mirror.export(Path("m.csv"), tables=["messages"], raw_csv=True, excel=True, deleted=True)
@@ -68,37 +61,21 @@ def the_mirror(client: Client) -> None:
     report = mirror.export("me.json", users=42, everything=True, on_progress=print)
     assert_type((report.target, report.bytes, report.cut_cells), tuple[Path, int, int])
     table = mirror.table("messages")
-    assert_type(table, MirrorTable)
-    assert_type((table.columns, table.num_rows), tuple[list[str], int])
-    assert_type((table.__arrow_c_stream__(), table.__arrow_c_schema__()), tuple[object, object])
-    assert_type(table.to_arrow(), pyarrow.Table)
-    assert_type(table.to_polars(), polars.DataFrame)
+    assert_type(table.__arrow_c_stream__(), object)
+    assert_type((table.to_arrow(), table.to_polars()), tuple[pyarrow.Table, polars.DataFrame])
     assert_type(table.scan_polars(), polars.LazyFrame)
     assert_type(table.to_pandas(dtype_backend="pyarrow"), pandas.DataFrame)
     changes = mirror.changes(since=1, table="users")
-    assert_type(changes, Changes)
-    assert_type((changes.cursor, changes.num_rows, changes.columns), tuple[str, int, list[str]])
-    mirror.changes(since=changes.cursor).to_polars()
+    assert_type(mirror.changes(since=changes.cursor), Changes)
     hits = mirror.search("invoice", since="2024-03-01", until=None, user=42, limit=10)
-    assert_type(hits, SearchResults)
-    assert_type(hits[0], SearchHit)
-    assert_type(hits[:3], SearchResults)
-    assert_type(hits[0].matches, tuple[tuple[int, int], ...])
-    figures = mirror.figures(
-        timezone="Europe/Berlin", opening_hours="mon-fri 9-17", since="2024-01-01", until=None
-    )
-    assert_type(figures, Figures)
+    assert_type((hits, hits[0], hits[:3]), tuple[SearchResults, SearchHit, SearchResults])
+    figures = mirror.figures(opening_hours="mon-fri 9-17", since="2024-01-01", until=None)
     assert_type(figures["responses"]["p50_seconds"], float | None)
-    assert_type(figures["coverage"]["proved"], bool)
     mirror.figures(on_progress=lambda now: print(now.step, now.done, now.seconds))
     assert_type(mirror.report("report.html", since="2024-01-01", on_progress=print), Path)
     conversation = mirror.conversation(42)
-    assert_type(conversation, Conversation)
-    assert_type(conversation.user, User)
     assert_type([message.id for message in conversation], list[int])
-    assert_type(conversation[0], Message)
-    assert_type(conversation[-20:], Conversation)
-    assert_type((conversation.to_html(), conversation.save("ada.html")), tuple[str, Path])
+    assert_type((conversation[0], conversation[-20:]), tuple[Message, Conversation])
 
 
 async def shown(client: Client, awaited: AsyncClient) -> None:
@@ -112,7 +89,6 @@ async def shown(client: Client, awaited: AsyncClient) -> None:
 
 def a_plan(client: Client) -> None:
     messages = plan(client)
-    assert_type(messages, Plan[Message])
     assert_type((messages[0], messages[0].read()), tuple[Shard[Message], Listing[Message]])
     assert_type(plan(client, resource="messages", shards=4, workers=2), Plan[Message])
     users = plan(client, resource="users", strict=True)
@@ -123,25 +99,15 @@ def a_plan(client: Client) -> None:
 def a_landing(client: Client) -> None:
     shards = plan(client)
     run_id = landing.begin("landed", shards)
-    assert_type(run_id, str)
     shard = landing.load_shard("landed", run_id, 0)
     landed = [landing.land("landed", shard, on_progress=lambda rows: print(rows))]
-    assert_type(landed, list[landing.Landed])
-    run = landing.commit("landed", run_id, landed)
-    assert_type(run, landing.Committed)
+    assert_type(landing.commit("landed", run_id, landed), landing.Committed)
     assert_type(landing.runs(Path("landed")), list[landing.Committed])
-    try:
-        landing.load_plan("landed", run_id)
-    except LandingError as error:
-        assert_type(error.attempts, tuple[Attempt, ...])
-
-
-def a_probe(client: Client) -> None:
-    assert_type(client.probe(max_requests=60, sample=4), ServiceProfile)
 
 
 def a_profile(profile: ServiceProfile) -> None:
     assert_type((profile.largest_page, profile.limit_zero), tuple[int | None, LimitAnswer | None])
     assert_type((profile.users, profile.messages.order), tuple[ListProfile, ListOrder | None])
     assert_type((profile.updated_at_follows, profile.notes), tuple[Follows | None, dict[str, str]])
+    assert_type(profile.differences(profile), list[Difference])
     assert_type(ServiceProfile.from_json(profile.to_json(indent=2)), ServiceProfile)
