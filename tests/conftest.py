@@ -40,7 +40,7 @@ import inspect
 import itertools
 import os
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,32 +110,36 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 class Face:
-    """One of the two clients, with its calls made alike; see the top of this file."""
+    """`Client`; see the top of this file."""
 
-    name: str
-    kind: type[Any]
-    maker: str
+    name = "sync"
 
     def __init__(self, cleanup: contextlib.ExitStack) -> None:
+        from backread import Client
+
+        self.kind: type[Any] = Client
         self._cleanup = cleanup
 
     def client(self, server: Any, **options: Any) -> Any:
         """A client of a mock, by whose clock it goes, or of a `Place`; closed after the test."""
-        client = getattr(server, self.maker)(**options)
+        client = (server.client if self.name == "sync" else server.async_client)(**options)
         self._cleanup.callback(self.close, client)
         return client
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        raise NotImplementedError
+        result = function(*arguments, **named)
+        assert not inspect.isawaitable(result), f"{function} of the sync face gave an awaitable"
+        return result
 
     def collect(self, listing: Any) -> list[Any]:
-        raise NotImplementedError
+        return list(iter(listing))
 
     def take(self, listing: Any, count: int) -> list[Any]:
-        raise NotImplementedError
+        with contextlib.closing(iter(listing)) as items:
+            return list(itertools.islice(items, count))
 
     def close(self, client: Any) -> None:
-        raise NotImplementedError
+        client.close()
 
     def pages(self, listing: Any) -> list[Any]:
         return self.collect(listing.pages())
@@ -157,35 +161,10 @@ class Face:
         return caught.value
 
 
-class SyncFace(Face):
-    name = "sync"
-    maker = "client"
-
-    def __init__(self, cleanup: contextlib.ExitStack) -> None:
-        from backread import Client
-
-        super().__init__(cleanup)
-        self.kind = Client
-
-    def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        result = function(*arguments, **named)
-        assert not inspect.isawaitable(result), f"{function} of the sync face gave an awaitable"
-        return result
-
-    def collect(self, listing: Any) -> list[Any]:
-        return list(iter(listing))
-
-    def take(self, listing: Any, count: int) -> list[Any]:
-        with contextlib.closing(iter(listing)) as items:
-            return list(itertools.islice(items, count))
-
-    def close(self, client: Any) -> None:
-        client.close()
-
-
 class AsyncFace(Face):
+    """`AsyncClient`, whose calls are awaited."""
+
     name = "async"
-    maker = "async_client"
 
     def __init__(self, cleanup: contextlib.ExitStack) -> None:
         from backread import AsyncClient
@@ -199,13 +178,14 @@ class AsyncFace(Face):
             result = function(*arguments, **named)
             return await result if inspect.isawaitable(result) else result
 
-        return self._run(main())
+        # Free-threaded Python catches warnings by context, and the runner's is older.
+        return self._runner.run(main(), context=contextvars.copy_context())
 
     def collect(self, listing: Any) -> list[Any]:
         async def main() -> list[Any]:
             return [item async for item in listing]
 
-        return self._run(main())
+        return self.call(main)
 
     def take(self, listing: Any, count: int) -> list[Any]:
         async def main() -> list[Any]:
@@ -215,17 +195,13 @@ class AsyncFace(Face):
                     taken.append(item)
             return taken
 
-        return self._run(main())
+        return self.call(main)
 
     def close(self, client: Any) -> None:
-        self._run(client.aclose())
-
-    def _run(self, main: Coroutine[Any, Any, Any]) -> Any:
-        # Free-threaded Python catches warnings by context, and the runner's is older.
-        return self._runner.run(main, context=contextvars.copy_context())
+        self.call(client.aclose)
 
 
-@pytest.fixture(params=[SyncFace, AsyncFace], ids=["sync", "async"])
+@pytest.fixture(params=[Face, AsyncFace], ids=["sync", "async"])
 def each_face(request: pytest.FixtureRequest) -> Iterator[Face]:
     with contextlib.ExitStack() as cleanup:
         yield request.param(cleanup)
@@ -234,7 +210,7 @@ def each_face(request: pytest.FixtureRequest) -> Iterator[Face]:
 @pytest.fixture
 def face() -> Iterator[Face]:
     with contextlib.ExitStack() as cleanup:
-        yield SyncFace(cleanup)
+        yield Face(cleanup)
 
 
 @pytest.fixture

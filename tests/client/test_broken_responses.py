@@ -1,13 +1,10 @@
 """Answers that are broken or have no end: by each read the same error, retried where that helps."""
 
-import contextlib
 import gzip
 import itertools
 import json
 import socket
-import socketserver
 import sys
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -220,39 +217,6 @@ def test_an_odd_answer_that_is_all_there_is_a_value(face, scripted, oddity):
         server = scripted(serve(FINE[oddity]))
         assert read(face, face.client(server, max_retries=0, timeout=60)) == [42], name
         assert len(server.requests) == 1
-
-
-class Forger(socketserver.StreamRequestHandler):
-    """Keeps its connections, and sends the answer to a request that was not sent along."""
-
-    def handle(self) -> None:
-        while line := self.rfile.readline():
-            while self.rfile.readline().strip():
-                pass
-            number = int(line.split()[1].rsplit(b"/", 1)[1])
-            both = [sized(json.dumps({"id": one}).encode()) for one in (number, 666)]
-            with contextlib.suppress(OSError):
-                self.wfile.write(b"".join(both))
-
-
-class ForgingServer(Place, socketserver.ThreadingTCPServer):
-    daemon_threads = True
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-def test_what_follows_an_answer_is_not_the_next_one(face):
-    """Bytes past the end of a body must not be read as the answer to another request."""
-    with ForgingServer(("127.0.0.1", 0), Forger) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        client = face.client(server, max_retries=3)
-        for number in range(1, 20):
-            assert face.call(client.users.get, number).id == number
-        server.shutdown()
-        thread.join()
 
 
 TIMEOUT = 0.3

@@ -235,23 +235,17 @@ def test_a_config_file_of_another_user_is_refused(configure):
 
 
 @pytest.mark.parametrize(
-    ("platform", "variable", "folder"),
-    [
-        ("linux", "XDG_CONFIG_HOME", ".config"),
-        ("darwin", "", "Library/Application Support"),
-        ("win32", "APPDATA", ""),
-    ],
+    ("platform", "folder"), [("linux", ".config"), ("darwin", "Library/Application Support")]
 )
 def test_the_config_file_is_where_the_platform_has_settings(
-    tmp_path, monkeypatch, platform, variable, folder
+    tmp_path, monkeypatch, platform, folder
 ):
     monkeypatch.setattr("sys.platform", platform)
-    for name in ("XDG_CONFIG_HOME", "APPDATA"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path))
     assert config_file() == tmp_path / folder / "backread" / "config.toml"
     assert read_services() == {}
-    if variable:
-        monkeypatch.setenv(variable, str(tmp_path / "settings"))
+    if platform == "linux":
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
         assert config_file() == tmp_path / "settings" / "backread" / "config.toml"

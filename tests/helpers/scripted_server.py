@@ -108,11 +108,15 @@ class Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         # A client may go away.
         with contextlib.suppress(OSError):
-            first = self.rfile.readline().decode("latin-1").split(" ")
-            if len(first) == 3:
-                given = http.client.parse_headers(self.rfile)
-                headers = {name.lower(): value for name, value in given.items()}
-                self._send(self.server.next_answer(Request(first[0], first[1], headers)))
+            first = self.rfile.readline().decode("latin-1")
+            if "HTTP/1" not in first:
+                # No request, as the greeting of TLS: no answer.
+                self.rfile.read()
+                return
+            method, target, _ = first.split(" ")
+            given = http.client.parse_headers(self.rfile)
+            headers = {name.lower(): value for name, value in given.items()}
+            self._send(self.server.next_answer(Request(method, target, headers)))
 
     def _send(self, chosen: Answer) -> None:
         for piece in [chosen] if isinstance(chosen, (bytes, Break)) else chosen:
