@@ -81,7 +81,7 @@ ENCODE = r"/ as %2F, \? as %3F, # as %23"
         (f"ftp://ada:{PASSWORD}@proxy.example.com", ""),
         (f"socks5h://ada:{PASSWORD}@127.0.0.1:1080", ""),
         (f"http://ada:{PASSWORD}@[::", ""),
-        (f"{PASSWORD}", ""),
+        (f"garbage {PASSWORD}", ""),
         *((f"http://ada:{PASSWORD}{odd}w@127.0.0.1:3128", ENCODE) for odd in "/?#\\"),
         (f"http://ada:123/{PASSWORD}@127.0.0.1:3128", ENCODE),
     ],
