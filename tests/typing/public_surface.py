@@ -45,11 +45,8 @@ from backread import (
 from backread.models import Certificate
 from backread.typed_dicts import (
     MessageDict,
-    OperatorSenderDict,
     PageDict,
-    UserAttributeDict,
     UserDict,
-    UserSenderDict,
 )
 
 
@@ -200,6 +197,7 @@ def a_user(user: User) -> None:
     assert_type((user.id, user.name, user.created_at), tuple[int, str | None, datetime | None])
     assert_type(user.user_attributes, tuple[UserAttribute, ...] | None)
     assert_type(user.attributes, dict[str, str | None])
+    assert_type(User.from_dict(user.to_dict()), User)
     assert_type(user.extra, dict[str, Any])
 
 
@@ -215,29 +213,6 @@ def a_message(message: Message) -> None:
             assert_type((sender.id, sender.extra), tuple[int | None, dict[str, Any]])
         case nobody:
             assert_type(nobody, None)
-
-
-def json_of(user: User, message: Message, page: Page[User], report: WalkReport) -> None:
-    assert_type((user.to_dict(), page.to_json()), tuple[dict[str, Any], str])
-    if message.sender is not None:
-        assert_type(message.sender.to_dict(), dict[str, Any])
-    assert_type(User.from_dict(user.to_dict()), User)
-    assert_type(Message.from_json(message.to_json()), Message)
-    assert_type(Page[User].from_json(page.to_json()), Page[User])
-    assert_type(WalkReport.from_dict(report.to_dict()), WalkReport)
-
-
-def objects_as_sent(user: UserDict, message: MessageDict, page: PageDict) -> None:
-    assert_type(user["id"], int)
-    assert_type(user.get("name"), str | None)
-    attributes: list[UserAttributeDict] = user.get("user_attributes") or []
-    assert_type([attribute.get("value") for attribute in attributes], list[str | None])
-    assert_type(message["id"], int)
-    assert_type(message.get("created_at"), str | None)
-    assert_type(message.get("sender"), UserSenderDict | OperatorSenderDict | None)
-    assert_type(page.get("total"), int | None)
-    assert_type(page.get("users"), list[UserDict] | None)
-    assert_type(page.get("messages"), list[MessageDict] | None)
 
 
 def failures(client: Client) -> None:

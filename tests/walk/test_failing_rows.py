@@ -75,16 +75,12 @@ def test_a_row_that_can_be_read_a_moment_later_is_no_such_row(face, scripted):
     assert next(failures, None) is None
 
 
-@pytest.mark.parametrize("strict", [True, False])
-def test_failing_row_does_not_count_for_max_items_and_strict_raises(face, scripted, strict):
+def test_failing_row_does_not_count_for_max_items_and_strict_raises(face, scripted):
     server = scripted(failing(KINDS["users"], "users", lambda page: 120 in page))
-    read = face.client(server, max_retries=0).users.list(max_items=200, strict=strict)
-    if strict:
-        with pytest.raises(IncompleteError, match="the row at offset 120 fails"):
-            face.collect(read)
-    else:
-        assert len(face.collect(read)) == 200
-        assert "the row at offset 120 fails" in read.report.reason
+    users = face.client(server, max_retries=0).users
+    assert len(face.collect(users.list(max_items=200))) == 200
+    with pytest.raises(IncompleteError, match="the row at offset 120 fails"):
+        face.collect(users.list(max_items=200, strict=True))
 
 
 def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted):
@@ -137,7 +133,7 @@ def test_a_search_ends_with_the_error_that_is_no_rows_fault(face, scripted, kind
     assert len([one for one in server.requests if one.query["limit"] == "1"]) == 1
 
 
-@pytest.mark.parametrize("at", [0, 40, 120, 249])
+@pytest.mark.parametrize("at", [0, 120])
 def test_shard_leaves_out_a_failing_row(scripted, at):
     failing_now: set[int] = set()
     rows = KINDS["users"]

@@ -4,53 +4,17 @@ What a walk proves of any list, however it changes or pages, is tested in src/co
 """
 
 import asyncio
-import dataclasses
 import pickle
 import threading
-import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from backread import IncompleteError, StatusError
-from backread.models import Page, WalkReport
+from backread.models import Page
 from backread.testing import Lane
 from helpers.api_rows import audited, envelope, ids, message, offsets, paged, user, users, walk
 from helpers.scripted_server import Request, answer
-from helpers.waiting import wait_for
-
-NOTHING_SEEN = {
-    "links": 0,
-    "missing_links": 0,
-    "inversions": 0,
-    "rows_gone": 0,
-    "rows_moved": 0,
-    "rows_short": 0,
-    "rows_found_by_id": 0,
-    "proving_requests": 0,
-}
-
-
-def report_of(**changes: Any) -> WalkReport:
-    """What a walk reports that saw nothing odd."""
-    report = WalkReport(
-        requests=1,
-        pages=1,
-        rows=98,
-        distinct=98,
-        repeats=0,
-        total_first=98,
-        total_last=98,
-        sweeps=1,
-        repaired_text=0,
-        certificate="snapshot",
-        started_at=None,
-        ended_at=None,
-        reason=None,
-        evidence=NOTHING_SEEN,
-    )
-    return dataclasses.replace(report, **changes)
 
 
 def test_a_list_on_one_page_is_a_snapshot_of_one_request(face, scripted):
@@ -62,7 +26,8 @@ def test_a_list_on_one_page_is_a_snapshot_of_one_request(face, scripted):
     assert len(server.requests) == 1
     assert began <= report.started_at <= report.ended_at <= ended + timedelta(milliseconds=1)
     assert report.started_at.tzinfo is UTC
-    assert dataclasses.replace(report, started_at=None, ended_at=None) == report_of()
+    assert (report.requests, report.pages, report.rows, report.distinct) == (1, 1, 98, 98)
+    assert (report.certificate, report.reason) == ("snapshot", None)
 
 
 def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(each_face, scripted):
@@ -70,14 +35,11 @@ def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(each_fac
     rows, report = walk(each_face, server, strict=True)
     assert rows == list(range(1, 251))
     assert offsets(server) == [0, 96, 192]
-    counts = {"requests": 3, "pages": 3, "rows": 256, "distinct": 250, "repeats": 6}
-    assert dataclasses.replace(report, started_at=None, ended_at=None) == report_of(
-        **counts,
-        total_first=250,
-        total_last=250,
-        certificate="linked",
-        evidence=NOTHING_SEEN | {"links": 2},
-    )
+    assert (report.requests, report.pages, report.sweeps) == (3, 3, 1)
+    assert (report.rows, report.distinct, report.repeats) == (256, 250, 6)
+    assert (report.total_first, report.total_last) == (250, 250)
+    assert (report.certificate, report.reason) == ("linked", None)
+    assert report.evidence["links"] == sum(report.evidence.values()) == 2
 
 
 def test_strict_gives_all_rows_and_raises_at_the_end_where_nothing_is_proved(each_face, scripted):
@@ -157,17 +119,6 @@ def test_breaking_off_ends_the_requests(each_face, scripted):
     assert len(server.requests) <= sent + 2
 
 
-def test_few_pages_are_fetched_ahead_of_a_slow_reader(face, scripted):
-    server = scripted(paged(users(10_000)))
-    listing = face.client(server).users.list(page_size=10)
-    most_ahead = 0
-    for read, _ in zip(range(10), listing.pages(), strict=False):
-        wait_for(lambda read=read: len(server.requests) - read >= 2)
-        time.sleep(0.01)
-        most_ahead = max(most_ahead, len(server.requests) - read)
-    assert 2 <= most_ahead <= 5
-
-
 def test_the_report_is_live_during_a_walk(face, scripted):
     listing = face.client(scripted(paged(users(300)))).users.list()
     before = listing.report
@@ -193,13 +144,6 @@ def test_messages_are_walked_alike(face, scripted):
     report = listing.report
     assert (report.requests, report.certificate, report.evidence["links"]) == (3, "counted", 2)
     assert {one.path for one in server.requests} == {"/external/users/42/messages"}
-
-
-def test_ids_of_any_64_bits_are_told_apart(face, scripted):
-    numbers = [2**63 - 1, 0, -1, -(2**63), 1, 2**62]
-    rows, report = walk(face, scripted(paged([user(one) for one in numbers])))
-    assert rows == numbers
-    assert report.certificate == "snapshot"
 
 
 def test_a_listing_of_the_other_face_is_refused_by_for(scripted):

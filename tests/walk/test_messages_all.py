@@ -202,29 +202,6 @@ def test_users_that_are_uncertified_leave_the_whole_uncertified(face, scripted, 
     assert listing.report.reason
 
 
-def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face, scripted):
-    asked: list[str] = []
-
-    def service(request: Request) -> bytes:
-        if request.path != "/external/users":
-            asked.append(request.path)
-            if len(asked) > 1:
-                return answer(404, b"gone")
-        return Service({1: 250})(request)
-
-    server = scripted(service)
-    listing = face.client(server).messages.all()
-    assert len(face.collect(listing)) == 99
-    report = listing.report
-    assert (report.rows, report.distinct, report.evidence["rows_short"]) == (99, 99, 151)
-    assert report.requests == len(server.requests)
-    assert (report.certificate, report.uncertified_users) == ("uncertified", ())
-    assert "1 users were gone" in report.reason
-    asked.clear()
-    with pytest.raises(IncompleteError):
-        face.collect(face.client(server).messages.all(strict=True))
-
-
 def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face, scripted):
     def service(request: Request) -> bytes:
         if request.query.get("offset") == "192":
