@@ -132,7 +132,6 @@ def test_tests_pass(block, outcomes):
 
 @of_kind(BLOCKS, "python")
 def test_python_runs(block, environment, capsys):
-    block.require_imports()
     block.execute(block.code)
     assert agrees(block, capsys.readouterr().out)
 

@@ -3,7 +3,6 @@
 import ast
 import asyncio
 import contextlib
-import importlib.util
 import inspect
 import io
 import os
@@ -32,16 +31,6 @@ FENCE = re.compile(r"^```(\S*)(?: \{data-run=(\S+)\})?\n(.*?)^```$", re.MULTILIN
 ELSEWHERE = {"airflow", "spark", "warehouses"}
 """The folders of tests/integrations that run blocks."""
 TEST = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
-BEHIND = {
-    "barh": {"matplotlib"},
-    "df": {"pandas"},
-    "land": {"pyarrow"},
-    "to_arrow": {"pyarrow"},
-    "to_pandas": {"pandas", "pyarrow"},
-    "to_polars": {"polars"},
-    "scan_polars": {"polars", "pyarrow"},
-}
-"""What calls need without an import that shows."""
 SECONDS = 120
 """What a block may take, on a machine that has much else to do."""
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+\S*")
@@ -64,20 +53,18 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """``make``, ``mock``, ``shell``, ``pytest``, ``python``, ``output``, and so on.
+        """``mock``, ``shell``, ``pytest``, ``python``, ``output``, and so on.
 
         Or where it is run, for one that says so.
         """
         if self.place is not None:
             return self.place
         if self.language == "sh":
-            commands = self.code.splitlines()
-            if all(command.startswith("make ") for command in commands):
-                return "make"
-            return "mock" if commands[-1].startswith("backread mock") else "shell"
+            last = self.code.splitlines()[-1]
+            return "mock" if last.startswith("backread mock") else "shell"
         if self.language == "python":
             return "pytest" if self.tests else "python"
-        plain = {"text": "output", "json": "json", "sql": "sql", "toml": "toml"}
+        plain = {"text": "output", "sql": "sql", "toml": "toml"}
         return plain.get(self.language, "none")
 
     @property
@@ -90,18 +77,6 @@ class Block:
         """What its file is called among other blocks; two folders may have pages of one name."""
         folder = self.page.parent.name.replace("-", "_")
         return f"test_{folder}_{self.page.stem}_{self.line}"
-
-    def require_imports(self) -> None:
-        """In the checkout all packages must be there; the wheel check skips what it lacks."""
-        wanted = set(re.findall(r"^(?:import|from) (\w+)", self.code, re.MULTILINE))
-        for call, packages in BEHIND.items():
-            if f".{call}(" in self.code:
-                wanted |= packages
-        missing = sorted(name for name in wanted if importlib.util.find_spec(name) is None)
-        if missing and IN_CHECKOUT:
-            pytest.fail(f"not installed: {', '.join(missing)}")
-        if missing:
-            pytest.skip(f"not installed: {', '.join(missing)}")
 
     def execute(self, code: str) -> dict[str, object]:
         """Runs Python as a script, or as a notebook's cell that awaits; gives the names in it."""

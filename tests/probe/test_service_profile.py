@@ -37,34 +37,12 @@ def shown(profile: ServiceProfile) -> str:
 
 def test_profile_has_no_personal_data(face, scripted):
     private = {f"{SENTINEL} {n}": SENTINEL for n in range(3)}
-    users = [
-        user(
-            NUMBER + n,
-            name=f"{SENTINEL} {n}",
-            email=f"{SENTINEL}@example.com",
-            reference=SENTINEL,
-            last_url=f"https://example.com/{SENTINEL}",
-            created_at="1977-07-07T07:07:07.777Z",
-            updated_at="1977-07-07T07:07:07.777Z",
-            online_at="1977-07-07T07:07:07.777Z",
-            user_attributes=[{"name": SENTINEL, "value": SENTINEL, **private}],
-            notes={"by": SENTINEL, f"{SENTINEL}@example.com": 1},
-            **private,
-        )
-        for n in range(30)
-    ]
-    messages = [
-        message(
-            NUMBER + n,
-            body=SENTINEL,
-            created_at="1977-07-07T07:07:07.777Z",
-            file_url=f"https://example.com/{SENTINEL}",
-            sender_type=f"{SENTINEL}{n}",
-            sender={"name": SENTINEL, **private},
-            **private,
-        )
-        for n in range(25)
-    ]
+    texts = dict.fromkeys(("name", "email", "reference", "last_url", "body"), SENTINEL)
+    times = dict.fromkeys(("created_at", "updated_at", "online_at"), "1977-07-07T07:07:07.777Z")
+    others = {"user_attributes": [{"name": SENTINEL, "value": SENTINEL}], "sender": private}
+    fields = {**texts, **times, **others, **private, "sender_type": SENTINEL}
+    users = [user(NUMBER + n, **fields) for n in range(30)]
+    messages = [message(NUMBER + n, **fields) for n in range(25)]
     rows = Rows(users, {each["id"]: messages for each in users})
 
     def service(request: Request) -> bytes:
