@@ -7,32 +7,9 @@ from typing import Any
 import pytest
 
 from backread import errors
-from backread.errors import (
-    Attempt,
-    AuthenticationError,
-    BackreadError,
-    BadRequestError,
-    ConfigurationError,
-    ConnectError,
-    DeadlineExceededError,
-    DecodeError,
-    IncompleteError,
-    LandingError,
-    MirrorBusyError,
-    MirrorError,
-    NotFoundError,
-    PermissionDeniedError,
-    RateLimitError,
-    RequestTimeoutError,
-    ResponseTooLargeError,
-    ServerError,
-    StatusError,
-    TransportError,
-    TruncatedBodyError,
-)
 from backread.models import WalkReport
 
-ATTEMPTS = (Attempt(503, None, 0.1, 0.0), Attempt(None, "connection reset", 0.2, 1.5))
+ATTEMPTS = (errors.Attempt(503, None, 0.1, 0.0), errors.Attempt(None, "connection reset", 0.2, 1.5))
 REPORT = WalkReport(3, 3, 250, 250, 0, 251, 251, 1, 0, "uncertified", None, None, "1 row short")
 URL = "https://chat.example.com/api/external/users/42"
 MESSAGE = f"GET {URL}: it went wrong"
@@ -44,43 +21,45 @@ ANSWER: dict[str, Any] = {
     "request_id": "r-17",
 }
 
-CASES: list[tuple[type[BackreadError], type[Exception], dict[str, Any]]] = [
-    (BackreadError, Exception, {}),
-    (ConfigurationError, ValueError, {}),
-    (TransportError, BackreadError, {}),
-    (ConnectError, ConnectionError, {}),
-    (RequestTimeoutError, TimeoutError, {}),
-    (TruncatedBodyError, TransportError, {}),
-    (ResponseTooLargeError, TransportError, {}),
-    (DeadlineExceededError, TimeoutError, {"wait": 30.0}),
-    (DecodeError, BackreadError, {"path": "$.users[3].id", "snippet": '{"id": "x"}'}),
-    (StatusError, BackreadError, ANSWER),
-    (BadRequestError, StatusError, ANSWER),
-    (AuthenticationError, StatusError, ANSWER),
-    (PermissionDeniedError, StatusError, ANSWER),
-    (NotFoundError, StatusError, ANSWER),
-    (RateLimitError, StatusError, {**ANSWER, "retry_after": 30.0}),
-    (ServerError, StatusError, {**ANSWER, "request_id": None}),
-    (IncompleteError, BackreadError, {"report": REPORT}),
-    (LandingError, BackreadError, {}),
-    (MirrorBusyError, BackreadError, {}),
-    (MirrorError, BackreadError, {}),
+CASES: list[tuple[type[errors.BackreadError], type[Exception], dict[str, Any]]] = [
+    (errors.BackreadError, Exception, {}),
+    (errors.ConfigurationError, ValueError, {}),
+    (errors.TransportError, errors.BackreadError, {}),
+    (errors.ConnectError, ConnectionError, {}),
+    (errors.RequestTimeoutError, TimeoutError, {}),
+    (errors.TruncatedBodyError, errors.TransportError, {}),
+    (errors.ResponseTooLargeError, errors.TransportError, {}),
+    (errors.DeadlineExceededError, TimeoutError, {"wait": 30.0}),
+    (errors.DecodeError, errors.BackreadError, {"path": "$.users[3].id", "snippet": '{"id": "x"}'}),
+    (errors.StatusError, errors.BackreadError, ANSWER),
+    (errors.BadRequestError, errors.StatusError, ANSWER),
+    (errors.AuthenticationError, errors.StatusError, ANSWER),
+    (errors.PermissionDeniedError, errors.StatusError, ANSWER),
+    (errors.NotFoundError, errors.StatusError, ANSWER),
+    (errors.RateLimitError, errors.StatusError, {**ANSWER, "retry_after": 30.0}),
+    (errors.ServerError, errors.StatusError, {**ANSWER, "request_id": None}),
+    (errors.IncompleteError, errors.BackreadError, {"report": REPORT}),
+    (errors.LandingError, errors.BackreadError, {}),
+    (errors.MirrorBusyError, errors.BackreadError, {}),
+    (errors.MirrorError, errors.BackreadError, {}),
 ]
 """Each error, what else catches it, and what it carries."""
 
-USUAL: dict[type[BackreadError], int] = {
-    BadRequestError: 400,
-    AuthenticationError: 401,
-    PermissionDeniedError: 403,
-    NotFoundError: 404,
-    RateLimitError: 429,
-    ServerError: 500,
+USUAL: dict[type[errors.BackreadError], int] = {
+    errors.BadRequestError: 400,
+    errors.AuthenticationError: 401,
+    errors.PermissionDeniedError: 403,
+    errors.NotFoundError: 404,
+    errors.RateLimitError: 429,
+    errors.ServerError: 500,
 }
 
 
-def check(error: BaseException, kind: type[BackreadError], attributes: dict[str, Any]) -> None:
+def check(
+    error: BaseException, kind: type[errors.BackreadError], attributes: dict[str, Any]
+) -> None:
     assert type(error) is kind
-    assert isinstance(error, BackreadError)
+    assert isinstance(error, errors.BackreadError)
     assert str(error) == MESSAGE
     assert repr(error) == f"{kind.__name__}({MESSAGE!r})"
     assert (error.attempts, error.url) == (ATTEMPTS, URL)
@@ -91,9 +70,9 @@ def check(error: BaseException, kind: type[BackreadError], attributes: dict[str,
 def test_every_error_of_the_module_is_tested_here():
     names = {kind.__name__ for kind, _, _ in CASES}
     assert names == set(errors.__all__) - {"Attempt", "IncompleteWarning"}
-    assert issubclass(ConnectError, TransportError)
-    assert issubclass(RequestTimeoutError, TransportError)
-    assert not issubclass(DeadlineExceededError, TransportError)
+    assert issubclass(errors.ConnectError, errors.TransportError)
+    assert issubclass(errors.RequestTimeoutError, errors.TransportError)
+    assert not issubclass(errors.DeadlineExceededError, errors.TransportError)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +91,7 @@ def test_a_copy_carries_all_that_the_error_did(kind, base, attributes):
         assert unpickled.__notes__ == error.__notes__
 
 
-@pytest.mark.parametrize("kind", [kind for kind, _, _ in CASES if kind is not StatusError])
+@pytest.mark.parametrize("kind", [kind for kind, _, _ in CASES if kind is not errors.StatusError])
 def test_an_error_can_be_made_from_its_message_as_celery_does(kind):
     error = kind(*kind(MESSAGE).args)
     attributes = {"status_code": USUAL[kind], "headers": {}, "body": b""} if kind in USUAL else {}
@@ -122,4 +101,4 @@ def test_an_error_can_be_made_from_its_message_as_celery_does(kind):
     for name, value in attributes.items():
         assert getattr(error, name) == value
     with pytest.raises(TypeError, match="status_code"):
-        StatusError(MESSAGE)  # type: ignore[call-arg]
+        errors.StatusError(MESSAGE)  # type: ignore[call-arg]

@@ -39,18 +39,6 @@ def dripping(scripted: Any) -> tuple[Any, threading.Event, threading.Event]:
     return scripted(lambda request: drip()), asked, gone
 
 
-def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server):
-    async def main() -> list[int | None]:
-        with backread_server.client() as client:
-            async with backread_server.async_client() as asynchronous:
-                task = asyncio.ensure_future(asynchronous.users.get(42))
-                read = [client.users.get(42).id, *ids(client.users.page(limit=2))]
-                return [*read, (await task).id]
-
-    first = backread_server.world.user_ids()[:2]
-    assert asyncio.run(main()) == [42, *first, 42]
-
-
 @pytest.mark.parametrize("end", ["timeout", "deadline"])
 def test_a_call_that_took_too_long_ends_its_request(scripted, end):
     server, _, gone = dripping(scripted)
@@ -203,27 +191,6 @@ def test_async_client_survives_a_loop_closed_with_calls_under_way(scripted, recw
     asyncio.run(client.aclose())
     assert not caplog.records
     assert not recwarn.list
-
-
-def test_anyio_on_asyncio_works(backread_server):
-    anyio = pytest.importorskip("anyio")
-
-    async def main() -> list[Any]:
-        read: list[Any] = []
-
-        async def get(client: Any) -> None:
-            read.append(await client.users.get(42))
-
-        async with backread_server.async_client() as client:
-            async with anyio.create_task_group() as group:
-                for _ in range(5):
-                    group.start_soon(get, client)
-            with anyio.move_on_after(20):
-                read += await client.users.list().to_list()
-        return read
-
-    expected = [42] * 5 + backread_server.world.user_ids()
-    assert ids(anyio.run(main, backend="asyncio")) == expected
 
 
 def test_trio_is_told_that_it_is_not_supported_and_what_to_do(backread_server):
