@@ -58,6 +58,20 @@ def propose() -> Iterator[Propose]:
         yield start
 
 
+@pytest.fixture(params=["argument", "HTTPS_PROXY", "all_proxy"])
+def named(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Names a proxy by the environment, or by the argument, which takes precedence over it."""
+
+    def name(address: str) -> dict[str, Any]:
+        if request.param != "argument":
+            monkeypatch.setenv(request.param, address)
+            return {}
+        monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+        return {"proxy": address}
+
+    return name
+
+
 def check_told_apart(proxy: ProxyServer, service: SecureServer) -> None:
     """The proxy was told its password, the service its secret, and neither the other's."""
     (connect,) = proxy.requests
@@ -74,24 +88,21 @@ def check_told_apart(proxy: ProxyServer, service: SecureServer) -> None:
 ENCODE = r"/ as %2F, \? as %3F, # as %23"
 
 
-@pytest.mark.parametrize("variable", [None, "HTTPS_PROXY", "all_proxy"])
 @pytest.mark.parametrize(
     ("proxy", "says"),
     [
-        (f"ftp://ada:{PASSWORD}@proxy.example.com", ""),
-        (f"socks5h://ada:{PASSWORD}@127.0.0.1:1080", ""),
-        (f"http://ada:{PASSWORD}@[::", ""),
-        (f"garbage {PASSWORD}", ""),
+        (f"ftp://ada:{PASSWORD}@proxy.example.com", "(?i)proxy"),
+        (f"socks5h://ada:{PASSWORD}@127.0.0.1:1080", "(?i)proxy"),
+        (f"http://ada:{PASSWORD}@[::", "(?i)proxy"),
+        (f"garbage {PASSWORD}", "(?i)proxy"),
         *((f"http://ada:{PASSWORD}{odd}w@127.0.0.1:3128", ENCODE) for odd in "/?#\\"),
         (f"http://ada:123/{PASSWORD}@127.0.0.1:3128", ENCODE),
     ],
 )
-def test_a_proxy_that_is_refused_is_not_shown(face, monkeypatch, variable, proxy, says):
+def test_a_proxy_that_is_refused_is_not_shown(face, named, proxy, says):
     """reqwest ignores such a value in the environment, and requests would bypass the proxy."""
-    if variable is not None:
-        monkeypatch.setenv(variable, proxy)
-    options = {"proxy": proxy} if variable is None else {}
-    with pytest.raises(ConfigurationError, match=says or variable or "proxy") as caught:
+    options = named(proxy)
+    with pytest.raises(ConfigurationError, match=says) as caught:
         face.kind("https://chat.example.com", SECRET, "example", **options)
     error = without_the_callers_frame(caught.value)
     told = error_output(error) + traceback_with_locals(error) + str(pickle.dumps(caught.value))
@@ -113,45 +124,30 @@ def test_all_proxy_may_have_another_scheme_where_it_is_not_used(monkeypatch):
     Client("https://chat.example.com", "s3cretOfOurs", "example").close()
 
 
-@pytest.mark.parametrize("variable", [None, "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_proxy_and_service_are_each_told_their_own_credential(
-    face, secure, authority, propose, monkeypatch, scheme, variable
+    face, secure, authority, propose, named, scheme
 ):
     context = authority.context("127.0.0.1") if scheme == "https" else None
     proxy = propose(secure.server_port, context=context)
-    address = f"{scheme}://ada:{PASSWORD}@{proxy.address}"
-    if variable is not None:
-        monkeypatch.setenv(variable, address)
-        options = {}
-    else:
-        # The argument takes precedence over the environment.
-        monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-        options = {"proxy": address}
+    options = named(f"{scheme}://ada:{PASSWORD}@{proxy.address}")
     client = face.client(secure, ca_bundle=authority.file, **options)
     assert face.call(client.users.get, 42).id == 42
     check_told_apart(proxy, secure)
     assert PASSWORD not in everything_public(client)
 
 
-@pytest.mark.parametrize("by", ["argument", "environment"])
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
-        ("ada@example.com:pw", "ada@example.com:pw"),
-        ("ada:p@ss:99", "ada:p@ss:99"),
+        ("ada@example.com:p@ss:99", "ada@example.com:p@ss:99"),
         ("ada:p%40s%23s", "ada:p@s#s"),
         ("ada:50%", "ada:50%"),
     ],
 )
-def test_a_password_is_sent_to_a_proxy_whole(
-    face, secure, authority, propose, monkeypatch, by, given, sent
-):
+def test_a_password_is_sent_to_a_proxy_whole(face, secure, authority, propose, named, given, sent):
     proxy = propose(secure.server_port)
-    text = f"http://{given}@{proxy.address}"
-    if by == "environment":
-        monkeypatch.setenv("HTTPS_PROXY", text)
-    options = {"proxy": text} if by == "argument" else {}
+    options = named(f"http://{given}@{proxy.address}")
     assert face.get(secure, ca_bundle=authority.file, **options).id == 42
     (connect,) = proxy.requests
     _, _, credential = connect.headers["proxy-authorization"].partition(" ")
@@ -192,20 +188,9 @@ def test_plain_http_by_a_proxy_shows_it_the_secret_so_it_must_be_allowed(face, p
     assert request.headers["proxy-authorization"] == BASIC
 
 
-def failures(face: Any, client: Any) -> Iterator[BackreadError]:
-    for call in (
-        lambda: face.call(client.users.get, 42),
-        lambda: face.collect(client.messages.all(users=[1])),
-    ):
-        with pytest.raises(BackreadError) as caught:
-            call()
-        yield caught.value
-
-
-@pytest.mark.parametrize("by", ["argument", "environment"])
 @pytest.mark.parametrize("trouble", ["407", "403", "garbage", "hang up", "unreachable", "TLS"])
 def test_no_failure_shows_the_password(
-    each_face, secure, authority, propose, caplog, monkeypatch, trouble, by
+    each_face, secure, authority, propose, caplog, named, trouble
 ):
     caplog.set_level(logging.DEBUG)
     refusal = {
@@ -219,13 +204,15 @@ def test_no_failure_shows_the_password(
     proxy = propose(secure.server_port, refusal=refusal, context=context)
     address = "127.0.0.1:9" if trouble == "unreachable" else proxy.address
     scheme = "https" if trouble == "TLS" else "http"
-    text = f"{scheme}://ada:{PASSWORD}@{address}"
-    if by == "environment":
-        monkeypatch.setenv("HTTPS_PROXY", text)
-    options = {"proxy": text} if by == "argument" else {}
+    options = named(f"{scheme}://ada:{PASSWORD}@{address}")
     client = each_face.client(secure, max_retries=1, deadline=5, **options)
-    for error in failures(each_face, client):
-        assert isinstance(error, ConnectError)
+    for call in (
+        lambda: each_face.call(client.users.get, 42),
+        lambda: each_face.collect(client.messages.all(users=[1])),
+    ):
+        with pytest.raises(ConnectError) as caught:
+            call()
+        error = caught.value
         told = error_output(error) + traceback_with_locals(without_the_callers_frame(error))
         told += str(pickle.dumps(error)) + caplog.text
         assert not [shown for shown in (*SHOWN, SECRET) if shown in told]
