@@ -3,8 +3,6 @@
 import gzip
 import itertools
 import json
-import socket
-import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -25,7 +23,7 @@ from backread import (
     TruncatedBodyError,
 )
 from helpers.api_rows import envelope, user
-from helpers.scripted_server import HANG_UP, RESET, Answer, Place, Request, answer
+from helpers.scripted_server import HANG_UP, RESET, Answer, Request, answer
 from helpers.waiting import AT_ONCE
 
 READS: dict[str, Callable[[Any, Any], list[int]]] = {
@@ -264,38 +262,11 @@ def test_a_drip_without_an_end_is_a_timeout(face, scripted, what):
     check_timeout(face, scripted(lambda request: ENDLESS[what]()))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses")
-def test_the_timeout_covers_the_connecting(face):
-    """A service whose queue of connections is full takes no more, and says nothing."""
-
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        full = Place()
-        full.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        waiting = [socket.socket() for _ in range(3)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(listener.getsockname())
-        check_timeout(face, full)
-        for one in waiting:
-            one.close()
-
-
 def test_the_timeout_covers_the_greetings_of_tls(face, scripted):
     """The server waits for a request in plain text, and the client for the server's hello."""
     server = scripted()
     server.url = server.url.replace("http://127.0.0.1", "https://localhost")
     check_timeout(face, server)
-
-
-def test_a_redirect_may_bring_an_endless_body_which_nobody_reads(face, scripted):
-    def service(request: Any) -> Any:
-        if request.path == "/there":
-            return sized(b'{"id": 42}')
-        return slowly(b" " * 1_000, start=b"HTTP/1.1 302 Found\r\nlocation: /there\r\n\r\n")
-
-    assert face.get(scripted(service), timeout=5, max_retries=0).id == 42
 
 
 HUGE: dict[str, tuple[Callable[[], Iterator[bytes]], type[Exception]]] = {

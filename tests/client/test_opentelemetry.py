@@ -2,11 +2,9 @@
 
 import asyncio
 import gc
-import os
 import pickle
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from backread import AsyncClient, BackreadError, Client, ConfigurationError
+from backread import AsyncClient, BackreadError, ConfigurationError
 from helpers.api_rows import paged, user, users
 from helpers.scripted_server import HANG_UP, answer
 
@@ -182,19 +180,3 @@ def test_a_processor_of_spans_may_read_or_fail(face, scripted, traced, monkeypat
         assert {type(one.exc_value) for one in raised} == {AssertionError}
     else:
         assert len(traced.named("backread users.get")) == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_span_is_ended_where_it_began(scripted, traced):
-    server = scripted(paged(users(300)))
-    with Client(server.url, server.secret, server.vendor) as client:
-        rows = iter(client.users.list())
-        next(rows)
-        if (child := os.fork()) == 0:
-            with suppress(BackreadError):
-                list(rows)
-            del rows
-            os._exit(len(traced.named("backread users.list")))
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        list(rows)
-    assert len(traced.named("backread users.list")) == 1

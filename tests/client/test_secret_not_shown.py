@@ -66,8 +66,9 @@ def test_no_public_object_shows_the_secret(each_face, scripted):
 
 
 def test_no_python_object_of_a_client_holds_the_secret(each_face, scripted):
-    client = each_face.client(scripted(paged(users(3))))
-    each_face.collect(client.users.list())
+    """Nor that of its proxy."""
+    proxy = f"http://ada:{SECRET}@127.0.0.1:9"
+    client = each_face.kind("https://chat.example.com", SECRET, "example", proxy=proxy)
     known = [client, client._native, client._options]
     for _ in range(3):
         known = [*known, *gc.get_referents(*known)]

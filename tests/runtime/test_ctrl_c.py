@@ -14,7 +14,7 @@ import pytest
 
 from backread._files.unfinished import remove_folder
 from helpers.api_rows import paged, users
-from helpers.python_process import SECONDS, check_silent, environment
+from helpers.python_process import SECONDS, environment
 from helpers.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
@@ -230,16 +230,3 @@ def test_a_folder_is_removed_to_its_end_and_then_ctrl_c_is_raised(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         remove_folder(folder)
     assert not folder.exists()
-
-
-@pytest.mark.parametrize("before", ["pass", "run_to_its_end(int)"], ids=["first", "later"])
-def test_work_in_a_finalizer_does_not_hang(before):
-    code = f"""
-from backread._interruptible import run_to_its_end
-{before}
-class Last:
-    def __del__(self):
-        print(run_to_its_end(lambda: "ran"))
-last = Last()
-"""
-    check_silent(python(code), "ran")

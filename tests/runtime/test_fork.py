@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from backread import BackreadError, Client, ServerError
-from backread.testing import Fault
+from backread import BackreadError, Client
 from helpers.python_process import SECONDS, check_silent, environment, run
 from helpers.waiting import wait_for
 
@@ -117,21 +116,6 @@ def test_a_process_pool_of_each_kind(backread_server, monkeypatch, method):
 
 def count_messages(client: Client, user_id: int) -> int:
     return len(client.messages.list(user_id).to_list())
-
-
-def test_children_that_were_forked_alike_do_not_retry_all_at_once(backread_mock):
-    """Full jitter is drawn anew in each, though they inherit the same state of chance."""
-    backread_mock.on("user", user=42).fail(Fault.status(500), times=1_000)
-    client = backread_mock.client(max_retries=1)
-
-    def waited() -> float:
-        with pytest.raises(ServerError) as caught:
-            client.users.get(42)
-        return caught.value.attempts[1].seconds_waited
-
-    waited()
-    waits = [float(in_child(waited)[1]) for _ in range(6)]
-    assert max(waits) - min(waits) > 0.05
 
 
 def in_child(work: Any) -> tuple[int, str]:

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from backread import BackreadError
-from helpers.api_rows import ids, paged, user, users
+from helpers.api_rows import ids, paged, users
 from helpers.python_process import SECONDS, check_silent
-from helpers.scripted_server import answer
 from helpers.waiting import PATIENCE
 
 
@@ -158,39 +157,6 @@ def test_event_loops_of_other_kinds(backread_server, make):
 
     with asyncio.Runner(loop_factory=make) as runner:
         assert runner.run(main()) == [42] * 100
-
-
-def test_async_client_survives_a_loop_closed_with_calls_under_way(scripted, recwarn, caplog):
-    """Whether they are answered or fail."""
-    asked, go_on = threading.Semaphore(0), threading.Event()
-
-    def service(request: Any) -> Any:
-        asked.release()
-        go_on.wait(PATIENCE)
-        return answer(404) if request.path.endswith("43") else answer(200, user(42))
-
-    server = scripted(service)
-    client = server.async_client()
-    loop = asyncio.new_event_loop()
-
-    async def start() -> list[asyncio.Task[Any]]:
-        tasks = [asyncio.ensure_future(client.users.get(one)) for one in (42, 43)]
-        for _ in tasks:
-            assert await asyncio.to_thread(asked.acquire, timeout=PATIENCE)
-        return tasks
-
-    tasks = loop.run_until_complete(start())
-    loop.close()
-    for task in tasks:
-        # asyncio tells of tasks that nobody awaits to their end; so it should.
-        task._log_destroy_pending = False
-    go_on.set()
-    assert asyncio.run(client.users.get(42)).id == 42
-    del tasks, task
-    gc.collect()
-    asyncio.run(client.aclose())
-    assert not caplog.records
-    assert not recwarn.list
 
 
 def test_trio_is_told_that_it_is_not_supported_and_what_to_do(backread_server):
