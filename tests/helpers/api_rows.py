@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from backread.models import WalkReport
-from backread.testing import Audit, Lane
 from helpers.scripted_server import Request, answer
 
 Row = dict[str, Any]
@@ -101,30 +99,6 @@ def paged(
 def ids(rows: Sequence[Any]) -> list[Any]:
     """The ids of models or of dicts."""
     return [row["id"] if isinstance(row, dict) else row.id for row in rows]
-
-
-def walk(face: Any, server: Any, **options: Any) -> tuple[list[int], WalkReport]:
-    """The ids that a walk over the users gives, and its report."""
-    listing = face.client(server, max_retries=0).users.list(**options)
-    return ids(face.collect(listing)), listing.report
-
-
-def offsets(server: Any) -> list[int]:
-    return [int(request.query["offset"]) for request in server.requests]
-
-
-def audited(face: Any, lane: Lane, user_id: int | None = None, **options: Any) -> tuple[Audit, Any]:
-    """The audit and the report of a walk over users, or a user's messages, as they change.
-
-    No row may be missing, and all changes must have come.
-    """
-    client = face.client(lane)
-    whose = () if user_id is None else (user_id,)
-    listing = (client.messages if whose else client.users).list(*whose, **options)
-    audit = lane.audit(ids(face.collect(listing)), messages_of=user_id)
-    assert audit.ok
-    assert lane.waiting == 0
-    return audit, listing.report
 
 
 SERVER_ERROR = answer(500, b"oops")

@@ -32,24 +32,10 @@ class Authority:
         self.file = folder / f"{name}.pem"
         self._authority.cert_pem.write_to_path(str(self.file))
 
-    def context(
-        self, *hosts: str, intermediate: bool = False, chain: bool = True, **issued: Any
-    ) -> ssl.SSLContext:
-        """A server's context with a new certificate for these hosts.
-
-        ``intermediate`` puts an authority between; without ``chain`` the server does not send it.
-        """
-        issuer = self._authority.create_child_ca() if intermediate else self._authority
-        certificate = issuer.issue_cert(*hosts, **issued)
+    def context(self, *hosts: str, **issued: Any) -> ssl.SSLContext:
+        """A server's context with a new certificate for these hosts."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        if chain:
-            certificate.configure_cert(context)
-        else:
-            with (
-                certificate.private_key_pem.tempfile() as key,
-                certificate.cert_chain_pems[0].tempfile() as alone,
-            ):
-                context.load_cert_chain(alone, key)
+        self._authority.issue_cert(*hosts, **issued).configure_cert(context)
         return context
 
     def trusted_by(self, context: ssl.SSLContext) -> None:
