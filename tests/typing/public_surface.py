@@ -74,17 +74,7 @@ def construction() -> None:
         api_secret_file=Path("shop.secret"),
     )
     AsyncClient(service="shop")
-    changed = every_option.with_options(
-        timeout=10,
-        deadline=timedelta(minutes=5),
-        max_retries=0,
-        max_concurrency=4,
-        rate_limit=2.5,
-        on_rate_limit="wait",
-        max_response_bytes=1024,
-        outage_patience=0,
-        traceparent=True,
-    )
+    changed = every_option.with_options(timeout=10, rate_limit=2.5, traceparent=True)
     assert_type(changed, Client)
     assert_type((changed.base_url, changed.vendor), tuple[str, str])
     assert_type(AsyncClient().with_options(timeout=1.5), AsyncClient)
