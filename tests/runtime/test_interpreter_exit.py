@@ -65,15 +65,6 @@ LEFT = {
             sys.exit(0)
         asyncio.run(main())
     """,
-    "a forked child, and a call that hangs": """
-        import os
-        hang(1)
-        pid = os.fork()
-        if pid == 0:
-            hang(1)
-            sys.exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    """,
 }
 
 
@@ -118,19 +109,12 @@ def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted, name):
     assert done.stdout.startswith("left\n")
 
 
-@pytest.mark.parametrize(
-    ("messages", "last_words"),
-    [(1, ""), (250, "the interpreter is exiting; read before its exit handlers run")],
-)
-def test_a_stream_that_is_read_while_the_interpreter_ends_ends_in_rows_or_an_error(
-    scripted, messages, last_words
-):
-    """The rows of small lists are there already, as in a report that is written at the end."""
+def test_a_stream_that_is_read_while_the_interpreter_ends_is_an_error(scripted):
     pytest.importorskip("pyarrow")
-    code = f"""
+    code = """
     import pyarrow
     from backread.testing import MockServer, World
-    server = MockServer(World(users=900, messages_per_user={messages}))
+    server = MockServer(World(users=900, messages_per_user=250))
     client = server.client()
 
     class Report:
@@ -146,5 +130,4 @@ def test_a_stream_that_is_read_while_the_interpreter_ends_ends_in_rows_or_an_err
     """
     done = run(code, scripted(paged([])))
     assert (done.returncode, done.stderr) == (0, "")
-    assert last_words in done.stdout
-    assert last_words or done.stdout.strip() == str(900 * messages)
+    assert "the interpreter is exiting; read before its exit handlers run" in done.stdout
