@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backread.testing import LostRow, MockServer, World
+from backread.testing import Drift, Lane, MockServer, World
 
 
 def read_plainly(client: Any, limit: int) -> list[int]:
@@ -67,13 +67,11 @@ def test_audit_names_ids_that_no_response_had(backread_mock):
     assert audit.unexpected == (-1, 3**39, 2**70)
     assert not audit.missing
     assert "user -1 was read but never existed" in str(audit)
-
-
-def test_what_is_no_id_is_a_type_error(backread_mock, backread_client):
-    with pytest.raises(TypeError, match=r"ids\[0\] must be an int, not User; audit\(row\.id for"):
-        backread_mock.audit(backread_client.users.page())
-    with pytest.raises(TypeError, match=r"ids\[1\] must be an int, not str"):
-        backread_mock.audit([1, "2"])  # type: ignore[list-item]
+    # Rows that nobody asked for have no request.
+    with backread_mock.client() as client:
+        audit = backread_mock.audit(user.id for user in client.users.page(0, 99))
+    assert len(audit.missing) == 101
+    assert {row.request for row in audit.missing} == {None}
 
 
 # --- each change ---------------------------------------------------------------------------------
@@ -81,26 +79,22 @@ def test_what_is_no_id_is_a_type_error(backread_mock, backread_client):
 
 def test_changes_come_after_their_page_and_once(face, backread_mock):
     m = backread_mock
+    m.dialect = m.dialect.with_(order="newest")
     ids = m.world.user_ids()
-    m.between_pages("users", after=2).delete(ids=[ids[7]]).add(4).edit(last=1, name="Ada")
+    m.between_pages("users", after=2).delete(ids=[ids[7]]).add(4).edit(first=1, name="Ada")
+    # The first and the last are those of the list, and not of the world.
+    m.between_pages("users", after=3).delete(first=2).delete(last=1)
     client = face.client(m)
     face.call(client.users.page)
     assert m.world.total_users == 200
     face.call(client.users.page)
     assert m.world.total_users == 203
     assert ids[7] not in m.world.user_ids()
-    assert m.world.user(m.world.user_ids()[-1])["name"] == "Ada"
-    face.call(client.users.page)
-    assert m.world.total_users == 203
-
-
-def test_first_and_last_are_those_of_the_list(face, backread_mock):
-    m = backread_mock
-    m.dialect = m.dialect.with_(order="newest")
-    ids = m.world.user_ids()
-    m.between_pages("users", after=1).delete(first=2).delete(last=1)
-    face.call(face.client(m).users.page)
-    assert m.world.user_ids() == ids[1:-2]
+    added = m.world.user_ids()[-4:]
+    assert m.world.user(added[-1])["name"] == "Ada"
+    for _ in range(2):
+        face.call(client.users.page)
+        assert m.world.user_ids() == [each for each in ids[1:] if each != ids[7]] + added[:2]
 
 
 def test_messages_of_one_user_change(face, server):
@@ -131,39 +125,42 @@ def test_answers_that_failed_are_no_pages(face, backread_mock):
     assert m.world.total_users == 199
 
 
-def test_a_change_that_cannot_be_is_refused(backread_mock):
-    m = backread_mock
-    with pytest.raises(ValueError, match="only the lists users and messages have pages"):
-        m.between_pages("user", after=1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="after must be 1 or more"):
-        m.between_pages("users", after=0)
-    with pytest.raises(ValueError, match="have no user"):
-        m.between_pages("users", after=1, user=3)
-    drift = m.between_pages("users", after=1)
-    for wrong in ({}, {"first": 1, "last": 1}):
-        with pytest.raises(TypeError, match="exactly one of first=, last= and ids="):
-            drift.delete(**wrong)
-    with pytest.raises(ValueError, match="first must be 1 or more, not 0"):
-        drift.delete(first=0)
-    with pytest.raises(TypeError, match=r"ids must be an iterable of ids such as \[42\], not 42"):
-        drift.delete(ids=42)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="ids must have at least one id"):
-        drift.delete(ids=[])
-    with pytest.raises(TypeError, match=r"ids must be an iterable of ids such as \[42\], not 5"):
-        backread_mock.audit(5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="needs a field to set, such as name='Ada'"):
-        drift.edit(first=1)
-    with pytest.raises(ValueError, match="id"):
-        drift.edit(first=1, id=3)
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda m: m.between_pages("user", after=1), ValueError, "only the lists users and mess"),
+        (lambda m: m.between_pages("users", after=0), ValueError, "after must be 1 or more"),
+        (lambda m: m.between_pages("users", after=1, user=3), ValueError, "have no user"),
+        (lambda m: changed(m).delete(), TypeError, "exactly one of first=, last= and ids="),
+        (lambda m: changed(m).delete(first=1, last=1), TypeError, "exactly one of first=, last="),
+        (lambda m: changed(m).delete(first=0), ValueError, "first must be 1 or more, not 0"),
+        (lambda m: changed(m).delete(ids=42), TypeError, "an iterable of ids such as .42., not 42"),
+        (lambda m: changed(m).delete(ids=[]), ValueError, "ids must have at least one id"),
+        (lambda m: changed(m).edit(first=1), TypeError, "a field to set, such as name='Ada'"),
+        (lambda m: changed(m).edit(first=1, id=3), ValueError, "id"),
+        (lambda m: m.audit(5), TypeError, "ids must be an iterable of ids such as .42., not 5"),
+        (lambda m: m.audit([1, "2"]), TypeError, r"ids\[1\] must be an int, not str"),
+        (
+            lambda m: m.audit(m.client().users.page()),
+            TypeError,
+            r"ids\[0\] must be an int, not User; audit\(row\.id for",
+        ),
+        (lambda m: m.audit([], messages_of=999), KeyError, "user 999 never existed"),
+    ],
+)
+def test_changes_and_audits_that_cannot_be_are_refused(backread_mock, call, error, said):
+    with pytest.raises(error, match=said):
+        call(backread_mock)
+
+
+def changed(lane: Lane) -> Drift:
+    """The change after the first page of users."""
+    drift = lane.between_pages("users", after=1)
     assert repr(drift) == "<Drift of users after page 1>"
+    return drift
 
 
 # --- the audit against the truth -----------------------------------------------------------------
-
-
-def test_audit_of_messages_of_an_unknown_user_raises(backread_mock):
-    with pytest.raises(KeyError, match="user 999 never existed"):
-        backread_mock.audit([], messages_of=999)
 
 
 @pytest.mark.parametrize("change", ["delete", "edit"])
@@ -179,12 +176,3 @@ def test_a_change_that_found_no_row_did_not_happen(backread_server, by_hand, cha
         (text,) = lane._unfired()
         assert text.endswith("which found no row")
         lane.allow_unfired()
-
-
-def test_rows_that_nobody_asked_for_have_no_request(backread_mock):
-    m = backread_mock
-    with m.client() as client:
-        audit = m.audit(user.id for user in client.users.page(0, 99))
-    assert len(audit.missing) == 101
-    assert {row.request for row in audit.missing} == {None}
-    assert isinstance(audit.missing[0], LostRow)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import backread
 from backread.testing import Dialect
 
 FIRST = {
@@ -73,16 +72,7 @@ def test_dialect_names_known_switches_for_an_unknown_one(switches, error, proble
         Dialect(**switches)
 
 
-# --- what each switch does -----------------------------------------------------------------------
-
-
 # --- what the client makes of them ---------------------------------------------------------------
-
-
-def test_ids_that_are_text_are_a_decode_error(face, backread_mock):
-    backread_mock.dialect = Dialect(ids="text")
-    with pytest.raises(backread.DecodeError, match="id"):
-        face.call(face.client(backread_mock, max_retries=0).users.page)
 
 
 def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(backread_mock, by_hand):

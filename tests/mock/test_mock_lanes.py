@@ -1,5 +1,7 @@
-"""Lanes: services of their own behind the secrets of one server."""
+"""Lanes: services of their own behind the secrets of one server; their rate limits."""
 
+import math
+import pickle
 from collections.abc import Iterator
 
 import pytest
@@ -49,20 +51,16 @@ def test_lane_dialect_and_faults_are_its_own(face, one, other):
     assert not other.clock.is_virtual
 
 
-def test_a_lane_is_a_copy_of_the_servers_world_at_that_moment():
-    with MockServer(World(users=3)) as server:
-        server.world.add_users(2)
-        with server.lane() as lane:
-            server.world.add_users(1)
-            assert lane.world.total_users == 5
-
-
-def test_a_world_that_is_given_is_the_lanes(face, server):
+def test_a_lane_has_the_world_that_is_given_or_a_copy_of_the_servers(face):
     world = World(seed=9, users=4)
-    with server.lane(world) as lane:
-        assert lane.world is world
+    with MockServer(World(users=3)) as server, server.lane(world) as given:
+        assert given.world is world
         world.add_users(3)
-        assert len(face.collect(face.client(lane).users.list())) == 7
+        assert len(face.collect(face.client(given).users.list())) == 7
+        server.world.add_users(2)
+        with server.lane() as copied:
+            server.world.add_users(1)
+            assert copied.world.total_users == 5
 
 
 def test_the_server_is_a_lane_of_its_own(face):
@@ -91,19 +89,21 @@ def test_a_closed_lane_has_no_secret_and_no_clients(each_face, server, by_hand):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    ("arguments", "error", "problem"),
     [
-        ({"dialect": "nice"}, "documented, lenient, hostile"),
-        ({"rate": "fast"}, "10/s"),
-        ({"faults": "users: broken()"}, "unknown fault"),
-        ({"faults": ["users: status(503)", "usres: status(503)"]}, "expected a route"),
+        ({"dialect": "nice"}, ValueError, "documented, lenient, hostile"),
+        ({"dialect": 5}, TypeError, "a Dialect, or its text .*'hostile order=newest'.*, not 5"),
+        ({"rate": "fast"}, ValueError, "10/s"),
+        ({"rate": 5}, TypeError, r"rate: a Rate, its text such as '10/s burst=20', or None, not 5"),
+        ({"faults": ["users: reset()", "usres: reset()"]}, ValueError, "expected a route"),
+        ({"faults": 5}, TypeError, "faults: whole rules as text, .*, not 5"),
+        ({"world": 5}, TypeError, "world: a World, or None for the usual one, not 5"),
     ],
 )
-def test_what_makes_no_sense_is_named(server, arguments, problem):
-    with pytest.raises(ValueError, match=problem):
-        server.lane(**arguments)
-    with pytest.raises(ValueError, match=problem):
-        MockServer(**arguments)
+def test_what_makes_no_sense_is_named(server, arguments, error, problem):
+    for make in (server.lane, MockServer):
+        with pytest.raises(error, match=problem):
+            make(**arguments)
 
 
 def test_lane_names_are_checked_and_shown(server):
@@ -115,12 +115,6 @@ def test_lane_names_are_checked_and_shown(server):
             server.lane(name="the_slow-1")
     with pytest.raises(ValueError, match="name: letters, digits, - and _"):
         server.lane(name="a name")
-
-
-def test_the_inspector_is_at_an_address_with_its_token():
-    with MockServer() as server:
-        assert server.inspector_url == f"{server.url}/__mock/#{server.admin_token}"
-        assert server.admin_token not in (server.secret, repr(server))
 
 
 def test_what_comes_late_to_a_closed_lane_is_its_own(server, by_hand):
@@ -146,26 +140,9 @@ def test_rules_are_set_as_text_and_tell_how_often_they_fired(face, one):
     assert one.faults == ("users: garbage() x1",)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ({"world": 5}, "world: a World, or None for the usual one, not 5"),
-        ({"dialect": 5}, "dialect: a Dialect, or its text .*'hostile order=newest'.*, not 5"),
-        ({"rate": 5}, r"rate: a Rate, its text such as '10/s burst=20', or None, not 5"),
-        ({"faults": 5}, "faults: whole rules as text, .*, not 5"),
-    ],
-)
-def test_what_has_the_wrong_type_is_named(server, arguments, problem):
-    with pytest.raises(TypeError, match=problem):
-        server.lane(**arguments)
-    with pytest.raises(TypeError, match=problem):
-        MockServer(**arguments)
-
-
-@pytest.mark.parametrize("name", ["base_url", "api_secret", "vendor"])
-def test_address_and_secret_of_a_client_are_the_lanes(face, one, name):
-    with pytest.raises(TypeError, match=f"^{name} is the lane's own: leave it out"):
-        face.client(one, **{name: "other"})
+def test_address_and_secret_of_a_client_are_the_lanes(face, one):
+    with pytest.raises(TypeError, match="^api_secret is the lane's own: leave it out"):
+        face.client(one, api_secret="other")
 
 
 def test_a_closed_server_closes_its_clients():
@@ -174,3 +151,53 @@ def test_a_closed_server_closes_its_clients():
         user_id = client.users.page(limit=1)[0].id
     with pytest.raises(backread.BackreadError, match="closed"):
         client.users.get(user_id)
+
+
+# --- the rate limit of a lane ---------------------------------------------------------------------
+
+
+def test_a_rate_reads_back_from_its_text():
+    rate = Rate(10, burst=20, says="headers")
+    assert str(rate) == "10/s burst=20 says=headers"
+    assert Rate.read(str(rate)) == rate
+    assert pickle.loads(pickle.dumps(rate)) == rate
+    assert (Rate(0.5).burst, Rate(7.9).burst) == (1, 7)
+    assert (Rate(3).per_second, Rate(3).says) == (3.0, "retry_after")
+    assert eval(repr(rate)) == rate
+    assert len({rate, Rate.read(str(rate)), Rate(10, burst=20, says="headers", status=503)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"per_second": math.nan}, "per_second"),
+        ({"burst": 0}, "burst"),
+        ({"says": "loudly"}, "says"),
+        ({"status": 500}, "status must be 429 or 503"),
+    ],
+)
+def test_a_rate_out_of_bounds_is_a_value_error(arguments, problem):
+    with pytest.raises(ValueError, match=problem):
+        Rate(**{"per_second": 1, **arguments})
+    with pytest.raises(TypeError, match="text must be a str such as '10/s burst=20', not None"):
+        Rate.read(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("says", ["retry_after", "headers"])
+def test_client_waits_for_retry_after_of_a_rate_limit(face, mock, says):
+    mock.rate = Rate(0.5, burst=2, says=says)
+    client = face.client(mock, max_concurrency=1)
+    assert len(face.collect(client.users.list(page_size=50))) == 200
+    assert mock.calls("users", status=200).count >= 4
+    # What came late waited for its token, two seconds each.
+    assert sum(mock.clock.slept) >= 2 * (mock.calls("users", status=200).count - 2) - 0.001
+
+
+def test_headers_come_with_every_answer(mock, by_hand):
+    mock.rate = "2/s burst=2 says=headers"
+    caller = by_hand(mock)
+    answers = [caller("/external/users") for _ in range(3)]
+    assert [each.status for each in answers] == [200, 200, 429]
+    assert [each.headers["x-ratelimit-remaining"] for each in answers] == ["1", "0", "0"]
+    assert {each.headers["x-ratelimit-limit"] for each in answers} == {"2"}
+    assert "retry-after" not in answers[-1].headers

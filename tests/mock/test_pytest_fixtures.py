@@ -12,6 +12,8 @@ from helpers.pytest_outcome import outcome
 
 pytest_plugins = ["pytester"]
 
+SECRET_BEFORE = os.environ.get("BACKREAD_API_SECRET")
+
 
 def test_the_server_has_200_users_with_messages(backread_server):
     world = backread_server.world
@@ -102,7 +104,7 @@ def test_an_older_pytest_can_load_the_plugin():
     subprocess.run([sys.executable, "-c", OLDER_PYTEST], check=True)
 
 
-# --- a lane for each test, and the marker ----------------------------------------------------------
+# --- a lane for each test, and the marker ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("time", ["first", "second"])
@@ -171,7 +173,7 @@ def test_clients_are_of_the_lane_where_there_is_one(
 
 
 def test_the_environment_is_that_of_before_without_the_fixture():
-    assert "BACKREAD_API_SECRET" not in os.environ
+    assert os.environ.get("BACKREAD_API_SECRET") == SECRET_BEFORE
 
 
 def test_the_marker_brings_the_lane_and_its_checks(pytester):
