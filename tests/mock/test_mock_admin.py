@@ -1,5 +1,6 @@
 """The mock's admin interface below ``/__mock/``: each route, each wrong input, and who may ask."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -268,3 +269,50 @@ def test_a_lane_is_described_as_a_whole(admin_server, admin):
     assert len(lane["faults"]) == 2
     with client_of(admin_server, lane) as client:
         assert ids(client) == World(3, 5, (1, 2)).user_ids()[::-1]
+
+
+# --- what is refused, and what would be right -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "said"),
+    [
+        ("GET", "nothing", None, 404, "/__mock/state"),
+        ("GET", "state?x=1", None, 400, "no arguments"),
+        ("GET", "lanes/main/journal?from=1", None, 400, "`after` or `limit`"),
+        ("DELETE", "lanes/main", None, 409, "main"),
+        ("DELETE", "lanes/main/faults/99", None, 404, "no fault"),
+        ("POST", "lanes", b"{} {}", 400, "body"),
+        ("POST", "lanes", {"nam": "x"}, 400, "`name`"),
+        ("PUT", "lanes/main/dialect", {"dialect": "order=random"}, 400, "shuffled"),
+        ("PUT", "lanes/main/rate", {"rate": 5}, 400, "rate"),
+        ("POST", "lanes/main/faults", {"faults": ["any: garbage()", 3]}, 400, "faults[1]"),
+        ("POST", "lanes/main/world", {"add_users": 1, "remove_user": 42}, 400, "body"),
+        ("POST", "lanes/main/world", {"remove_user": 1}, 404, "user 1"),
+        ("POST", "lanes/main/world", {"edit_user": {"id": 42, "fields": {"id": 1}}}, 400, "id"),
+        ("POST", "lanes/main/drifts", {"route": "users", "after": 1}, 400, "exactly one"),
+        (
+            "POST",
+            "lanes/main/drifts",
+            {"route": "users", "after": 1, "delete": {"first": 0}},
+            400,
+            "delete.first",
+        ),
+        ("POST", "lanes/main/clock", {"virtual": True, "start": "yesterday"}, 400, "start"),
+        ("POST", "lanes/main/audit", {"ids": [1.5]}, 400, "ids[0]"),
+        ("GET", "lanes/main/audit", None, 405, "POST"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_would_be_right(admin, method, path, body, status, said):
+    problem = admin.problem(method, path, body)
+    assert problem[0] == status, problem
+    assert said in problem[1]
+
+
+def test_a_body_of_more_than_a_mebibyte_is_refused(admin):
+    most = 1 << 20
+    held = json.dumps({"ids": []}).encode()
+    assert admin.send("POST", "lanes/main/audit", held.ljust(most)).status == 200
+    for length in (most + 1, 20 * most):
+        status, message = admin.problem("POST", "lanes/main/audit", held.ljust(length))
+        assert (status, str(most) in message) == (413, True)

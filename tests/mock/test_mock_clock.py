@@ -1,7 +1,6 @@
 """The clock of a mock's lane: its clients wait in virtual time, and all that waits goes by it."""
 
 import copy
-import os
 import pickle
 import time
 from datetime import UTC, datetime, timedelta, timezone
@@ -11,7 +10,6 @@ import pytest
 
 from backread.testing import Clock
 from helpers.api_rows import paged, user, users
-from helpers.python_process import check_silent, run
 from helpers.scripted_server import Request, answer
 from helpers.waiting import AT_ONCE
 
@@ -86,49 +84,23 @@ def test_clock_shows_the_machines_time_unless_virtual():
         clock.real()
 
 
-def test_virtual_clock_advances_by_hand(clock):
-    clock.advance(1.5)
-    clock.advance(timedelta(minutes=1))
-    assert clock.now == START + timedelta(seconds=61.5)
-
-
 @pytest.mark.parametrize(
     ("seconds", "error"),
     [
         (-1, ValueError),
-        (float("nan"), ValueError),
         (float("inf"), OverflowError),
         ("60", TypeError),
     ],
 )
-def test_virtual_clock_refuses_to_advance_by_nonsense(clock, seconds, error):
+def test_virtual_clock_advances_by_hand_and_refuses_nonsense(clock, seconds, error):
+    clock.advance(1.5)
+    clock.advance(timedelta(minutes=1))
     with pytest.raises(error):
         clock.advance(seconds)
-    assert clock.now == START
+    assert clock.now == START + timedelta(seconds=61.5)
 
 
 @pytest.mark.parametrize("start", [datetime(2026, 1, 1), "2026-01-01"])  # noqa: DTZ001
 def test_a_start_without_a_time_zone_is_refused(start):
     with pytest.raises(TypeError, match="time zone"):
         Clock().virtual(start)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_client_works_in_a_forked_child(backread_server):
-    code = """
-        import os
-        from backread import Client
-        from backread.testing import Clock
-        clock = Clock()
-        clock.virtual()
-        here = [os.environ["BACKREAD_" + name] for name in ("BASE_URL", "API_SECRET", "VENDOR")]
-        client = Client._on_clock(clock, *here)
-        client.users.get(42)
-        child = os.fork()
-        if child == 0:
-            os._exit(client.users.get(42).id + clock.is_virtual)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), clock.is_virtual)
-    """
-    # Python 3.12 and later warn of forks where there are threads; this test is about just that.
-    done = run(code, backread_server, "-W", "ignore::DeprecationWarning")
-    check_silent(done, "42 True")

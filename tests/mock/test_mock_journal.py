@@ -1,4 +1,4 @@
-"""The journal of a lane: what was asked, in what order, and how often."""
+"""The journal of a lane: what was asked, and what is said of requests that no client should send."""
 
 import socket
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backread.testing import MockServer, World
+from backread.testing import MockServer, UnexpectedRequestError, World
 from helpers.waiting import wait_for
 
 
@@ -42,8 +42,10 @@ def test_calls_are_counted_by_all_that_tells_them_apart(face, backread_mock):
     face.call(client.users.get, user_id)
     face.call(client.messages.page, user_id, 0, 5)
     face.call(client.messages.get, user_id, message_id)
-    assert m.calls().count == 5
-    assert m.calls("any").count == 5
+    assert m.calls().count == m.calls("any").count == 5
+    assert {route: count for route, count in m.counts().items() if count} == {
+        "users": 2, "user": 1, "messages": 1, "message": 1
+    }  # fmt: skip
     assert m.calls("users").count == 2
     assert m.calls("users", offset=5).count == 1
     assert m.calls("messages", user=user_id).count == 1
@@ -63,7 +65,6 @@ def test_calls_are_counted_by_all_that_tells_them_apart(face, backread_mock):
     ("route", "parts", "problem"),
     [
         ("user", {"offset": 3}, "requests of the route user have no offset"),
-        ("users", {"user": 3}, "requests of the route users have no user"),
         ("usres", {}, "there is no route 'usres'; there are users, user, messages, message"),
         ("users", {"offset": -1}, "offset must be 0 or more, not -1"),
     ],
@@ -87,20 +88,16 @@ def test_a_journal_that_is_full_counts_on(short, by_hand):
         caller(f"/external/users?offset={offset}")
     assert [entry.number for entry in short.journal] == [4, 5, 6, 7, 8]
     assert short.calls().count == short.calls("users").count == short.calls(status=200).count == 8
-
-
-def test_calls_of_forgotten_requests_raise_instead_of_counting_none(short, by_hand):
-    caller = by_hand(short)
-    for offset in range(8):
-        caller(f"/external/users?offset={offset}")
+    # Those of forgotten requests raise instead of counting none.
     with pytest.raises(RuntimeError, match=r"keeps the last 5 requests.*forget\(\).*journal="):
         _ = short.calls("users", offset=0).count
     with pytest.raises(RuntimeError, match="keeps the last 5"):
         list(short.calls("users"))
     short.forget()
+    assert (short.journal, sum(short.counts().values()), short.statuses()) == ((), 0, {})
     caller("/external/users?offset=1")
     assert short.calls("users", offset=0).count == 0
-    assert len(list(short.calls("users"))) == 1
+    assert [each.attempt for each in short.calls("users")] == [1]
 
 
 def test_what_makes_no_sense_is_not_forgotten(short, by_hand):
@@ -109,20 +106,12 @@ def test_what_makes_no_sense_is_not_forgotten(short, by_hand):
     for _ in range(8):
         caller("/external/users")
     assert [entry.number for entry in short.unexpected] == [1]
+    # Of more than a thousand, the last thousand.
+    for _ in range(1_000):
+        caller("/external/users?limit=0")
+    assert [entry.number for entry in short.unexpected] == [*range(10, 1_010)]
     short.forget()
     assert short.unexpected == ()
-
-
-def test_forget_empties_the_journal_and_its_counts(backread_mock, by_hand):
-    m = backread_mock
-    caller = by_hand(m)
-    caller("/external/users")
-    caller("/external/users")
-    assert [entry.attempt for entry in m.journal] == [1, 2]
-    m.forget()
-    assert (m.journal, sum(m.counts().values()), m.statuses()) == ((), 0, {})
-    caller("/external/users")
-    assert [entry.attempt for entry in m.journal] == [1]
 
 
 @pytest.mark.backread(unexpected="allow")
@@ -158,8 +147,69 @@ def test_what_is_not_http_is_recorded_with_the_status_it_got(backread_server, se
     assert list(backread_server.journal)[-1].status == status
 
 
-def test_the_last_thousand_requests_that_make_no_sense_are_kept(short, by_hand):
-    caller = by_hand(short)
-    for _ in range(1_001):
-        caller("/external/users?limit=0")
-    assert [entry.number for entry in short.unexpected] == [*range(2, 1_002)]
+# --- what is said of a request that no client should send ------------------------------------------
+
+
+@pytest.mark.backread(unexpected="allow")
+@pytest.mark.parametrize(
+    ("target", "changed", "lines"),
+    [
+        ("/external/users?page=2", {}, ["nearest: /external/users"]),
+        (
+            "/external/users?limit=100",
+            {},
+            ["nearest: /external/users?limit=99", "wanted: limit from 1 to 99, not '100'"],
+        ),
+        (
+            "/external/users?offset=" + "9" * 5000,
+            {},
+            ["nearest: /external/users\n", "wanted: offset from 0 to 9223372036854775807, not '99"],
+        ),
+        (
+            "/external/users/042",
+            {},
+            [
+                "nearest: /external/users/42\n",
+                "wanted: a plain integer, without zeros in front, below 2^63, not '042'",
+            ],
+        ),
+        ("/external/users/7/message/3", {}, ["nearest: /external/users/7/messages/3"]),
+        ("/external/users", {"method": "DELETE"}, ["wanted: GET, not DELETE"]),
+        ("/external/users", {"Accept": "*/*"}, ["wanted: the header Accept: application/vnd."]),
+    ],
+)
+def test_the_nearest_request_is_named(backread_mock, by_hand, target, changed, lines):
+    caller = by_hand(backread_mock)
+    assert caller(target, **changed).status >= 400
+    error = UnexpectedRequestError(backread_mock.unexpected, backread_mock.vendor)
+    for line in lines:
+        assert line in str(error)
+    assert backread_mock.secret not in str(error)
+
+
+def test_what_has_no_path_and_what_is_no_http_is_said():
+    with MockServer() as server:
+        head = b"GET users HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
+        for sent in (head, b"hello\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+                connection.sendall(sent)
+                with connection.makefile("rb") as answer:
+                    assert answer.read().startswith(b"HTTP/1.1 40")
+        # What is no HTTP is noted once it is answered.
+        wait_for(lambda: len(server.unexpected) == 2)
+        text = str(UnexpectedRequestError(server.unexpected, server.vendor))
+    assert "request 1: GET (no path) -> 404 (unknown_path)" in text
+    assert "request 2: not HTTP -> 400 (malformed)" in text
+    assert text.count("wanted: an HTTP request with an absolute path") == 2
+    assert "may also come from what another test left running" in text
+
+
+@pytest.mark.backread(unexpected="allow")
+def test_many_are_shown_in_part(backread_mock, by_hand):
+    caller = by_hand(backread_mock)
+    for _ in range(13):
+        caller("/external")
+    text = str(UnexpectedRequestError(backread_mock.unexpected, "acme"))
+    assert text.startswith("13 requests were sent")
+    assert text.count("request ") == 10
+    assert text.endswith("and 3 more")

@@ -141,7 +141,7 @@ def test_rules_are_set_as_text_and_tell_how_often_they_fired(face, one):
 
 
 def test_address_and_secret_of_a_client_are_the_lanes(face, one):
-    with pytest.raises(TypeError, match="^api_secret is the lane's own: leave it out"):
+    with pytest.raises(TypeError, match=r"^api_secret is the lane's own: leave it out"):
         face.client(one, api_secret="other")
 
 
