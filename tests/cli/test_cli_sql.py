@@ -89,15 +89,9 @@ def test_numbers_that_json_lacks_are_null(backread, folder):
     assert row == {"a": None, "b": None, "c": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("{'a': 1, 'b': 'x'}", {"a": 1, "b": "x"}),
-        ("[{'name': 'n', 'value': 1, 'more': 'm'}]", [{"name": "n", "value": 1, "more": "m"}]),
-    ],
-)
-def test_structs_of_a_query_are_written_with_all_their_fields(backread, folder, value, expected):
-    query = f"SELECT {value} AS found"
+def test_structs_of_a_query_are_written_with_all_their_fields(backread, folder):
+    query = "SELECT [{'name': 'n', 'value': 1, 'more': 'm'}] AS found"
+    expected = [{"name": "n", "value": 1, "more": "m"}]
     assert json.loads(backread("sql", folder, query).out)["found"] == expected
     [row] = csv.DictReader(io.StringIO(backread("sql", folder, query, "--format", "csv").out))
     assert json.loads(row["found"]) == expected
@@ -106,7 +100,10 @@ def test_structs_of_a_query_are_written_with_all_their_fields(backread, folder, 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (f"{2**127 - 1}::HUGEINT", str(2**127 - 1)),
+        (f"{LARGE}::UHUGEINT", LARGE),
+        ("['101'::BIT]::BIT[1]", "[101]"),
+        (f"{{'a': MAP {{1: {LARGE}::UHUGEINT}}}}", f"{{'a': {{1={LARGE}}}}}"),
+        # These keep their value without a cast.
         ("INTERVAL '1 year 3 days 4.000005 seconds'", "1 year 3 days 00:00:04.000005"),
         (f"{10**60}::BIGNUM", str(10**60)),
     ],
@@ -136,11 +133,6 @@ def test_formulas_are_guarded_in_columns_of_every_type(backread, folder):
     assert next(csv.reader(io.StringIO(raw.splitlines()[1])))[:2] == ["=1+1", "@x"]
 
 
-def test_a_query_that_is_no_text_is_refused(backread, folder):
-    done = backread("sql", folder, "SELECT '\udcff'")
-    assert (done.code, done.error) == (2, "backread: the query has bytes that are not UTF-8 text\n")
-
-
 def test_a_result_without_rows(backread, folder):
     query = "SELECT 1 AS one WHERE false"
     done = backread("sql", folder, query, "--format", "table")
@@ -153,10 +145,8 @@ def test_a_result_without_rows(backread, folder):
     ("query", "says"),
     [
         ("SELECT * FROM usrs", 'Did you mean "users"?; the tables are users, messages,'),
-        ("SELECT nam FROM users", "TABLE` lists the columns"),
         ("SELEC 1", 'cannot be run: syntax error at or near "SELEC"'),
         ("SELECT 1\nFROM users\nWHERE (", "in line 3"),
-        ("SELECT CAST(body AS INTEGER) FROM messages", "cannot be run: Could not convert string"),
         ("SELECT * FROM read_csv('/etc/passwd')", "reads the mirror's tables and nothing else"),
         ("COPY users TO 'users.csv'", "runs SELECT and EXPLAIN, not COPY"),
         (" ", "takes one statement, and the query is empty"),

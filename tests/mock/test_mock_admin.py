@@ -28,7 +28,7 @@ def at_rest(lane: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in lane.items() if name != "clock"}
 
 
-# --- who may ask -------------------------------------------------------------------------------
+# --- who may ask ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["state", "lanes", "lanes/main/journal", "nothing/here", "x%FF"])
@@ -72,7 +72,7 @@ def test_admin_requests_are_neither_counted_nor_noted(admin_server, admin):
     assert admin("GET", "lanes/main/journal")["entries"] == []
 
 
-# --- the page ----------------------------------------------------------------------------------
+# --- the page -------------------------------------------------------------------------------------
 
 
 def test_the_page_and_its_files_need_no_token(caller, admin_server):
@@ -91,7 +91,7 @@ def test_the_page_and_its_files_need_no_token(caller, admin_server):
     assert caller("/__mock/", "POST").headers["allow"] == "GET"
 
 
-# --- what there is to see ----------------------------------------------------------------------
+# --- what there is to see -------------------------------------------------------------------------
 
 
 def test_the_state_shows_the_server_and_its_lanes(admin_server, admin):
@@ -131,7 +131,7 @@ def test_the_journal_goes_on_where_it_was_read_to(caller, admin_server, admin):
     assert sum(admin_server.counts().values()) == 0
 
 
-# --- what there is to switch -------------------------------------------------------------------
+# --- what there is to switch ----------------------------------------------------------------------
 
 
 def test_a_fault_is_set_listed_and_taken_away(caller, admin_server, admin):
@@ -225,7 +225,7 @@ def test_the_world_changes_between_two_pages_and_the_audit_says_what_was_lost(
     assert admin("DELETE", path) == {"waiting": 0}
 
 
-# --- lanes -------------------------------------------------------------------------------------
+# --- lanes ----------------------------------------------------------------------------------------
 
 
 def client_of(admin_server: MockServer, lane: dict[str, Any], **options: Any) -> Client:
@@ -271,7 +271,7 @@ def test_a_lane_is_described_as_a_whole(admin_server, admin):
         assert ids(client) == World(3, 5, (1, 2)).user_ids()[::-1]
 
 
-# --- what is refused, and what would be right -------------------------------------------------------
+# --- what is refused, and what would be right -----------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The journal of a lane: what was asked, and what is said of requests that no client should send."""
+"""The journal of a lane: what was asked, and what is said of requests that make no sense."""
 
 import socket
 from datetime import UTC, datetime
@@ -147,7 +147,7 @@ def test_what_is_not_http_is_recorded_with_the_status_it_got(backread_server, se
     assert list(backread_server.journal)[-1].status == status
 
 
-# --- what is said of a request that no client should send ------------------------------------------
+# --- what is said of a request that no client should send -----------------------------------------
 
 
 @pytest.mark.backread(unexpected="allow")

@@ -130,7 +130,7 @@ def test_secrets_are_random_and_told_apart_from_real_ones(server):
         assert again.secret != secrets[1]
 
 
-# --- start and stop --------------------------------------------------------------------------------
+# --- start and stop -------------------------------------------------------------------------------
 
 
 def test_its_options_are_what_clients_must_bring():

@@ -119,7 +119,7 @@ def test_a_world_can_be_copied_and_pickled():
     assert changed.user(42)["name"] == "Ada"
 
 
-# --- worlds as JSON lines --------------------------------------------------------------------------
+# --- worlds as JSON lines -------------------------------------------------------------------------
 
 
 LINES = (
