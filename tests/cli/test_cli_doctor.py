@@ -41,28 +41,26 @@ def test_nothing_is_wrong(doctor, server, tmp_path):
     assert sent == {"users": 1, "user": 1}
 
 
-def test_nothing_is_configured(doctor, settings, monkeypatch):
-    for name in settings:
-        monkeypatch.delenv(name)
+def test_a_missing_setting_one_that_the_command_does_not_have_and_none(
+    doctor, settings, monkeypatch
+):
+    monkeypatch.delenv("BACKREAD_VENDOR")
+    monkeypatch.setenv("BACKREAD_VENDER", "x")
+    done = doctor("--format", "json")
+    assert done.code == 2
+    [_, warning, missing] = findings(done, "configured")
+    said = "no setting of backread: BACKREAD_VENDER -> correct the name, or leave it out"
+    assert warning == ("warning", said)
+    assert missing[0] == "problem"
+    assert "vendor" in missing[1]
+    assert findings(done, "service") == []
+    for name in [*settings, "BACKREAD_VENDER"]:
+        monkeypatch.delenv(name, raising=False)
     done = doctor()
     assert done.code == 0
     said = on_one_line(done)
     assert "warning no service is configured -> to read a service, set BACKREAD_BASE_URL" in said
     assert "run: backread demo" in said
-
-
-@pytest.mark.parametrize("strange", ["VENDER", "USER_AGENT"])
-def test_a_missing_setting_and_one_that_the_command_does_not_have(doctor, monkeypatch, strange):
-    monkeypatch.delenv("BACKREAD_VENDOR")
-    monkeypatch.setenv(f"BACKREAD_{strange}", "x")
-    done = doctor("--format", "json")
-    assert done.code == 2
-    [_, warning, missing] = findings(done, "configured")
-    said = f"no setting of backread: BACKREAD_{strange} -> correct the name, or leave it out"
-    assert warning == ("warning", said)
-    assert missing[0] == "problem"
-    assert "vendor" in missing[1]
-    assert findings(done, "service") == []
 
 
 @pytest.mark.parametrize(
@@ -116,28 +114,14 @@ def test_a_named_service(doctor, server, monkeypatch, tmp_path):
     assert "has no service shop; it has: lab" in findings(done, "configured")[-1][1]
 
 
-@pytest.fixture
-def service_finding(
-    doctor: Callable[..., Done], scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[str, str]]:
-    """What is said of a service that gives these answers."""
-
-    def run(*script: Any) -> tuple[str, str]:
-        for name, value in settings_of(scripted(*script)).items():
-            monkeypatch.setenv(name, value)
-        return findings(doctor("--json"), "service")[0]
-
-    return run
-
-
 @pytest.mark.parametrize("status", [200, 502])
-def test_a_web_page_of_something_in_between_is_named(service_finding, status):
+def test_a_web_page_of_something_in_between_is_named(doctor, scripted, monkeypatch, status):
     page = answer(status, "\n<html><title>Login</title></html>", content_type="text/html")
-    state, text = service_finding(page)
+    for name, value in settings_of(scripted(page)).items():
+        monkeypatch.setenv(name, value)
+    [(state, text)] = findings(doctor("--json"), "service")
     assert state == "problem"
     assert " -> the answer is a web page: something in front of the service may have" in text
-    _, text = service_finding(answer(403, '{"error": "<html>"}'))
-    assert "web page" not in text
 
 
 @pytest.mark.parametrize(
@@ -146,7 +130,6 @@ def test_a_web_page_of_something_in_between_is_named(service_finding, status):
         (0, "ok", "agrees with the service's"),
         (3600, "warning", r"this machine's clock is 3,(59\d|60\d) s behind the service's"),
         (-86_400, "warning", r"this machine's clock is 86,(39\d|4\d\d) s ahead of the service's"),
-        ("soon", "ok", "not compared"),
         ("Mon, 23 Nov 2026 18:00:00 +99999999999999999999", "ok", "not compared"),
     ],
 )
@@ -176,23 +159,23 @@ def elsewhere(no_settings: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BACKREAD_VENDOR", "example")
 
 
-@pytest.mark.parametrize("by", ["service", "proxy"])
-def test_a_closed_port(doctor, elsewhere, monkeypatch, by):
+@pytest.mark.parametrize(
+    ("name", "url", "place"),
+    [
+        ("BACKREAD_BASE_URL", "https://{}", "{}"),
+        # urllib cannot read this address, which the client can.
+        ("HTTPS_PROXY", "http://me:[passw0rd@{}", "the proxy {} (HTTPS_PROXY)"),
+    ],
+)
+def test_a_closed_port(doctor, elsewhere, monkeypatch, name, url, place):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-    place = address
-    if by == "service":
-        monkeypatch.setenv("BACKREAD_BASE_URL", f"http://{address}")
-        monkeypatch.setenv("BACKREAD_API_SECRET", "mock_secret")
-    else:
-        # urllib cannot read this address, which the client can.
-        monkeypatch.setenv("HTTPS_PROXY", f"http://me:[passw0rd@{address}")
-        place = f"the proxy {address} (HTTPS_PROXY)"
+    monkeypatch.setenv(name, url.format(address))
     done = doctor("--json")
     assert done.code == 5
     [(state, text)] = findings(done, "reachable")
     assert state == "problem"
-    assert f"{place} cannot be connected to: " in text
+    assert f"{place.format(address)} cannot be connected to: " in text
     assert "passw0rd" not in done.out
 
 
@@ -222,19 +205,10 @@ def test_a_proxy_that_refuses_the_host_is_asked_once(doctor, elsewhere, monkeypa
         ({"https_proxy": "A", "ALL_PROXY": "B"}, "chat.invalid", "https_proxy"),
         ({"HTTPS_PROXY": "", "https_proxy": "A", "all_proxy": "B"}, "chat.invalid", "https_proxy"),
         ({"HTTPS_PROXY": "A"}, "app.localhost", ""),
-        ({"HTTPS_PROXY": "A", "NO_PROXY": "x", "no_proxy": "*"}, "chat.invalid", "HTTPS_PROXY"),
-        *(
-            ({"HTTPS_PROXY": "A", "NO_PROXY": exempt}, host, used)
-            for exempt, host, used in [
-                ("localhost, CHAT.invalid", "chat.invalid", ""),
-                (".chat.invalid", "chat.invalid", ""),
-                ("hat.invalid", "chat.invalid", "HTTPS_PROXY"),
-                ("*", "192.0.2.7", "HTTPS_PROXY"),
-                ("192.0.2.9/24", "192.0.2.7", ""),
-                ("192.0.2.0/255.255.255.0", "192.0.2.7", "HTTPS_PROXY"),
-                ("2001:db8::/32", "[2001:db8::7]", ""),
-            ]
-        ),
+        ({"HTTPS_PROXY": "A", "NO_PROXY": "localhost, CHAT.invalid"}, "chat.invalid", ""),
+        ({"HTTPS_PROXY": "A", "NO_PROXY": "hat.invalid"}, "chat.invalid", "HTTPS_PROXY"),
+        ({"HTTPS_PROXY": "A", "NO_PROXY": "192.0.2.9/24"}, "192.0.2.7", ""),
+        ({"HTTPS_PROXY": "A", "NO_PROXY": "2001:db8::/32"}, "[2001:db8::7]", ""),
     ],
 )
 def test_the_proxy_of_the_environment_is_the_one_that_the_client_uses(
@@ -309,7 +283,7 @@ def test_tls_that_fails(doctor, authority, secure, server, monkeypatch, wrong):
     assert said.get(wrong, "the server does not speak TLS: check the port") in text
 
 
-# --- the mirror ---------------------------------------------------------------------------------
+# --- the mirror -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -360,15 +334,6 @@ def test_a_full_disk_is_told_beforehand(doctor, chats, monkeypatch):
     assert "its disk has 1 kB free -> free some space" in text
 
 
-def test_a_database_that_is_lost(doctor, chats):
-    (chats / "mirror.duckdb").unlink()
-    done = doctor("--json", chats)
-    assert done.code == 7
-    assert said(done) == [
-        "its mirror.duckdb is missing: it can be read, and not synced -> sync into a new folder"
-    ]
-
-
 def test_a_published_file_that_is_damaged_within(doctor, chats, server):
     """A sync looks at its length and its ends only, and links it into the next snapshot."""
     [file] = chats.glob("published/0*/messages/*.parquet")
@@ -385,28 +350,26 @@ def test_a_published_file_that_is_damaged_within(doctor, chats, server):
     assert {state for state, _ in findings(doctor("--json", chats), "mirror")} == {"ok"}
 
 
-@pytest.mark.parametrize("damaged", [b"", b"no database" * 1000])
-def test_a_database_that_is_damaged(doctor, chats, damaged):
-    (chats / "mirror.duckdb").write_bytes(damaged)
+def test_a_database_that_is_damaged_or_lost(doctor, chats):
+    (chats / "mirror.duckdb").write_bytes(b"no database" * 1000)
     done = doctor("--json", chats)
     assert done.code == 7
     [problem] = said(done)
     assert problem.startswith("its mirror.duckdb is damaged -> what was published can be read")
-
-
-class KilledError(BaseException):
-    """Raised in place of a kill."""
-
-
-def killed(*arguments: object) -> None:
-    raise KilledError
+    (chats / "mirror.duckdb").unlink()
+    done = doctor("--json", chats)
+    assert done.code == 7
+    assert said(done) == [
+        "its mirror.duckdb is missing: it can be read, and not synced -> sync into a new folder"
+    ]
 
 
 def test_a_removal_that_is_not_complete(doctor, backread, chats, server, monkeypatch):
     incomplete = "a removal is not complete"
     with monkeypatch.context() as patched:
-        patched.setattr("backread.mirror.rights.purge._publish_what_remains", killed)
-        with pytest.raises(KilledError):
+        # Without arguments it fails, in place of a kill.
+        patched.setattr("backread.mirror.rights.purge._publish_what_remains", lambda: None)
+        with pytest.raises(TypeError):
             Mirror(chats).forget(server.world.user_ids()[3])
     done = doctor("--json", chats)
     assert done.code == 7
@@ -421,17 +384,3 @@ def test_a_removal_that_is_not_complete(doctor, backread, chats, server, monkeyp
     with server.client() as client:
         Mirror(chats).sync(client)
     assert doctor("--json", chats).code == 0
-    assert incomplete not in backread("runs", chats).error
-
-
-def test_a_run_that_ends_in_the_future(doctor, chats, monkeypatch):
-    class Earlier(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return datetime.now(tz) - timedelta(days=365)
-
-    monkeypatch.setattr("backread.cli.doctor.mirror.datetime", Earlier)
-    done = doctor("--json", chats)
-    assert done.code == 7
-    [problem] = said(done)
-    assert "in the future, so a clock was wrong" in problem

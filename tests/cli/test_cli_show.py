@@ -130,7 +130,9 @@ def test_what_is_not_there_is_said(backread, folder, tmp_path):
 
 
 @posix_only
-def test_a_terminal_gets_wrapped_lines_and_a_pager_for_what_does_not_fit(folder, tmp_path):
+def test_a_terminal_gets_wrapped_lines_and_a_pager_for_what_does_not_fit(
+    folder, tmp_path, monkeypatch
+):
     def seen(*options: str, **environment: str) -> str:
         settings = {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "40", "LINES": "10"}
         shown = on_terminal("show", folder, 1, *options, typed="", **(settings | environment))
@@ -155,7 +157,8 @@ def test_a_terminal_gets_wrapped_lines_and_a_pager_for_what_does_not_fit(folder,
     pager.write_text('#!/bin/sh\ncat > /dev/null\necho "with $LESS"\n')
     pager.chmod(0o755)
     assert seen(PAGER=str(pager), LESS="iM").endswith("with iM\n")
-    assert seen(PAGER=str(pager), LESS="").endswith("with FRX\n")
+    monkeypatch.delenv("LESS", raising=False)
+    assert seen(PAGER=str(pager)).endswith("with FRX\n")
 
 
 # --- search ---------------------------------------------------------------------------------------
