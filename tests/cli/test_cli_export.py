@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 from datetime import UTC, datetime
@@ -74,11 +75,9 @@ def test_xlsx_says_what_it_changed(backread, tmp_path):
         (("out.csv",), 2, "holds one table"),
         (("out", "--format", "ods"), 2, "'ods'"),
         (("out", "--format", "csv", "--table", "users", "--conversations"), 2, "either"),
-        (("out", "--format", "csv", "--since", "noon"), 2, "must be a date or time"),
         (("out", "--format", "csv", "--user", "99"), 7, "has no user 99"),
         (("out", "--everything"), 2, "exactly one user"),
-        (("here", "--format", "csv"), 2, "exists already"),
-        (("s3://bucket/out", "--format", "csv"), 2, "not a local path"),
+        (("out.delta",), 2, 'write_deltalake(uri, mirror.table("messages"))'),
     ],
 )
 def test_what_is_refused_leaves_nothing(
@@ -156,20 +155,12 @@ def test_rows_are_json_lines_and_the_cursor_leads_on(backread, folder):
     assert cursor == Mirror(folder).changes().cursor
     assert backread("changes", folder, "--since", cursor).out == ""
     publish(folder, ADA, {"id": 2})
-    for since in (cursor, "1"):
-        later = backread("changes", folder, "--since", since, "--table", "users")
-        [row] = map(json.loads, later.out.splitlines())
-        assert (row["change"], row["id"]) == ("added", 2)
-        assert "body" not in row
-
-
-def test_json_is_one_document_and_a_table_has_the_same_rows(backread, folder):
-    rows = [json.loads(line) for line in backread("changes", folder).out.splitlines()]
-    document = json.loads(backread("changes", folder, "--json").out)
-    assert sorted(document, key=str) == sorted(rows, key=str) != []
-    table = backread("changes", folder, "--format", "table").out.splitlines()
-    assert table[0].split()[:3] == ["table", "change", "user_id"]
-    assert len(table) == len(rows) + 1
+    later = ("changes", folder, "--since", "1", "--table", "users")
+    [row] = json.loads(backread(*later, "--json").out)
+    assert (row["change"], row["id"]) == ("added", 2)
+    assert "body" not in row
+    heading, line = backread(*later, "--format", "table").out.splitlines()
+    assert (heading.split()[:2], line.split()[:2]) == (["table", "change"], ["users", "added"])
 
 
 def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):
@@ -194,82 +185,38 @@ def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):
     assert wrong.code == 7
     assert f"remove {file} to get every row" in wrong.line
     assert file.read_text() == damaged
-
-
-@posix_only
-def test_a_cursor_file_that_cannot_be_kept_is_refused_before_any_row(backread, folder, tmp_path):
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o777)
-    for file, why in [
-        (shared / "cursor", "every user of this machine may write to"),
-        (tmp_path / "none" / "cursor", "No such file or directory"),
-    ]:
-        done = backread("changes", folder, "--cursor-file", file)
-        assert (done.code, done.out) == (2, "")
-        assert f"--cursor-file {file} cannot be written: {why}" in done.line
-    assert list(shared.iterdir()) == []
-
-
-@pytest.mark.parametrize("text", ["secret-of-another-program", "s.s.secret"])
-def test_another_file_in_place_of_a_cursor_file_is_neither_quoted_nor_to_be_removed(
-    backread, folder, tmp_path, text
-):
-    file = tmp_path / "other.key"
-    file.write_text(text)
-    refused = backread("changes", folder, "--cursor-file", file)
+    # Another file is not quoted, nor to be removed.
+    file.write_text("s.s.secret")
+    refused = backread(*command)
     assert (refused.code, refused.out) == (2, "")
     assert f"{file} is not a cursor file of backread; name another" in refused.line
-    assert text not in refused.line
-    assert "remove" not in refused.line
-    assert file.read_text() == text
-
-
-def test_a_cursor_file_of_one_table_is_refused_with_another(backread, folder, tmp_path):
-    file = tmp_path / "cursor"
-    command = ("changes", folder, "--cursor-file", file)
-    users = [*command, "--table", "users"]
-    assert [json.loads(line)["table"] for line in backread(*users).out.splitlines()] == ["users"]
-    before = file.read_bytes()
-    for other in ([*command, "--table", "messages"], command):
-        refused = backread(*other)
-        assert (refused.code, refused.out) == (2, "")
-        assert "use a separate file for each --table" in refused.line
-        assert file.read_bytes() == before
-    # A cursor alone is for both tables.
-    file.write_text(f"{Mirror(folder).changes().cursor}\n")
-    for again in (command, users):
-        done = backread(*again)
-        assert (done.code, done.out, done.error) == (0, "", "")
-    assert backread(*command).code == 2
+    assert not re.search("secret|remove", refused.line)
+    assert file.read_text() == "s.s.secret"
 
 
 @posix_only
-def test_a_cursor_never_replaces_the_output(backread, folder, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_changes_that_cannot_be_given_or_whose_cursor_cannot_be_kept_are_one_line(
+    backread, folder, tmp_path
+):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
-    for other in ("rows.jsonl", "link/rows.jsonl"):
-        done = backread(
-            "changes", folder, "--output", tmp_path / "rows.jsonl", "--cursor-file", other
-        )
-        assert done.code == 2
-        assert "are the same file" in done.line
-        assert not (tmp_path / "rows.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("--since", "77"), 7, "no finished run 77"),
+    output, users = tmp_path / "rows.jsonl", tmp_path / "users"
+    assert backread("changes", folder, "--cursor-file", users, "--table", "users").code == 0
+    for arguments, code, said in (
         (("--since", "9" * 40), 7, "no finished run 9"),
         (("--since", "x"), 7, "leave --since out to get every row"),
         (("--output", "x.xlsx"), 2, "does not write .xlsx files"),
-        (("--cursor-file", "."), 2, "cannot be read"),
-    ],
-)
-def test_changes_that_cannot_be_given_are_one_line(backread, folder, arguments, code, said):
-    done = backread("changes", folder, *arguments)
-    assert (done.code, said in done.line) == (code, True), done.line
+        (("--cursor-file", tmp_path), 2, "cannot be read"),
+        (("--cursor-file", tmp_path / "shared/c"), 2, "every user of this machine may write to"),
+        (("--cursor-file", tmp_path / "none/c"), 2, "cannot be written: No such file"),
+        (("--cursor-file", users), 2, "use a separate file for each --table"),
+        (("--output", output, "--cursor-file", tmp_path / "link/rows.jsonl"), 2, "the same file"),
+    ):
+        done = backread("changes", folder, *arguments)
+        assert (done.code, done.out, said in done.line) == (code, "", True), done.line
+    assert not output.exists()
+    assert list((tmp_path / "shared").iterdir()) == []
 
 
 # --- forget ---------------------------------------------------------------------------------------
@@ -312,7 +259,6 @@ def test_forget_says_which_of_the_users_messages_stay_in_lists_of_others(backrea
     for _ in range(2):
         assert backread("forget", folder, 42).out.endswith(stay)
     assert "stay" not in backread("forget", folder, 42, 43).out
-    assert Mirror(folder).forget(42).messages_elsewhere == 0
 
 
 @posix_only
@@ -334,7 +280,6 @@ def test_a_terminal_is_asked_unless_it_said_yes(folder):
     ("arguments", "code", "said"),
     [
         (("999999",), 7, "holds nothing of user 999999, so nothing was changed"),
-        (("-5",), 2, ""),
         (("Anna",), 2, ""),
         (("1", "--landing", "."), 7, "is not a landing folder"),
     ],

@@ -1,7 +1,6 @@
 """What the command writes: JSON lines, tables, CSV and Parquet, to a pipe, a terminal, a file."""
 
 import csv
-import errno
 import io
 import json
 import re
@@ -12,12 +11,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from backread._files import unfinished
 from backread._files.spreadsheet import guarded
 from backread.cli.app import run
-from backread.cli.exits import say_failure
 from backread.cli.table_output import write_table
-from backread.cli.text import escaped, plain
+from backread.cli.text import escaped
 from helpers.api_rows import paged, users
 from helpers.command_line import posix_only, settings_of
 from helpers.pseudo_terminal import on_terminal
@@ -30,29 +27,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 
-def test_table_cuts_nothing_short_in_a_pipe(backread, server):
-    out = backread("users", "--format", "table", "--limit", 5).out
-    lines = out.splitlines()
-    assert len(lines) == 6
-    assert lines[0].split()[:3] == ["id", "name", "email"]
-    for user_id, line in zip(server.world.user_ids(), lines[1:], strict=False):
-        assert server.world.user(user_id)["last_url"] in line
-
-
-@pytest.mark.parametrize("arguments", [["users"], ["messages", "--all"]])
-def test_parquet_goes_to_a_file(backread, server, tmp_path, arguments):
+def test_parquet_goes_to_a_file_and_reads_the_list_once(backread, server, tmp_path):
     file = tmp_path / "rows.parquet"
-    before = sum(server.counts().values())
-    assert backread(*arguments, "--format", "parquet", "--output", file).code == 0
-    sent = sum(server.counts().values()) - before
+    before = server.counts()["users"]
+    assert backread("users", "--format", "parquet", "--output", file).code == 0
+    assert server.counts()["users"] - before <= 3
     with duckdb.connect() as connection:
-        held = connection.execute(f"SELECT count(*) FROM '{file}'").fetchall()[0][0]
-    world = server.world
-    if arguments == ["users"]:
-        assert held == world.total_users
-        assert sent <= 3  # two pages, read once
-    else:
-        assert held == world.total_messages
+        held = connection.execute(f"SELECT count(*) FROM '{file}'").fetchall()
+    assert held == [(server.world.total_users,)]
     assert [entry.name for entry in tmp_path.iterdir()] == ["rows.parquet"]
 
 
@@ -62,7 +44,6 @@ def test_parquet_goes_to_a_file(backread, server, tmp_path, arguments):
         ("users.parquet", b"PAR1"),
         ("users.CSV", b"id,name,"),
         ("users.json", b'[{"id": '),
-        ("users.ndjson", b'{"id": '),
         ("users", b'{"id": '),
     ],
 )
@@ -76,7 +57,6 @@ def test_the_format_is_that_of_the_files_name(backread, tmp_path, name, first):
     ("name", "shape", "said"),
     [
         ("notes.txt", None, "backread does not write .txt files"),
-        ("users.csv.bak", None, "backread does not write .bak files"),
         ("users.parquet", "csv", "--format csv and the name of --output"),
     ],
 )
@@ -108,33 +88,12 @@ def test_no_output_replaces_a_file_of_a_mirror(backread, mirror, server, name):
         assert backread("users", "--format", "json", "--output", free).code == 0
 
 
-def test_without_a_temporary_folder_it_says_so(backread, tmp_path, monkeypatch):
-    def none() -> str:
-        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(tempfile, "gettempdir", none)
-        patched.setattr(unfinished, "_scratch", {})
-        done = backread("users", "--output", tmp_path / "rows.parquet")
-    assert done.code == 2
-    assert done.line == (
-        "backread: no temporary file can be written: No usable temporary directory found in "
-        "['/tmp']; set TMPDIR to a writable folder"
-    )
-
-
-@pytest.mark.parametrize("file", ["schema.py", None])
-def test_too_few_file_descriptors_are_named_with_their_limit(capfd, file):
-    say_failure(OSError(errno.EMFILE, "Too many open files", file))
-    said = capfd.readouterr().err
-    assert said.startswith("backread: this process may open no more files; raise its limit (ulimit")
-
-
 def test_every_users_messages_are_written_in_every_format(backread, server):
     world = server.world
     held = {(user, each) for user in world.user_ids() for each in world.message_ids(user)}
     lines = [json.loads(line) for line in backread("messages", "--all").out.splitlines()]
     assert {(line["user_id"], line["id"]) for line in lines} == held
+    assert json.loads(backread("messages", "--all", "--json").out) == lines
     one = lines[-1]
     assert next(iter(one)) == "user_id"
     sent = {name: value for name, value in one.items() if name != "user_id"}
@@ -148,7 +107,13 @@ def test_every_users_messages_are_written_in_every_format(backread, server):
     assert row["extra"] == row["sender_extra"] == ""
     heading, *rows = backread("messages", "--all", "--format", "table").out.splitlines()
     assert heading.split()[:2] == ["user_id", "id"]
-    assert {(int(row.split()[0]), int(row.split()[1])) for row in rows} == held
+    assert "created_at (UTC)" in heading
+    shown = {(int(row.split()[0]), int(row.split()[1])): row for row in rows}
+    assert shown.keys() == held
+    row = shown[one["user_id"], one["id"]]
+    assert f"  {sent['created_at'][:10]} {sent['created_at'][11:16]}  " in row
+    assert ("  yes  " if sent["read_by_user"] else "  no ") in row
+    assert sent["body"].split()[-1] in row
 
 
 @posix_only
@@ -177,16 +142,7 @@ def test_a_table_holds_1000_rows_and_the_rest_are_lines_with_its_widths():
     assert lines[14].index("x") == lines[1014].index("x") == lines[0].index("text")
 
 
-def test_output_is_whole_or_not_there(backread, scripted, tmp_path, monkeypatch):
-    page = {"limit": 2, "offset": 0, "total": 4, "users": [{"id": 1}, {"id": 2}]}
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, page), answer(403)).url)
-    file = tmp_path / "users.jsonl"
-    assert backread("users", "--output", file).code == 4
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("shape", ["jsonl", "csv"])
-def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch, shape):
+def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch):
     """In JSON a row without an id is written as it was sent; one that was not read cannot be."""
     rows = [{"id": 1}, {"id": 2, "name": "x" * 5000}, {"name": "Ada"}, {"id": 4}]
 
@@ -196,12 +152,11 @@ def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch, shape
         return answer(200, {"limit": limit, "offset": offset, "total": 4, "users": some})
 
     monkeypatch.setenv("BACKREAD_BASE_URL", scripted(respond).url)
-    done = backread("users", "--max-response-bytes", 2000, "--format", shape)
-    assert done.code == 0
-    left_out = "1 row is left out" if shape == "jsonl" else "2 rows are left out"
-    assert f"{left_out}: " in done.error
-    assert "the row at offset 1 is larger than max_response_bytes" in done.error
-    assert ("Ada" in done.out) == (shape == "jsonl")
+    for shape, left_out in (("jsonl", "1 row is left out: "), ("csv", "2 rows are left out: ")):
+        done = backread("users", "--max-response-bytes", 2000, "--format", shape)
+        assert (done.code, left_out in done.error) == (0, True)
+        assert "the row at offset 1 is larger than max_response_bytes" in done.error
+        assert ("Ada" in done.out) == (shape == "jsonl")
 
 
 def short_list(request: Any) -> bytes:
@@ -214,7 +169,7 @@ def short_list(request: Any) -> bytes:
 
 @pytest.mark.parametrize(
     ("arguments", "shape"),
-    [(["users"], "json"), (["messages", "1"], "table"), (["messages", "1"], "parquet")],
+    [(["users"], "json"), (["messages", "1"], "parquet")],
 )
 def test_a_list_that_is_not_proved_complete_is_named(
     backread, scripted, monkeypatch, tmp_path, arguments, shape
@@ -249,21 +204,7 @@ def test_a_messages_body_gets_half_of_the_terminal(settings):
     assert all(cell_len(line) <= 80 for line in lines)
 
 
-def test_a_table_has_times_and_booleans_as_people_read_them(backread, server):
-    user_id = server.world.user_ids()[0]
-    head, first, *_ = backread("messages", user_id, "--format", "table").out.splitlines()
-    sent = server.world.message(user_id, server.world.message_ids(user_id)[0])
-    assert "created_at (UTC)" in head
-    assert re.search(rf"  {sent['created_at'][:10]} {sent['created_at'][11:16]}  ", first)
-    assert ("  yes  " if sent["read_by_user"] else "  no ") in first
-
-
-def test_json_is_one_document_and_jsonl_its_rows(backread):
-    rows = [json.loads(line) for line in backread("users").out.splitlines()]
-    assert json.loads(backread("users", "--json").out) == rows != []
-
-
-# --- tables on a terminal ---------------------------------------------------------------------
+# --- tables on a terminal -------------------------------------------------------------------------
 
 
 COLUMNS = ["id", "name", "email", "last_url", "online_at"]
@@ -301,7 +242,7 @@ def test_narrow_terminal_shows_the_columns_that_can_be_read(monkeypatch):
     assert " ".join(rest).startswith("2 more columns: last_url, online_at")
 
 
-@pytest.mark.parametrize("width", [20, 80, 200])
+@pytest.mark.parametrize("width", [20, 200])
 def test_row_is_one_line_of_the_terminal(width, monkeypatch):
     lines = drawn(width, monkeypatch)
     table = lines[:3]
@@ -315,7 +256,7 @@ def test_row_is_one_line_of_the_terminal(width, monkeypatch):
         )
 
 
-# --- texts of strangers -------------------------------------------------------------------------
+# --- texts of strangers ---------------------------------------------------------------------------
 
 
 FORMULAS = [
@@ -323,12 +264,9 @@ FORMULAS = [
     "+1",
     "-2+3",
     "@SUM(A1)",
-    "\t=1",
-    "\r=1",
     "\n=1",
     " =1",
     "\ufeff=1",
-    "\x00=1",
     "\x00 \x1f@x",
     "\uff1d1",
     "=cmd|' /C calc'!A0",
@@ -362,11 +300,6 @@ def test_a_cell_is_no_formula_and_gives_its_text_back(text):
     assert (cell.removeprefix("'") if cell.startswith("'") else cell) == text
     assert len(guards) == (cell != text)
     assert cell.lstrip()[:1] not in tuple("=+-@")
-
-
-@given(anything())
-def test_plain_text_has_no_control_characters(text):
-    assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", plain(text))
 
 
 def test_formulas_are_guarded_in_csv_unless_it_is_to_be_raw(

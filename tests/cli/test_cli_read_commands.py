@@ -153,6 +153,16 @@ def test_folder_that_is_no_mirror_is_exit_7(backread, tmp_path):
         assert str(tmp_path) in done.line
 
 
+def test_fault_of_our_own_is_one_line_too(backread, monkeypatch):
+    def fail(self: object) -> None:
+        raise RuntimeError("a bug\nin two lines")
+
+    monkeypatch.setattr("backread.cli.connection.Connection.client", fail)
+    done = backread("users")
+    assert done.code == 1
+    assert "RuntimeError: a bug in two lines" in done.line
+
+
 def without(folder: Path, *modules: str) -> dict[str, str]:
     """An environment in which these cannot be imported."""
     for name in modules:

@@ -2,10 +2,8 @@
 
 import io
 import json
-import os
 import re
 import shlex
-import signal
 import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +17,7 @@ from backread._progress.output import describe
 from backread.cli.sync import progress
 from backread.mirror import Mirror, SyncProgress
 from backread.testing import MockServer, World
-from helpers.command_line import COMMAND, SECONDS, posix_only, settings_of, wait_for
+from helpers.command_line import COMMAND, settings_of, wait_for
 
 
 def test_sync_says_how_it_goes_and_what_it_did(backread, server, tmp_path):
@@ -51,10 +49,6 @@ def test_a_budget_ends_a_sync_without_an_error_and_later_ones_complete_the_run(b
     third = backread("sync", folder, "--max-requests", 10, "--format", "text")
     assert "; 10 requests in " in third.out
     assert " read, 90 requests in " in third.out
-    [left] = re.findall(r"(\d+) left", third.out)
-    assert int(left) < second["lists_left"]
-    _, run = backread("runs", folder, "--format", "table").out.splitlines()
-    assert run.split()[:4] == ["1", "incremental", "partial", left]
     assert "finished" in backread("sync", folder, "--no-publish").error
     assert "partial" in backread("runs", folder, "--format", "table").out
 
@@ -65,22 +59,22 @@ def test_given_users_are_read_alone(backread, server, tmp_path):
     assert "1 user and" in done.out
     assert "users uncertified (only the given users were read)" in done.out
     assert f"not known to the service: user {missing}" in done.out
-    assert backread("sync", tmp_path / "chats", "--user", 3, "--full").code == 2
-    assert backread("sync", tmp_path / "chats", "--max-seconds", 0).code == 2
-    little = backread("sync", tmp_path / "chats", "--memory-limit", "little")
-    assert little.code == 2
-    assert "--memory-limit must be bytes" in little.line
-    stale = backread("sync", tmp_path / "chats", "--max-staleness-days", 1e300)
-    assert (stale.code, "'--max-staleness-days'" in stale.line) == (2, True)
+    for wrong, named in (
+        (("--user", 3, "--full"), "--full"),
+        (("--max-seconds", 0), "--max-seconds"),
+        (("--memory-limit", "little"), "--memory-limit must be bytes"),
+        (("--max-staleness-days", 1e300), "'--max-staleness-days'"),
+    ):
+        done = backread("sync", tmp_path / "chats", *wrong)
+        assert (done.code, named in done.line) == (2, True), done.line
 
 
-def test_runs_say_how_lists_were_read_and_what_stopped_a_run(backread, tmp_path):
+def test_runs_say_how_lists_were_read_and_what_stopped_a_run(backread, tmp_path, monkeypatch):
     folder = tmp_path / "chats"
     with MockServer(World(seed=11, users=30, messages_per_user=(50, 150))) as server:
-        secret = tmp_path / "secret"
-        secret.write_text(server.secret, encoding="utf-8")
-        command = ("sync", folder, "--base-url", server.url, "--vendor", server.vendor)
-        command += ("--secret-file", secret)
+        for name, value in settings_of(server).items():
+            monkeypatch.setenv(name, value)
+        command = ("sync", folder)
         server.on("messages").fail("status(500)")
         assert backread(*command, "--max-retries", 0).code == 5
         said = "; it was stopped while reading by ServerError: "
@@ -142,7 +136,6 @@ def test_a_second_sync_ends_with_9_and_runs_tell_a_running_sync_from_a_killed_on
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"requests": 1}, "0 users, 0 messages, 1 request"),
         (
             {"users": 7, "users_total": 1200, "lists": 3, "lists_total": 1200, "requests": 12},
             "7 of 1,200 users, 3 of 1,200 lists, 0 messages, 12 requests",
@@ -168,7 +161,6 @@ NOW = SyncProgress(1_500, 1_500, 4_763, 445, 11.0, "reading", 416, 1_500, 210.0,
     ("width", "now", "said", "bar"),
     [
         (120, NOW, "416/1,500 lists · 4,763 msgs · 445 req · 38 req/s · 0:28 left", True),
-        (80, NOW, "28%  416/1,500 lists · 38 req/s · 0:28 left", True),
         (58, NOW, "416/1,500 lists · 38 req/s · 0:28 left", False),
         (80, replace(NOW, phase="publishing"), "416/1,500 lists · 4,763 msgs", False),
     ],
@@ -228,34 +220,12 @@ def test_sync_keeps_off_the_folder_of_the_demo(backread, tmp_path):
     assert "demo" in done.line
 
 
-@posix_only
-def test_ctrl_c_during_a_sync_says_that_it_can_go_on(backread, tmp_path):
-    folder = tmp_path / "chats"
-    world = World(seed=1, users=2_000, messages_per_user=(100, 300))
-    with (
-        MockServer(world) as server,
-        subprocess.Popen(
-            [*COMMAND, "sync", str(folder)],
-            env=os.environ | settings_of(server),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process,
-    ):
-        wait_for(lambda: server.counts()["messages"] > 200, process)
-        process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=SECONDS)
-    assert (process.returncode, out) == (130, "")
-    assert error.splitlines()[-1].startswith("backread: stopped; committed rows are kept")
-    assert "Traceback" not in error
-
-
-def test_sync_removes_what_is_gone_for_longer(backread, tmp_path):
+def test_sync_removes_what_is_gone_for_longer(backread, tmp_path, monkeypatch):
     folder = tmp_path / "chats"
     with MockServer(World(seed=3, users=9, messages_per_user=2)) as server:
-        about = ("--base-url", server.url, "--vendor", server.vendor)
-        (tmp_path / "secret").write_text(server.secret, encoding="utf-8")
-        command = ("sync", folder, *about, "--secret-file", tmp_path / "secret")
+        for name, value in settings_of(server).items():
+            monkeypatch.setenv(name, value)
+        command = ("sync", folder)
         assert backread(*command).code == 0
         server.world.remove_user(server.world.user_ids()[-1])
         assert backread(*command, "--full", "--retention-days", 30).code == 0
