@@ -35,16 +35,12 @@ def visible(markup: str) -> str:
     return html.unescape(re.sub(r"<[^>]*>", "", markup))
 
 
-def test_the_header_has_the_age_and_the_certificate(visitor):
+def test_the_header_has_the_age_and_the_certificate_or_counts_what_is_not_proved(visitor, tmp_path):
     state = visitor.ask("state")
     assert state["age"].startswith("Synced ")
-    assert state["kind"] == "proved"
-    assert state["proof"] == "every list proved complete"
+    assert (state["kind"], state["proof"]) == ("proved", "every list proved complete")
     assert state["name"] == "chats"
     assert any("the list of users is linked" in each for each in state["details"])
-
-
-def test_a_list_that_is_not_proved_is_counted(tmp_path):
     lists: Any = {1: "snapshot", 2: "uncertified"}
     users = [{"id": 1}, {"id": 2}, {"id": 3}]
     BatchSource(batch(users, [], swept="snapshot", lists=lists)).sync_into(tmp_path / "m", "full")
@@ -62,11 +58,9 @@ def test_people_are_listed_searched_and_filtered(visitor):
     assert "Ada Lovelace" in said
     assert "3 messages · 1 unread" in said
     assert 'href="#/user/1"' in page["html"]
-    assert visitor.ask("people", words="Ada", unread="operator")["total"] == 1
     assert visitor.ask("people", words="Ada", unread="user")["total"] == 0
     assert visitor.ask("people", words="ada", operator=7)["total"] == 1
     assert visitor.ask("operators")["operators"] == [{"id": "7", "name": "Grace"}]
-    assert visitor.ask("people", words="Nobody")["html"].count("no messages") == 1
     nobody = visitor.ask("people", words="in no name at all")
     assert (nobody["html"], nobody["total"], nobody["next"]) == ("", 0, None)
     assert nobody["said"].startswith("No one matches")
@@ -114,9 +108,8 @@ def test_pages_of_a_list_follow_each_other(visitor):
     assert visitor.ask("search", words="hostile")["count"] == len(HOSTILE)
 
 
-@pytest.mark.parametrize("sign", ["q", "\U0001f600"])
-def test_as_many_words_as_are_allowed_fit_into_an_address(visitor, sign):
-    answer = visitor.ask("search", words=sign * LONGEST_WORDS, since="2024-01-01")
+def test_as_many_words_as_are_allowed_fit_into_an_address(visitor):
+    answer = visitor.ask("search", words="\U0001f600" * LONGEST_WORDS, since="2024-01-01")
     assert (answer["status"], answer["count"]) == (200, 0)
 
 
@@ -125,15 +118,11 @@ def test_as_many_words_as_are_allowed_fit_into_an_address(visitor, sign):
     [
         ("window", {"user": 999}, 404, "has no user 999"),
         ("window", {"user": 1, "around": 999}, 404, "has no message 999"),
-        ("window", {"user": "x"}, 400, "user must be a whole number"),
         ("window", {}, 400, "user is missing"),
         ("window", {"user": 1, "around": 1, "before": 2}, 400, "only one"),
         ("people", {"since": "soon"}, 400, "since must be a date"),
-        ("people", {"since": "2024-02-01", "until": "2024-01-01"}, 400, "since must be earlier"),
         ("people", {"order": "drop table"}, 400, "order must be"),
-        ("people", {"words": "w" * 2_000}, 400, "at most 1,000 characters"),
         ("search", {"words": "  "}, 400, "Type words"),
-        ("people", {"timezone": "Berlin"}, 400, "time zone 'Berlin' is unknown"),
         ("people", {"figure": "x'y"}, 400, "there is no list"),
         ("download", {"user": 1, "format": "exe"}, 400, "format must be csv or xlsx"),
         ("file", {"user": 1, "message": 1}, 404, "no file of message 1"),
@@ -211,12 +200,11 @@ def test_a_search_a_conversation_and_people_are_saved(own, shape):
             saved = f"attachment; filename*=UTF-8''{name}.{shape}"
             assert reply.headers["Content-Disposition"] == saved
             if shape == "csv":
-                header, *records = list(csv.reader(io.StringIO(reply.text)))
-                cells = [dict(zip(header, each, strict=True)) for each in records]
+                header, *records = csv.reader(io.StringIO(reply.text))
             else:
                 book = pytest.importorskip("openpyxl").load_workbook(io.BytesIO(reply.body))
                 header, *records = book.active.values
-                cells = [dict(zip(header, each, strict=True)) for each in records]
+            cells = [dict(zip(header, each, strict=True)) for each in records]
             texts = [each.get("body") or each["name"] for each in cells]
             assert len(texts) == len(rows)
             for text, expected in zip(texts, rows, strict=True):
@@ -231,13 +219,7 @@ PICTURES = {
     "image/gif": b"GIF89a rest",
     "image/webp": b"RIFF\x10\x00\n\x00WEBPVP8 ",
 }
-OTHERS = [
-    b"<!doctype html><script>hit = 1</script>",
-    b"<svg xmlns='http://www.w3.org/2000/svg' onload='hit = 1'/>",
-    b"%PDF-1.7",
-    b" \x89PNG\r\n\x1a\n",
-    b"",
-]
+OTHERS = [b"<svg xmlns='http://www.w3.org/2000/svg' onload='hit = 1'/>", b" \x89PNG\r\n\x1a\n", b""]
 
 
 def test_stored_pictures_are_shown_and_other_files_are_only_saved(own):
@@ -324,10 +306,7 @@ def test_an_empty_mirror_and_a_silent_user_have_a_page(tmp_path, visitor):
     assert "Nobody Spoke" in window["heading"]
 
 
-# --- While the mirror changes ---------------------------------------------------------------------
-
-
-def test_a_new_snapshot_is_shown(own):
+def test_a_new_snapshot_is_shown_and_a_mirror_that_vanishes_is_explained(own):
     with BrowseServer(own) as running:
         visitor = Visitor(running).enter()
         before = visitor.ask("state")["snapshot"]
@@ -337,42 +316,13 @@ def test_a_new_snapshot_is_shown(own):
         assert visitor.ask("window", user=1)["total"] == 4
         assert visitor.ask("search", words="new")["count"] == 1
         assert visitor.ask("people", words="new")["total"] == 1
-        assert "Synced" in visitor.ask("state")["age"]
-
-
-def test_files_that_are_removed_at_once_are_no_error(own):
-    with BrowseServer(own) as running:
-        visitor = Visitor(running).enter()
-        assert visitor.ask("window", user=1)["total"] == 3
+        # Files that are removed at once are no error.
         Mirror(own).forget(1)
-        assert visitor.ask("search", words="invoice")["count"] == 0
+        assert visitor.ask("search", words="new")["count"] == 0
         assert visitor.ask("window", user=1)["status"] == 404
-        assert visitor.ask("window", user=2)["total"] == 0
-        assert visitor.ask("people")["total"] == 1
-
-
-def test_a_mirror_that_vanishes_is_explained_and_comes_back(own):
-    with BrowseServer(own) as running:
-        visitor = Visitor(running).enter()
         hidden = own.with_name("hidden")
         own.rename(hidden)
         answer = visitor.ask("state")
-        assert answer["status"] == 404
-        assert "nothing is published" in answer["error"]
+        assert (answer["status"], "nothing is published" in answer["error"]) == (404, True)
         hidden.rename(own)
         assert visitor.ask("state")["status"] == 200
-
-
-def test_nothing_is_written(own):
-    def contents() -> dict[str, tuple[int, int]]:
-        return {
-            str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in own.rglob("*")
-        }
-
-    before = contents()
-    with BrowseServer(own) as running:
-        visitor = Visitor(running).enter()
-        visitor.ask("people")
-        visitor.ask("search", words="invoice")
-        visitor.ask("window", user=1)
-    assert contents() == before
