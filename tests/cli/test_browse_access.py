@@ -238,7 +238,7 @@ def entered(port: int, target: str) -> int:
 def test_the_command_prints_the_address_and_leaves_nothing_behind(own, number):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("below nohup a child ignores the signal, too")
-    before = {str(path) for path in own.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in own.rglob("*")}
     with begin(own, "--no-open") as process:
         port, target = address_of(process)
         # A browser keeps connections ready that ask for nothing.
@@ -249,7 +249,7 @@ def test_the_command_prints_the_address_and_leaves_nothing_behind(own, number):
             process.send_signal(number)
             assert process.communicate(timeout=PATIENCE) == ("", "")
     assert process.returncode == (-9 if number == 9 else 0)
-    assert {str(path) for path in own.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in own.rglob("*")} == before
 
 
 @posix_only
