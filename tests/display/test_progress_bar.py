@@ -15,7 +15,7 @@ import backread
 from backread import Mirror, ServerError, progress
 from backread._progress.output import State, find_output
 from helpers.api_rows import paged, users
-from helpers.scripted_server import Request, answer
+from helpers.scripted_server import answer
 
 SECONDS = 120
 
@@ -137,40 +137,15 @@ def test_a_listing_is_read_as_without_it(face, backread_mock, terminal):
     assert len(terminal.lines) == 3
 
 
-def test_it_is_seen_while_another_package_reads(scripted, terminal):
-    polars = pytest.importorskip("polars")
-    service = paged(users(150))
-
-    def slow(request: Request) -> bytes:
-        if request.query["offset"] != "0":
-            terminal.wait_for("99/150 rows")
-        return service(request)
-
-    server = scripted(slow)
-    with backread.Client(server.url, server.secret, server.vendor) as client:
-        assert polars.DataFrame(progress(client.users.list())).height == 150
-    assert terminal.wait_for("linked")
-    shown = [line for line in terminal.getvalue().split("\r") if "99/150" in line]
-    assert shown[0].startswith("users ████████████████░░░░░░░░ 66%  99/150 rows · 1 request · ")
-
-
-def read_by_polars(listing: Any) -> int:
-    count: int = pytest.importorskip("polars").DataFrame(listing).height
-    return count
-
-
 def read_by_duckdb(listing: Any, end: str = "") -> int:
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
         return len(connection.sql(f"SELECT id FROM listing {end}").fetchall())
 
 
-@pytest.mark.parametrize("read", [read_by_polars, read_by_duckdb])
-def test_progress_ends_before_an_arrow_reader_has_all_rows(
-    each_face, backread_mock, terminal, read
-):
+def test_progress_ends_before_an_arrow_reader_has_all_rows(each_face, backread_mock, terminal):
     client = each_face.client(backread_mock)
-    rows = read(progress(client.messages.all()))
+    rows = read_by_duckdb(progress(client.messages.all()))
     # Otherwise the caller's next print would share the line.
     assert terminal.getvalue().endswith("\n")
     [line] = terminal.lines
@@ -193,7 +168,10 @@ def test_breaking_off_and_errors_are_said(scripted, terminal):
     )
     with backread.Client(server.url, server.secret, server.vendor) as client:
         for _ in progress(client.users.list()):
+            assert terminal.wait_for("99/150 rows")
             break
+    shown = [line for line in terminal.getvalue().split("\r") if "99/150" in line]
+    assert shown[0].startswith("users ████████████████░░░░░░░░ 66%  99/150 rows · ")
     assert "not read to its end" in terminal.lines[-1]
     server = scripted(lambda _: answer(500))
     with (
@@ -241,21 +219,21 @@ def test_a_sync_is_shown_and_told(backread_mock, cell, tmp_path):
     assert '<progress max="1" value="1.0000" aria-label="reading">' in "".join(cell.shown)
 
 
-def test_a_sync_that_fails_says_so(backread_mock, terminal, tmp_path):
+def test_a_sync_that_fails_says_so_and_what_never_began_says_nothing(
+    backread_mock, terminal, tmp_path
+):
     pytest.importorskip("duckdb")
     mirror = Mirror(tmp_path / "chats")
+    with pytest.raises(ValueError, match="no known format"):
+        mirror.export(tmp_path / "out.pdf", progress=True)
+    assert "stopped" not in terminal.getvalue()
+    with pytest.raises(TypeError, match="takes a Listing or an AsyncListing, not list"):
+        progress([1, 2])  # type: ignore[call-overload]
     backread_mock.fault("messages: status(500)")
     with pytest.raises(ServerError):
         mirror.sync(backread_mock.client(max_retries=0), progress=True)
     assert terminal.lines[-1].startswith("sync stopped")
     assert "ServerError" in terminal.lines[-1]
-
-
-def test_what_never_began_leaves_the_line_to_its_error(terminal, tmp_path):
-    pytest.importorskip("duckdb")
-    with pytest.raises(ValueError, match="no known format"):
-        Mirror(tmp_path / "chats").export(tmp_path / "out.pdf", progress=True)
-    assert [line.strip() for line in terminal.lines if "stopped" in line] == []
 
 
 def test_a_narrow_terminal_and_one_of_ascii(backread_mock, terminal, monkeypatch):
@@ -276,11 +254,6 @@ def test_it_pickles(backread_server, monkeypatch):
     with backread.Client() as client:
         listing = pickle.loads(pickle.dumps(progress(client.users.list())))
         assert len(listing.to_list()) == backread_server.world.total_users
-
-
-def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="takes a Listing or an AsyncListing, not list"):
-        progress([1, 2])  # type: ignore[call-overload]
 
 
 LEFT = """

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfoNotFoundError
 
 import pytest
 
@@ -126,10 +125,7 @@ def test_each_chart_has_a_name_a_description_and_its_figures_as_a_table(html):
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
 
-
-def test_charts_need_no_style_sheet_to_be_coloured_and_drawn_once(html):
-    """As on Jenkins, whose policy forbids the page's own."""
-    found = Page(html)
+    # They need no style sheet, as on Jenkins, whose policy forbids the page's own.
     colours = [each for _, each in found.elements if "colour-" in (each.get("class") or "")]
     assert len(colours) > 40
     assert {each["fill"] for each in colours} == {"#0072b2", "#d55e00", "#009e73"}
@@ -200,32 +196,13 @@ def test_an_address_in_a_name_is_hidden_in_the_page_and_the_terminal(tmp_path):
         assert re.search("mail.ex|zoe|bob|ada@", shown) is None
 
 
-def test_few_messages_are_shown_as_well(tmp_path):
+def test_few_messages_are_shown_as_well_and_none_says_why(tmp_path, chats):
     text = page_of(tmp_path / "one", [written(1, "user")]).text
     assert "4 Mar 2024, Users: 1" in text
     assert "No operator has answered a user" in text
     assert "There were none in this period" in text
     text = page_of(tmp_path / "timeless", [written(1, "user", created_at=None)]).text
     assert "1 messages without a time are not here." in text
-
-
-def test_page_without_messages_says_why(tmp_path, chats):
-    mirror = Mirror(tmp_path / "empty")
-    BatchSource(batch(swept="snapshot")).sync_into(mirror.folder)
-    assert "no users and no messages yet" in Page(report_html(mirror.figures())).text
     assert "1 user and no message" in page_of(tmp_path / "silent", []).text
     later = Page(report_html(chats.figures(since="2031-01-01"))).text
     assert "no message from 2031-01-01 00:00" in later
-
-
-def test_times_are_in_utc_where_python_has_no_time_zones(chats, monkeypatch):
-    """As on Windows without tzdata; DuckDB brings its own."""
-
-    def missing(name: str) -> None:
-        raise ZoneInfoNotFoundError(name)
-
-    figures = chats.figures(timezone="Europe/Berlin")
-    first = figures["longest"][0]["first_message_at"][:16].replace("T", " ")
-    assert f"{first} UTC" not in report_html(figures)
-    monkeypatch.setattr("backread._report.figures.ZoneInfo", missing)
-    assert f"{first} UTC" in report_html(figures)

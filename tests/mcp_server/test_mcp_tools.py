@@ -134,7 +134,7 @@ def test_a_sync_is_seen_by_the_next_call(folder):
     assert "damaged" in call(server, "mirror_status")
 
 
-# --- ids ----
+# --- ids ------------------------------------------------------------------------------------------
 
 
 def through_javascript(document: str) -> Any:
@@ -191,7 +191,10 @@ def shown(answer: str) -> list[int]:
 def test_following_the_hints_shows_every_message_once(tmp_path, first: str, hint: str):
     """Of 60 messages, of which an answer can show some 20."""
     messages = (said(each, "y" * 1_400) for each in range(1, 61))
-    server = create_server(fill(tmp_path / "chats", *messages))
+    names = [{"name": f"k{each}", "value": "v", "extra": None} for each in range(50)]
+    source = BatchSource(batch([{**ADA, "user_attributes": names}], [*messages]))
+    source.sync_into(tmp_path / "chats")
+    server = create_server(tmp_path / "chats")
     around = shown(call(server, "read_conversation", user_id=42, around=30, limit=60))
     assert around[0] < 25 < 35 < around[-1]
     seen: list[int] = []
@@ -200,51 +203,19 @@ def test_following_the_hints_shows_every_message_once(tmp_path, first: str, hint
         answer = call(server, "read_conversation", user_id=42, limit=50, **arguments)
         ids = shown(answer)
         assert f"Messages {ids[0]} to {ids[-1]} of 60." in answer
+        assert "The first 30 of the user's 50 attributes." in answer
         seen += ids
         found = re.search(rf"{hint}=(\d+)", answer)
         if found is None:
             break
         arguments = {hint: int(found[1])}
     assert sorted(seen) == list(range(1, 61))
-
-
-def test_a_conversation_says_how_many_attributes_are_left_out(tmp_path):
-    names = [{"name": f"k{each}", "value": "v", "extra": None} for each in range(50)]
-    source = BatchSource(batch([{**ADA, "user_attributes": names}], [said(1, "one")]))
-    source.sync_into(tmp_path / "chats")
-    answer = call(create_server(tmp_path / "chats"), "read_conversation", user_id=42)
-    assert len(rows(answer)[0]["attributes"]) == 30
-    assert "The first 30 of the user's 50 attributes." in answer
-
-
-def test_numbers_that_json_lacks_are_texts(folder):
-    query = "SELECT 'nan'::DOUBLE, '-inf'::DOUBLE"
-    [_, found] = rows(call(create_server(folder, sql=True), "run_sql", query=query))
-    assert found == ["nan", "-inf"]
-
-
-def test_following_the_hints_of_a_search_shows_every_message_once(tmp_path):
-    messages = [
-        said(
-            each,
-            "order " + "\u202e" * 1_000,
-            created_at=MOMENT + timedelta(milliseconds=each // 2),
-            user_id=42 + each % 2,
-        )
-        for each in range(120)
-    ]
-    server = create_server(fill(tmp_path / "chats", *messages))
-    seen: list[int] = []
-    arguments: dict[str, Any] = {}
-    while True:
-        answer = call(server, "search_messages", words="order", limit=50, **arguments)
-        found = [each["id"] for each in rows(answer)]
-        seen += found
-        hint = re.search(r"; offset=(\d+) continues\.", answer)
-        if hint is None:
-            break
-        arguments = {"offset": int(hint[1])}
-    assert sorted(seen) == list(range(120))
+    seen, offset = [], "0"
+    while offset:
+        answer = call(server, "search_messages", words="yy", limit=50, offset=int(offset))
+        seen += [each["id"] for each in rows(answer)]
+        [offset] = re.findall(r"; offset=(\d+) continues\.", answer) or [""]
+    assert sorted(seen) == list(range(1, 61))
 
 
 @pytest.fixture
@@ -351,6 +322,9 @@ def test_a_time_of_a_query_is_found_again(tmp_path):
     answer = call(server, "run_sql", query="SELECT created_at, [created_at] FROM messages")
     [_, [time, _]] = rows(answer)
     assert time == "2024-03-05T09:00:00.120500Z"
+    query = "SELECT 'nan'::DOUBLE, '-inf'::DOUBLE"
+    # JSON lacks these.
+    assert rows(call(server, "run_sql", query=query))[1] == ["nan", "-inf"]
     query = f"SELECT id FROM messages WHERE created_at = '{time}'"
     assert rows(call(server, "run_sql", query=query)) == [["id"], [1]]
 
@@ -364,7 +338,6 @@ def test_a_time_of_a_query_is_found_again(tmp_path):
         ("read_conversation", {"user_id": 999}, "has no user 999"),
         ("read_conversation", {"user_id": 42, "around": 999}, "has no message 999"),
         ("search_messages", {"words": " "}, "at least one word"),
-        ("read_conversation", {}, "user_id\n  Field required"),
         ("find_users", {"limit": 51}, "limit\n  Input should be less than or equal to 50"),
         # A filter with another name would filter nothing.
         ("search_messages", {"words": "one", "user": 42}, "search_messages does not take user; it"),
@@ -411,31 +384,22 @@ def everything(server: Any) -> str:
     return "\n".join(call(server, name, **arguments) for name, arguments in calls)
 
 
-def test_addresses_are_hidden_wherever_they_are(folder):
+def test_addresses_are_hidden_wherever_they_are_and_shown_on_request(folder):
     text = everything(create_server(folder, sql=True))
     assert not re.search(r"@|%40", text)
     assert "write to [e-mail address hidden]!" in text
     assert "mail=" in text
-    assert "example.co.uk" not in text
     # Whatever is in the field.
-    assert "by post" not in text
-
-
-def test_addresses_are_shown_on_request(folder):
-    text = everything(create_server(folder, emails=True, sql=True))
-    for address in (
-        "ada@example.com",
-        "by post",
-        "Bob.Smith+x@mail.example.co.uk",
-        "grace@example.com",
-    ):
-        assert address in text
+    assert not re.search(r"example\.co\.uk|by post", text)
+    shown = everything(create_server(folder, emails=True, sql=True))
+    for address in ("ada@example.com", "by post", "Bob.Smith+x@mail.example.co.uk"):
+        assert address in shown
 
 
 # --- text of strangers ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("length", [3_990, 4_300, 4_699])
+@pytest.mark.parametrize("length", [3_990, 4_699])
 def test_the_end_of_a_huge_text_shows_no_part_of_an_address(length):
     text = "x " * (length // 2) + "ada.lovelace@example.com" + " y" * 1_000_000
     shown = answers.Texts(emails=False).short(text, 1_000)
