@@ -34,17 +34,10 @@ def connection(**fields: Any) -> SimpleNamespace:
     ("fields", "url"),
     [
         ({}, URL),
-        ({"host": "chat.example.com"}, "https://chat.example.com"),
         ({"host": "chat.example.com", "schema": "api"}, URL),
         ({"host": "http://127.0.0.1", "port": 8000}, "http://127.0.0.1:8000"),
-        (
-            {"host": "https://chat.example.com/api", "port": 8443},
-            "https://chat.example.com:8443/api",
-        ),
-        (
-            {"host": "https://chat.example.com:1/api", "port": 8443},
-            "https://chat.example.com:1/api",
-        ),
+        ({"host": URL, "port": 8443}, "https://chat.example.com:8443/api"),
+        ({"host": "https://chat.example.com:1", "port": 8443}, "https://chat.example.com:1"),
         ({"host": f" {URL}/ "}, f"{URL}/"),
     ],
 )
@@ -78,13 +71,12 @@ def test_missing_fields_come_from_the_environment():
     assert settings.masked == (SECRET,)
 
 
-@pytest.mark.parametrize(("host", "password"), [(None, None), ("", ""), ("  ", SECRET)])
+@pytest.mark.parametrize(("host", "password"), [(None, None), ("  ", SECRET)])
 @pytest.mark.parametrize(
     ("extra", "named"),
     [
         ({"proxy": "http://127.0.0.1:9"}, "proxy"),
         ({"ca_bundle": "/etc/ssl/ca.pem"}, "ca_bundle"),
-        ({"allow_http": "yes"}, "allow_http"),
         ({"proxy": "http://127.0.0.1:9", "allow_http": True}, "proxy or allow_http"),
     ],
 )
@@ -99,10 +91,9 @@ def test_a_connection_without_a_host_cannot_redirect_the_secret(host, password, 
     assert set(named.split(" or ")) == read_settings(own, ENVIRONMENT).options.keys()
 
 
-@pytest.mark.parametrize("password", [None, ""])
-def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host(password):
+def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host():
     with pytest.raises(ConfigurationError, match="'chats' has no password; give the API secret"):
-        read_settings(connection(password=password), ENVIRONMENT)
+        read_settings(connection(password=""), ENVIRONMENT)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +105,9 @@ def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host(password):
         ({"password": None, "login": SECRET}, "no password; give the API secret as password"),
         ({"extra": None}, "no vendor"),
         ({"extra": "{vendor"}, "not JSON"),
-        ({"extra": "[1]"}, "not a JSON object"),
         ({"extra": {"vendor": "a", "rate_limt": 3}}, "unknown fields in its extra: rate_limt"),
-        ({"extra": {"vendor": 3}}, "vendor must be text"),
         ({"extra": {"vendor": "a", "timeout": "soon"}}, "timeout must be a number"),
-        ({"extra": {"vendor": "a", "timeout": True}}, "timeout must be a number"),
-        ({"extra": {"vendor": "a", "timeout": 10**400}}, "timeout must be a number"),
         ({"extra": {"vendor": "a", "max_retries": 1.5}}, "max_retries must be a whole number"),
-        ({"extra": {"vendor": "a", "max_retries": "inf"}}, "max_retries must be a whole"),
         ({"extra": {"vendor": "a", "allow_http": "perhaps"}}, "allow_http must be true"),
     ],
 )
@@ -148,7 +134,6 @@ def test_the_password_of_a_proxy_is_masked_too():
         (403, "as password (API secret)"),
         (404, "the field host (Base URL)"),
         (406, "the field vendor"),
-        (400, None),
         (503, None),
     ],
 )
@@ -209,11 +194,6 @@ def test_without_a_host_the_environment_is_used_and_code_may_set_a_proxy(
     assert len(elsewhere.requests) == 1
 
 
-def test_a_missing_connection_says_what_to_create(airflow):
-    with pytest.raises(AirflowFailException, match="no connection 'nowhere'; create one of type"):
-        airflow.BackreadHook("nowhere").get_conn()
-
-
 def test_options_in_code_override_the_connection(airflow, backread_mock):
     connect(backread_mock, max_retries=5)
     backread_mock.fault("users: status(503)")
@@ -221,6 +201,8 @@ def test_options_in_code_override_the_connection(airflow, backread_mock):
     with hook.get_conn() as client, pytest.raises(ServerError):
         client.users.page(limit=1)
     assert backread_mock.calls().count == 1
+    with pytest.raises(AirflowFailException, match="no connection 'nowhere'; create one of type"):
+        airflow.BackreadHook("nowhere").get_conn()
     with pytest.raises(TypeError, match="no option timout; did you mean timeout"):
         airflow.BackreadHook(timout=5).get_conn()
 
@@ -229,16 +211,12 @@ def test_test_connection_counts_the_users_or_names_the_field(airflow, backread_m
     connect(backread_mock)
     works = (True, f"{backread_mock.url} answers; number of users: 200")
     assert airflow.BackreadHook().test_connection() == works
-    connect(backread_mock, rate_limt=3)
-    works, message = airflow.BackreadHook().test_connection()
-    assert (works, "unknown fields in its extra: rate_limt" in message) == (False, True)
-    connect(backread_mock, timeout=-1)
-    works, message = airflow.BackreadHook().test_connection()
-    assert not works
-    assert message.startswith("the connection 'backread_default': timeout")
-    connect(backread_mock)
     backread_mock.fault("users: status(401)")
-    works, message = airflow.BackreadHook().test_connection()
-    assert not works
-    assert "401: it rejected the secret" in message
-    assert backread_mock.secret not in message
+    for extra, said in (
+        ({"rate_limt": 3}, "unknown fields in its extra: rate_limt"),
+        ({"timeout": -1}, "the connection 'backread_default': timeout"),
+        ({}, "401: it rejected the secret"),
+    ):
+        connect(backread_mock, **extra)
+        works, message = airflow.BackreadHook().test_connection()
+        assert (works, said in message, backread_mock.secret in message) == (False, True, False)

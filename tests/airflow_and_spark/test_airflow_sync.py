@@ -1,6 +1,5 @@
 """`BackreadSyncOperator`: its arguments, budget, waits and failures."""
 
-import base64
 import os
 import signal
 import threading
@@ -58,19 +57,12 @@ def is_complete(folder: Any, lane: Lane) -> bool:
     ("arguments", "said"),
     [
         ({"mirror": "chats/"}, "an absolute path, not 'chats/'"),
-        ({"mirror": ""}, "path or URI"),
         ({"mirror": "s3://bucket/chats"}, "a path that DuckDB"),
-        ({"mode": "ful"}, "mode must be 'incremental' or 'full'"),
         ({"max_staleness": "soon"}, "max_staleness must be a number"),
-        ({"full_every": -1}, "full_every must be 0 seconds or more"),
-        ({"max_requests": 0}, "max_requests must be 1 or"),
         ({"max_seconds": timedelta(0)}, "max_seconds must be more"),
         ({"memory_limit": "1MB"}, "memory_limit must be 100MB or more"),
-        ({"memory_limit": 1e9}, "memory_limit: .* a number of bytes"),
         ({"require_certificate": "maybe"}, "require_certificate must be true or false"),
         ({"longest_wait": -1}, "longest_wait"),
-        ({"give_up_after": -1}, "give_up_after"),
-        ({"pseudonymise": "chats.key"}, "absolute path of a key file"),
         ({"pseudonymise": "{{ params.key }}"}, "absolute path of a key file"),
         ({"pseudonymise": b"0" * 32}, "absolute path of a key file"),
     ],
@@ -78,12 +70,8 @@ def is_complete(folder: Any, lane: Lane) -> bool:
 def test_invalid_arguments_are_refused_when_the_dag_is_parsed(sync, arguments, said):
     with pytest.raises(ValueError, match=said):
         sync(**arguments)
-
-
-def test_privacy_switches_are_no_templates(sync):
-    for name in ("drop_bodies", "redact"):
-        with pytest.raises(TypeError, match=f"{name} must be True or False"):
-            sync(**{name: "{{ params.private }}"})
+    with pytest.raises(TypeError, match="redact must be True or False"):
+        sync(redact="{{ params.private }}")
 
 
 def test_the_asset_of_the_folder_is_the_outlet(sync, airflow):
@@ -110,18 +98,10 @@ def test_the_summary_is_the_xcom_and_the_extra_of_the_event(sync, airflow, backr
     done = run(sync(outlets=[AssetAlias("chats"), Asset("file:///elsewhere")]))
     assert is_complete(tmp_path / "chats", backread_mock)
     total = backread_mock.world.total_messages
-    assert (
-        done.xcom.items()
-        >= {
-            "mirror": str(tmp_path / "chats"),
-            "mode": "incremental",
-            "state": "finished",
-            "users_stored": USERS,
-            "messages_stored": total,
-            "messages": total,
-            "uncertified_lists": 0,
-        }.items()
-    )
+    told = ("mode", "state", "users_stored", "messages_stored", "messages", "uncertified_lists")
+    told = [done.xcom[name] for name in told]
+    assert told == ["incremental", "finished", USERS, total, total, 0]
+    assert done.xcom["mirror"] == str(tmp_path / "chats")
     asset = airflow.folder_asset(str(tmp_path / "chats"))
     assert done.events[AssetAlias("chats")].added == [(asset, done.xcom)]
     assert done.events[Asset("file:///elsewhere")].extra == done.xcom
@@ -208,11 +188,9 @@ def test_a_long_wait_reschedules_until_give_up_after(sync, backread_mock, tmp_pa
     until = caught.value.reschedule_date
     assert timedelta(seconds=590) < until - now < timedelta(seconds=660)
     with pytest.raises(AirflowRescheduleException):
-        run(sync(give_up_after=3600), now - timedelta(minutes=40))
+        run(sync(give_up_after=timedelta(hours=1)), now - timedelta(minutes=40))
     with pytest.raises(AirflowFailException, match="gave up: the service requests a wait of 600 s"):
         run(sync(give_up_after=3600), now - timedelta(minutes=55))
-    with pytest.raises(AirflowFailException, match="gave up"):
-        run(sync(give_up_after=timedelta(minutes=5)))
     with pytest.raises(AirflowRescheduleException):
         run(sync(give_up_after=None), now - timedelta(days=30))
     backread_mock.clear_faults()
@@ -278,17 +256,6 @@ def test_lists_that_cannot_be_read_are_a_warning(sync, backread_mock, caplog):
     assert f"The messages of 1 users could not be read ({user_id})" in caplog.text
 
 
-def test_a_sync_stores_pseudonyms(sync, tmp_path):
-    key = tmp_path / "key"
-    key.write_bytes(base64.b64encode(bytes(range(7, 39))))
-    key.chmod(0o600)
-    run(sync(pseudonymise=str(key), drop_bodies=True))
-    mirror = Mirror(tmp_path / "chats")
-    named = "name <> '' AND NOT starts_with(name, 'name-')"
-    assert mirror.sql(f"SELECT count(*) FROM users WHERE {named}").fetchall() == [(0,)]
-    assert mirror.sql("SELECT count(body) FROM messages").fetchall() == [(0,)]
-
-
 def full_hours(monkeypatch: pytest.MonkeyPatch, starts: list[float]) -> list[float]:
     """When the full ones of daily full runs began, in hours; a run begins at each start."""
     begun: list[tuple[str, float, str]] = []
@@ -299,18 +266,13 @@ def full_hours(monkeypatch: pytest.MonkeyPatch, starts: list[float]) -> list[flo
     return [start / HOUR for mode, start, _ in begun if mode == "full"]
 
 
-def test_a_daily_full_run_keeps_its_hour_though_starts_vary(monkeypatch):
+@pytest.mark.parametrize("gap", [5 / 60, 1, 24])
+def test_no_full_run_is_missed_at_any_schedule_and_each_keeps_its_hour(monkeypatch, gap):
+    """Though starts vary."""
     late = [0.0, 9.0, 3.0, 12.0, 1.0]
-    starts = [hour * HOUR + late[hour % 5] for hour in range(24 * 7)]
-    assert [round(hour) for hour in full_hours(monkeypatch, starts)] == [
-        24 * day for day in range(7)
-    ]
-
-
-@pytest.mark.parametrize("gap", [5 / 60, 1, 6, 24])
-def test_no_full_run_is_missed_at_any_schedule(monkeypatch, gap):
-    starts = [turn * gap * HOUR for turn in range(int(24 * 10 / gap))]
-    assert full_hours(monkeypatch, starts) == pytest.approx([24.0 * day for day in range(10)])
+    starts = [turn * gap * HOUR + late[turn % 5] for turn in range(int(24 * 10 / gap))]
+    hours = full_hours(monkeypatch, starts)
+    assert hours == pytest.approx([24.0 * day for day in range(10)], abs=0.01)
 
 
 @pytest.mark.backread(world=World(seed=7, users=20, messages_per_user=(0, 3)))

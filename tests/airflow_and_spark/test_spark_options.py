@@ -28,10 +28,6 @@ def camel(name: str) -> str:
     return first + "".join(map(str.title, others))
 
 
-def dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
 def bare(name: str) -> str:
     return name.replace("_", "")
 
@@ -58,17 +54,12 @@ def test_text_becomes_what_is_meant():
     }
 
 
-def test_landing_makes_it_about_landed_runs():
-    assert parse_options({"landing": "/x", "run": "3"}) == LandedOptions("/x", run=3)
-
-
 @pytest.mark.parametrize(
     ("given", "text"),
     [
         ({"shard": "2"}, "there is no option shard; the options are allow_http, base_url"),
         ({"Path": "/x", "allow_http": "true"}, "option allow_http decides where the secret goes"),
         ({"strict": "perhaps"}, "option strict must be true or false, not 'perhaps'"),
-        ({"shards": "0"}, "option shards must be 1 or more, not '0'"),
         ({"timeout": "soon"}, "option timeout must be a number, or none for no limit, not 'soon'"),
         ({"landing": "/x", "vendor": "a"}, "option vendor is for reading the service"),
         ({"run": "1"}, "option run is for reading landed runs, with option landing"),
@@ -85,28 +76,21 @@ def test_a_secret_is_refused_and_not_repeated(name):
     with pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET") as caught:
         parse_options({name: "hunter2"})
     assert "hunter2" not in str(caught.value)
+    with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
+        parse_registered({"proxy": "http://me:hunter2@proxy:3128"})
+    assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", IN_CODE)
-@pytest.mark.parametrize("spelled", [str, str.upper, str.title, camel, dashed, bare])
-def test_what_decides_where_the_secret_goes_is_no_option_of_a_read(name, spelled):
+@pytest.mark.parametrize("name", [*IN_CODE, *PRIVACY])
+@pytest.mark.parametrize("spelled", [str.upper, camel, bare])
+def test_what_decides_where_the_secret_goes_or_what_is_hidden_is_no_option_of_a_read(name, spelled):
     """However a query spells it: Spark's options know no case."""
+    assert set(IN_CODE) == {"base_url", "secret_file", "proxy", "ca_bundle", "allow_http"}
     given = {spelled(name): "http://127.0.0.1:9/hunter2"}
     advice = f"pass it in code: register(spark, {name}=...)"
     with pytest.raises(ConfigurationError, match=re.escape(advice)) as caught:
         parse_options(given, {name: "/registered"})
     assert "hunter2" not in str(caught.value)
-    with pytest.raises(ConfigurationError, match="is for reading the service; leave it out"):
-        parse_options({**given, "landing": "/x"})
-
-
-@pytest.mark.parametrize("name", PRIVACY)
-@pytest.mark.parametrize("spelled", [str, camel])
-def test_no_read_chooses_a_key_or_switches_privacy_off(name, spelled):
-    given = {spelled(name): "false"}
-    advice = f"pass it in code: register(spark, {name}=...)"
-    with pytest.raises(ConfigurationError, match=re.escape(advice)):
-        parse_options(given, {"pseudonymise": "/key", "redact": "true"})
     with pytest.raises(ConfigurationError, match="is for reading the service; leave it out"):
         parse_options({**given, "landing": "/x"})
 
@@ -145,20 +129,10 @@ def test_code_gives_them_to_register():
     assert parse_options({"landing": "/x"}, registered) == LandedOptions("/x")
 
 
-def test_a_proxy_with_a_password_is_refused_and_not_repeated():
-    with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
-        parse_registered({"proxy": "http://me:hunter2@proxy:3128"})
-    assert "hunter2" not in str(caught.value)
-
-
-def test_only_code_decides_where_the_secret_goes():
-    assert set(IN_CODE) == {"base_url", "secret_file", "proxy", "ca_bundle", "allow_http"}
-    assert set(CLIENT) == set(inspect.signature(Client).parameters) - {
-        *("api_secret", "api_secret_file", "headers", "service")
-    }
-
-
 @pytest.mark.skipif(not PAGE.exists(), reason="the wheel check takes no pages along")
 def test_the_page_has_every_option():
     cells = Document(PAGE).table("option")
     assert set(re.findall(r"\w+", " ".join(cells))) == set(SERVICE) | set(LANDED)
+    assert set(CLIENT) == set(inspect.signature(Client).parameters) - {
+        *("api_secret", "api_secret_file", "headers", "service")
+    }

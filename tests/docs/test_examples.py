@@ -54,14 +54,6 @@ def test_processes_land_every_message(backread_server, tmp_path):
     assert done.stdout.splitlines() == [rows, "certificate: linked"]
 
 
-@pytest.mark.parametrize("name", ["unanswered.py", "many-workers/processes.py"])
-def test_an_example_without_its_folder_says_how_to_use_it(tmp_path, name):
-    pytest.importorskip("duckdb")
-    pytest.importorskip("pyarrow")
-    done = run(EXAMPLES / name, folder=tmp_path)
-    assert (done.returncode, done.stderr) == (1, f"usage: python examples/{name} FOLDER\n")
-
-
 @pytest.fixture
 def response_times(tmp_path: Path) -> Path:
     """The project away from the checkout, as somebody who copied it has it."""
