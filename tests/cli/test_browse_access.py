@@ -142,6 +142,7 @@ def test_every_reply_confines_the_page(visitor):
     policy = dict(each.split(" ", 1) for each in site.POLICY.split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["require-trusted-types-for"] == "'script'"
     assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
     assert site.HEADERS["Referrer-Policy"] == "no-referrer"
     assert site.HEADERS["Cache-Control"] == "no-store"

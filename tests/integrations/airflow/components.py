@@ -76,16 +76,15 @@ class Airflow:
         needed = ("metadatabase", "scheduler", "dag_processor")
         return all(health[name]["status"] == "healthy" for name in needed)
 
-    def connection(self, conn_id: str, **fields: Json) -> Json:
-        """A connection as the form sends it; ``extra`` as a dict."""
-        extra = json.dumps(fields.pop("extra", {}))
-        return {"connection_id": conn_id, "conn_type": "backread", "extra": extra, **fields}
-
     def connect(self, conn_id: str, lane: Any, **extra: Json) -> None:
         """Makes a connection of a mock's lane, in Airflow's database."""
-        body = self.connection(
-            conn_id, host=lane.url, password=lane.secret, extra={"vendor": lane.vendor, **extra}
-        )
+        body = {
+            "connection_id": conn_id,
+            "conn_type": "backread",
+            "host": lane.url,
+            "password": lane.secret,
+            "extra": json.dumps({"vendor": lane.vendor, **extra}),
+        }
         until(lambda: self._created(body), f"a connection {conn_id}", 60)
 
     def _created(self, body: Json) -> bool:

@@ -1,11 +1,9 @@
 """The provider, its hook and its operators in one process, by ``DAG.test``."""
 
 import pytest
-from airflow.dag_processing.dagbag import DagBag
 from airflow.providers_manager import ProvidersManager
 from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 from dag_files import (
-    dag_file,
     extras_of,
     mirror_holds,
     run_dag,
@@ -105,11 +103,3 @@ def test_airflow_knows_the_provider(airflow_home):
     hook = ProvidersManagerTaskRuntime().hooks["backread"]
     assert hook is not None
     assert (hook.hook_name, hook.connection_testable) == ("backread", True)
-
-
-def test_an_invalid_argument_is_an_import_error_of_the_dag(airflow_home):
-    sync = 'BackreadSyncOperator(task_id="chats", mirror="chats/")'
-    with dag_file(airflow_home, "invalid", sync) as path:
-        errors = DagBag(path).import_errors
-    [error] = errors.values()
-    assert "ValueError: mirror must be an absolute path, not 'chats/'" in error

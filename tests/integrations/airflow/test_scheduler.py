@@ -255,25 +255,6 @@ def test_the_secret_of_the_environment_is_masked_in_logs(airflow, lanes):
     assert lanes["masked"].secret not in airflow.logs("masked")
 
 
-def test_the_test_button(airflow, lanes):
-    lane = lanes["waits"]
-    extra = {"vendor": lane.vendor, "timeout": 5}
-
-    def tested(**fields: object) -> tuple[bool, str]:
-        sent = {"host": lane.url, "password": lane.secret, "extra": extra, **fields}
-        answer = airflow.ask("POST", "/api/v2/connections/test", airflow.connection("new", **sent))
-        return answer["status"], answer["message"]
-
-    assert tested() == (True, f"{lane.url} answers; number of users: {USERS}")
-    done, message = tested(password="mock_secret_that_is_wrong")
-    assert not done
-    assert "401" in message
-    assert "mock_secret_that_is_wrong" not in message
-    done, message = tested(extra={**extra, "rate_limt": 3})
-    assert not done
-    assert "rate_limt" in message
-
-
 def test_no_secret_is_in_a_file_of_airflow(airflow, lanes):
     """Including the database and the logs of all tests before this one."""
     files = [path for path in airflow.home.rglob("*") if path.is_file()]

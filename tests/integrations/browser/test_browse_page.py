@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-from selenium.common.exceptions import JavascriptException
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.keys import Keys
 
 from backread._browse import BrowseServer
-from backread.mirror.store.folder import DATABASE_NAME, file_path
 from conftest import Page, barriers, errors, show, unreadable
 from helpers.hostile_text import ADDRESSES, HOSTILE, message
 from helpers.mirrors import BatchSource, batch
@@ -50,22 +45,6 @@ MESSAGES = [
         for at, text in enumerate(HOSTILE)
     ),
 ]  # fmt: skip
-
-
-GIF = b64decode("R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=")
-"""A picture of one pixel, as user 2 sent it."""
-
-
-def store_picture(folder: Path) -> None:
-    sha256 = hashlib.sha256(GIF).hexdigest()
-    file_path(folder, sha256).parent.mkdir(parents=True)
-    file_path(folder, sha256).write_bytes(GIF)
-    with duckdb.connect(str(folder / DATABASE_NAME)) as database:
-        database.execute(
-            "INSERT INTO files (user_id, message_id, file_url, name, sha256, bytes) "
-            "VALUES (2, 5000, 'https://files.example.com/dot.gif', 'dot.gif', ?, ?)",
-            [sha256, len(GIF)],
-        )
 
 
 def publish(folder: Path, messages: list[dict[str, Any]]) -> None:
@@ -112,13 +91,9 @@ class BrowsePage(Page):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseServer]:
     folder = tmp_path_factory.mktemp("browse") / "chats"
-    publish(folder, MESSAGES[:-1])
-    store_picture(folder)
     publish(folder, MESSAGES)
-    errors: list[str] = []
-    with BrowseServer(folder, on_error=errors.append) as server:
+    with BrowseServer(folder, on_error=pytest.fail) as server:
         yield server
-    assert errors == []
 
 
 @pytest.fixture
@@ -147,7 +122,7 @@ def test_a_conversation_is_read(page, server):
     page.until_text("#nothing", "Choose someone")
 
 
-def test_typing_finds_people_and_enter_finds_messages(page):
+def test_typing_finds_people_and_enter_finds_messages_or_opens_the_person(page):
     page.open()
     page.search("bo@")
     page.until(lambda: page.texts(".item-name") == ["Bo"])
@@ -166,14 +141,10 @@ def test_typing_finds_people_and_enter_finds_messages(page):
     assert page.texts("#list-saves a") == ["CSV", "XLSX"]
     page.find("#words").send_keys(" either")
     page.until_text("#list-status", "Press Enter to search")
-
-
-def test_enter_on_a_name_opens_the_person_or_says_how_many_match(page):
     page.open()
     page.search("lovelace")
     page.keys(Keys.ENTER)
     page.until_text("#conversation-name", "Ada Lovelace")
-    page.until(lambda: page.browser.title == "Ada Lovelace · chats · backread")
     page.search("example.com")
     page.keys(Keys.ENTER)
     page.until_text("#list-status", "people match. Choose one, or press Enter again")
@@ -181,28 +152,7 @@ def test_enter_on_a_name_opens_the_person_or_says_how_many_match(page):
     page.until(lambda: "tab=messages" in page.browser.current_url)
 
 
-def test_a_number_of_the_report_leads_to_its_list_and_on_to_a_conversation(page):
-    page.open()
-    page.find("#filters-button").click()
-    page.find("[name=timezone]").send_keys("Asia/Tokyo", Keys.TAB)
-    page.until(lambda: "timezone=Asia" in page.browser.current_url)
-    page.find("#report").click()
-    page.until_text("h1", "Conversations of chats, times in Asia/Tokyo")
-    page.find(".tiles div:nth-child(6) a").click()
-    page.until_text("#list-status", "1 person in the report's list")
-    page.find("#items .item").click()
-    page.until_text("#messages", "Where is the zebra?")
-    assert "times in Asia/Tokyo" in page.text("#heading")
-
-
-def test_a_stored_picture_is_shown(page):
-    page.open("#/user/2")
-    page.until(lambda: page.all("#messages img"))
-    page.until(lambda: page.run("return document.querySelector('#messages img').naturalWidth") == 1)
-    assert page.run("return document.querySelector('#messages img').alt") == "dot.gif"
-
-
-def test_filters_and_the_order_are_in_the_address(page):
+def test_filters_are_in_the_address_and_lead_to_the_report(page):
     page.open()
     page.find("#filters-button").click()
     page.until(lambda: "Grace" in page.text("select[name=operator]"))
@@ -215,11 +165,12 @@ def test_filters_and_the_order_are_in_the_address(page):
     page.find("#filters-button").click()
     page.find("#filters button[type=reset]").click()
     page.until_text("#list-status", f"{len(USERS)} people")
-    page.run(
-        "const field = document.querySelector('[name=until]'); field.value = '2024-02-01';"
-        "field.dispatchEvent(new Event('change', {bubbles: true}))"
-    )
-    page.until_text("#list-status", "No one matches")
+    page.find("[name=timezone]").send_keys("Asia/Tokyo", Keys.TAB)
+    page.until(lambda: "timezone=Asia" in page.browser.current_url)
+    page.find("#report").click()
+    page.until_text("h1", "Conversations of chats, times in Asia/Tokyo")
+    page.find(".tiles div:nth-child(6) a").click()
+    page.until_text("#list-status", "1 person in the report's list")
 
 
 def test_keys_are_enough(page):
@@ -279,23 +230,6 @@ def test_a_long_conversation_is_loaded_page_by_page_in_both_directions(page):
     assert len(days) == len(set(days))
 
 
-def test_nothing_moves_while_earlier_messages_are_added(page):
-    page.open("#/user/1/message/700")
-    page.until(lambda: page.all("#message-700.linked"))
-    before = page.run(
-        "const area = document.getElementById('messages'); area.scrollTop = 300;"
-        "const top = area.getBoundingClientRect().top;"
-        "const first = [...document.querySelectorAll('.br-message')]"
-        ".find(each => each.getBoundingClientRect().top > top);"
-        "window.count = document.querySelectorAll('.br-message').length;"
-        "return [first.id, first.getBoundingClientRect().top]"
-    )
-    page.until(
-        lambda: page.run("return document.querySelectorAll('.br-message').length > window.count")
-    )
-    assert abs(page.top_of(int(before[0].removeprefix("message-"))) - before[1]) < 3
-
-
 def test_the_time_of_a_message_links_to_it(page):
     page.open("#/user/2")
     page.until(lambda: page.all("#message-5000"))
@@ -333,19 +267,6 @@ def test_hostile_text_runs_nothing_and_asks_nobody(page):
     assert set(schemes) <= {"http:", "https:"}
 
 
-def test_scripts_cannot_be_put_into_the_page(page):
-    page.open()
-    for script in (
-        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=hit=1>')",
-        "document.body.setAttribute('onclick', 'window.hit = 1')",
-        "document.body.append(Object.assign(document.createElement('script'), {text: 'hit = 1'}))",
-    ):
-        with pytest.raises(JavascriptException, match="Trusted"):
-            page.run(script)
-    assert page.run("return window.hit") is None
-    errors(page.browser)
-
-
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (400, "dark")])
 def test_axe_finds_no_barrier(page, width, theme):
     show(page.browser, width, theme)
@@ -368,9 +289,9 @@ def test_axe_finds_no_barrier(page, width, theme):
     assert page.run(root) == 0
 
 
-def test_nothing_is_wider_than_a_narrow_page(page):
+def test_a_narrow_page_has_one_column_and_nothing_is_wider(page):
     show(page.browser, 320, "light")
-    for fragment in ("", "#/user/110", "#/user/120", "#/?words=hostile&tab=messages"):
+    for fragment in ("#/user/110", "#/user/120", "#/?words=hostile&tab=messages", ""):
         page.open(fragment)
         if "user" in fragment:
             page.until(lambda: page.all(".br-message"))
@@ -383,11 +304,6 @@ def test_nothing_is_wider_than_a_narrow_page(page):
                 place,
             )
             assert sticking <= 0, (fragment, place)
-
-
-def test_a_narrow_page_has_one_column(page):
-    show(page.browser, 400, "light")
-    page.open()
     assert page.find("#list").is_displayed()
     assert not page.find("#conversation").is_displayed()
     page.find("#items .item[data-user='2']").click()
@@ -396,10 +312,6 @@ def test_a_narrow_page_has_one_column(page):
     assert page.find("#age").is_displayed()
     page.find("#back").click()
     page.until(lambda: page.find("#list").is_displayed())
-    page.find("#items .item[data-user='2']").click()
-    page.until(lambda: page.find("#conversation").is_displayed())
-    page.keys("/")
-    page.until(lambda: page.focused() == "words")
 
 
 def test_a_new_snapshot_comes_by_itself_and_moves_nothing(browser, tmp_path):

@@ -1,7 +1,7 @@
 """What is drawn in a notebook, in a browser: it runs nothing, asks nobody, and can be read."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 from backread._progress.output import State, notebook_line
-from backread.mirror import Conversation, SyncFigures, SyncReport
+from backread.mirror import Conversation
 from backread.mirror.summary import LastRun, MirrorSummary
 from backread.models import Page, WalkReport
 from conftest import show, unreadable
@@ -33,14 +33,6 @@ LAB = """
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 REPORT = WalkReport(3, 2, 10, 10, 0, 10, 10, 1, 0, "linked", NOW, NOW, None)
-FIGURES = SyncFigures(
-    9, 20, 50, 3, 2, 4, 1, 12, 4, 0, {"snapshot": 19, "uncertified": 1}, {}, NOW, 3.5, 0.0
-)
-SYNCED = SyncReport(
-    **{each.name: getattr(FIGURES, each.name) for each in fields(FIGURES)}, run=FIGURES, run_id=7,
-    mode="full", resumed=True, certificate="snapshot", certificate_reason=None,
-    uncertified_users=(42,), ended_at=NOW,
-)  # fmt: skip
 
 CARD = MirrorSummary(
     Path("/srv/chats"), rows={"users": 20, "messages": 5_000},
@@ -68,13 +60,10 @@ def drawings() -> list[str]:
         Page(99, 0, 2, tuple(stranger(text) for text in HOSTILE)),
         REPORT,
         replace(REPORT, certificate="uncertified", reason=HOSTILE[1]),
-        replace(REPORT, started_at=None, ended_at=None),
-        SYNCED,
     ]
     cards = [
         CARD.to_html(),
         MirrorSummary(Path(HOSTILE[1]), problem=HOSTILE[0]).to_html(),
-        MirrorSummary(Path("empty"), problem="nothing is published", is_empty=True).to_html(),
     ]
     bars = [
         notebook_line(State(HOSTILE[2], (HOSTILE[1],), part), live=True) for part in (None, 0.4)
@@ -153,21 +142,6 @@ def test_a_saved_conversation_can_be_read_and_runs_nothing(browser, tmp_path):
         "document.body.append(s)"
     )
     assert browser.execute_script("return getComputedStyle(document.body).maxWidth") != "none"
-
-
-def test_long_texts_leave_room_for_the_rest(shown):
-    pieces = []
-    for text in ("😀" * 10_000, "w" * 3_000, "line\n" * 3_000):
-        long = written(1, text, "https://files.example.com/a.pdf")
-        pieces += [Conversation(stranger("Ada"), (long,)), replace(long, extra={}, sender=None)]
-    browser = shown("light", [each._repr_html_() for each in pieces])
-    heights = browser.execute_script(
-        "return [...document.querySelectorAll('.lab')].map(each => each.offsetHeight)"
-    )
-    assert max(heights) < 900
-    ends = """for (const each of document.querySelectorAll('.br-tall')) each.scrollTop = 1e9;
-        return [...document.querySelectorAll('.br-tall')].map(each => each.scrollTop)"""
-    assert min(browser.execute_script(ends)) > 0
 
 
 def test_a_strangers_style_reaches_nothing_else(shown):

@@ -26,14 +26,10 @@ class Inspector(Page):
         self.until_text("#connection", "live")
         return self
 
-    def type(self, selector: str, text: str) -> None:
+    def submit(self, selector: str, text: str) -> None:
         field = self.find(selector)
         field.clear()
-        field.send_keys(text)
-
-    def submit(self, selector: str, text: str) -> None:
-        self.type(selector, text)
-        self.find(selector).send_keys(Keys.ENTER)
+        field.send_keys(text, Keys.ENTER)
 
     def press(self, selector: str) -> None:
         button = self.find(selector)
@@ -111,7 +107,7 @@ def test_each_lane_is_listed_and_can_be_picked(page, server):
     page.until(lambda: len(page.rows()) == 2)
 
 
-def test_a_wrong_token_is_refused_in_words(browser, server):
+def test_a_wrong_token_is_refused_in_words_and_a_server_that_ended_is_said(browser, server):
     page = Inspector(browser, server).connected()
     browser.execute_script("sessionStorage.clear()")
     browser.get("about:blank")
@@ -121,6 +117,8 @@ def test_a_wrong_token_is_refused_in_words(browser, server):
     page.submit("#token", server.admin_token)
     page.connected()
     assert page.find("#tools").is_displayed()
+    server.close()
+    page.until_text("#connection", "does not answer")
 
 
 def test_what_the_server_says_is_text_and_never_markup(page, server):
@@ -132,12 +130,6 @@ def test_what_the_server_says_is_text_and_never_markup(page, server):
     page.until_text("#faults", "<img src=x onerror=window.hit=1>")
     assert page.all("main img, main script") == []
     assert page.browser.execute_script("return window.hit") is None
-
-
-def test_a_server_that_ended_is_said(browser):
-    with MockServer(World(users=3)) as server:
-        page = Inspector(browser, server).connected()
-    page.until_text("#connection", "does not answer")
 
 
 def test_axe_finds_no_barrier_and_nothing_is_wider_than_a_narrow_page(page, server):

@@ -1,10 +1,8 @@
 """The report in a browser: it runs nothing, asks nobody, and can be read on any screen."""
 
 import base64
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -94,54 +92,6 @@ def test_axe_finds_no_barrier(shown, name, width, theme):
     browser.execute_script("for (const each of document.querySelectorAll('details')) each.open = 1")
     assert barriers(browser, contrast=False) == []
     assert unreadable(browser, BEHIND[theme]) == []
-
-
-class JenkinsHandler(BaseHTTPRequestHandler):
-    """Serves a report under Jenkins' default policy, which allows no inline style."""
-
-    page = b""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        policy = "sandbox; default-src 'none'; img-src 'self'; style-src 'self';"
-        self.send_header("Content-Security-Policy", policy)
-        self.end_headers()
-        self.wfile.write(self.page)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
-@pytest.fixture
-def on_jenkins(browser: Chrome, reports: dict[str, Path]) -> Iterator[Chrome]:
-    class Handler(JenkinsHandler):
-        page = reports["mock"].read_bytes()
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            show(browser, 1280, "light")
-            browser.get(f"http://127.0.0.1:{server.server_port}/")
-            yield browser
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def test_report_whose_styles_are_blocked_shows_each_chart_once_in_its_colours(on_jenkins):
-    found = on_jenkins.find_elements("css selector", ".chart")
-    shown = [each for each in found if each.is_displayed()]
-    assert len(found) == 2 * len(shown) == 8
-    bars = on_jenkins.find_elements("css selector", "[class*=colour-] rect")
-    fills = {each.value_of_css_property("fill") for each in bars}
-    assert fills == {"rgb(0, 114, 178)", "rgb(213, 94, 0)", "rgb(0, 158, 115)"}
-    label = shown[0].find_element("css selector", "text")
-    assert label.value_of_css_property("text-anchor") == "end"
-    assert (
-        on_jenkins.find_element("css selector", "h1").value_of_css_property("margin-top") != "0px"
-    )
 
 
 def test_print_has_all_sections_on_few_pages(shown):

@@ -126,11 +126,8 @@ def nginx(
 
 
 @contextlib.contextmanager
-def haproxy(folder: Path, upstream: Sequence[int], *, frontend: str = "") -> Iterator[Front]:
-    """HAProxy before ports whose health it checks; without a healthy one, it answers 503 at once.
-
-    ``frontend`` is lines of the configuration.
-    """
+def haproxy(folder: Path, upstream: Sequence[int]) -> Iterator[Front]:
+    """HAProxy before ports whose health it checks; without a healthy one, it answers 503 at once."""
     log = folder / "haproxy.log"
     servers = "\n    ".join(
         f"server s{port} 127.0.0.1:{port} check inter 50ms fall 1 rise 1" for port in upstream
@@ -157,7 +154,6 @@ defaults
     timeout server 60s
 frontend front
     bind 127.0.0.1:{port}
-    {frontend}
     default_backend origin
 backend origin
     retries 0

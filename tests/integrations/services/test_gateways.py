@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from proxies import Front, haproxy, nginx
 
-from backread import BackreadError, Client, ConnectError, DeadlineExceededError, Listing
+from backread import BackreadError, DeadlineExceededError, Listing
 from backread.testing import MockServer, World
 
 IN_FLIGHT = 16
@@ -181,15 +181,3 @@ def test_a_connection_that_was_idle_costs_no_retry(tmp_path):
             while time.perf_counter() < end:
                 time.sleep(0.0002)
     assert front.count(200) == 200
-
-
-def test_a_proxy_that_wants_another_password_is_asked_once(tmp_path):
-    challenge = "http-request return status 407 hdr Proxy-Authenticate 'Basic realm=proxy'"
-    with haproxy(tmp_path, [9], frontend=challenge) as front:
-        proxy = front.url.replace("//", "//someone:wrong@")
-        with (
-            Client("https://chat.example.com", "secret", "example", proxy=proxy) as client,
-            pytest.raises(ConnectError, match="user name and password"),
-        ):
-            client.users.get(7)
-    assert front.count(407) == 1

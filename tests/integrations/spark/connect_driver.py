@@ -1,25 +1,21 @@
 """A driver of Spark Connect, with a server of its own in a process that has no other session.
 
 Usage: ``python connect_driver.py FOLDER``; FOLDER has ``landing``, and gets what was read, as
-Parquet, what was refused, in ``refused.json``, and in ``mistakes.json`` the queries that counted
-something else than a service had that changed between them.
+Parquet, and what was refused, in ``refused.json``.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
-from repeated_queries import SOME, mistakes
 
 from backread import ConfigurationError
 from backread.integrations.spark import check, land, newest, register
-from backread.testing import MockServer, World
 
 
 def refusal(call: Callable[[], object]) -> str:
@@ -51,10 +47,6 @@ def main(folder: Path) -> None:
         "register": refusal(lambda: register(spark, resourse="users")),
     }
     (folder / "refused.json").write_text(json.dumps(refused))
-    world = World(seed=17, users=230, messages_per_user=(1, 3))
-    with MockServer(world, secret=os.environ["BACKREAD_API_SECRET"]) as server:
-        register(spark, base_url=server.url, vendor=server.vendor)
-        (folder / "mistakes.json").write_text(json.dumps(mistakes(spark, world, SOME)))
     spark.stop()
 
 

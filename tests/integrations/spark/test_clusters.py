@@ -13,7 +13,6 @@ import pyarrow.parquet
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from repeated_queries import SOME, mistakes
 
 from backread import ConfigurationError, landing
 from backread.integrations.spark import check, land, register
@@ -69,12 +68,6 @@ def test_executors_without_the_secret_are_one_error_before_anything_is_sent(
         spark.read.format("backread").load().collect()
     assert "ConfigurationError: shard 0 of 1 travels without the API secret" in str(caught.value)
     assert server.calls("messages").count == 0
-
-
-def test_each_query_on_one_frame_reads_the_users_there_are(spark, serve, secret_file):
-    server = serve(World(seed=17, users=230, messages_per_user=(1, 3)))
-    register(spark, base_url=server.url, secret_file=secret_file)
-    assert mistakes(spark, server.world, SOME) == []
 
 
 @pytest.mark.parametrize("way", ["read", "land"])
@@ -134,7 +127,6 @@ def test_a_connect_session_reads_and_is_told_what_it_cannot(environment, service
 
     found = {name: read(tmp_path, name) for name in ("service", "landed", "newest")}
     assert found == {"service": expected, "landed": expected, "newest": expected}
-    assert json.loads((tmp_path / "mistakes.json").read_text()) == []
     refused = json.loads((tmp_path / "refused.json").read_text())
     for name in ("check", "land"):
         assert "Spark Connect, which gives no access" in refused[name]

@@ -46,11 +46,7 @@ def test_a_query_does_not_say_where_the_secret_goes(spark, serve, tmp_path):
             spark.read.format("backread").load(elsewhere.url)
         assert elsewhere.requests == []
     assert server.calls().count == 0
-
-
-def test_a_query_may_set_the_others(spark, serve):
-    server = serve(World(seed=13, users=20))
-    register(spark, base_url=server.url)
+    # It may set the others.
     spark.sql(
         "CREATE OR REPLACE TEMPORARY VIEW people USING backread "
         "OPTIONS (resource 'users', maxRetries '1', user_agent 'report/1')"

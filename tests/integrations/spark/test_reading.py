@@ -6,15 +6,12 @@ from typing import Any
 
 import pyarrow
 import pytest
-from pyspark import TaskContext
 from pyspark.cloudpickle import dumps
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from repeated_queries import mistakes
 
-from backread import Client
-from backread.integrations.spark import BackreadDataSource, register, source
-from backread.integrations.spark.source import read_once_per_stage
+from backread import PermissionDeniedError, landing
+from backread.integrations.spark import BackreadDataSource, land, newest, register
 from backread.testing import MockServer, World
 from conftest import SECRET, held, rows
 
@@ -41,15 +38,6 @@ def test_the_rows_are_those_of_one_walk(spark, server, resource):
     assert frame.rdd.getNumPartitions() == (1 if resource == "users" else 3)
 
 
-def test_columns_may_be_chosen(spark, server):
-    frame = spark.read.format("backread").schema("id BIGINT, body STRING").load()
-    some = frame.where("body is not null").toArrow()
-    assert some.schema.names == ["id", "body"]
-    with server.client() as client:
-        assert {row["id"] for row in some.to_pylist()} <= {row["id"] for row in held(client)}
-    assert some.num_rows > 0
-
-
 def test_the_schema_is_that_of_the_arrow_stream(server):
     with server.client() as client:
         for resource, listing in (
@@ -63,10 +51,47 @@ def test_the_schema_is_that_of_the_arrow_stream(server):
 
 
 def test_each_query_on_one_frame_reads_the_rows_there_are(spark, serve):
+    """Also when it is run more than once, while the service changes."""
     # Each user has messages, so that messages tell how many users they are of.
     server = serve(World(seed=17, users=230, messages_per_user=(1, 3)))
+    world = server.world
     register(spark, base_url=server.url)
-    assert mistakes(spark, server.world) == []
+    users, messages = read(spark, resource="users"), read(spark, shards=3)
+    strict, strict_users = (
+        read(spark, shards=3, strict=True),
+        read(spark, resource="users", strict=True),
+    )
+    users.createOrReplaceTempView("people")
+    spark.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW chats USING backread "
+        "OPTIONS (resource 'messages', shards '3')"
+    )
+    join = "SELECT count(*) FROM chats JOIN people ON chats.user_id = people.id"
+
+    def check() -> None:
+        each_user = [
+            users.count(),
+            strict_users.count(),
+            len(users.collect()),
+            messages.select("user_id").distinct().count(),
+        ]
+        assert each_user == [world.total_users] * 4
+        each_message = [
+            messages.count(),
+            strict.count(),
+            len(messages.select("id").collect()),
+            messages.join(users, messages.user_id == users.id).count(),
+            spark.sql(join).collect()[0][0],
+        ]
+        assert each_message == [world.total_messages] * 5
+
+    check()
+    world.add_users(20)
+    world.add_messages(world.user_ids()[0], 3)
+    check()
+    for user_id in world.user_ids()[1:60:2]:
+        world.remove_user(user_id)
+    check()
 
 
 @pytest.mark.parametrize(
@@ -100,18 +125,9 @@ def test_an_error_of_an_executor_is_in_its_own_words(spark, server):
     assert 'File "' not in said.partition("Driver stacktrace")[0]
 
 
-def test_to_write_is_one_error(spark, server, tmp_path):
-    def overwrite() -> None:
+def test_to_write_is_one_error(spark, server):
+    with pytest.raises(PySparkException, match="is not implemented"):
         spark.range(1).write.format("backread").mode("overwrite").save()
-
-    def stream() -> None:
-        writer = spark.readStream.format("rate").load().writeStream.format("backread")
-        writer.option("checkpointLocation", str(tmp_path / "c")).start().awaitTermination()
-
-    for write in (overwrite, stream):
-        with pytest.raises(PySparkException) as caught:
-            write()
-        assert "is not implemented" in str(caught.value)
 
 
 def test_the_secret_is_in_no_plan_page_log_or_partition(spark, server, folder, tmp_path):
@@ -147,40 +163,52 @@ def test_the_secret_is_in_no_plan_page_log_or_partition(spark, server, folder, t
         assert SECRET.encode() not in log.read_bytes(), log
 
 
-class Task:
-    """A task as Spark tells a process of it."""
-
-    def __init__(self, stage: int, attempt: int = 0) -> None:
-        self.stage, self.attempt = stage, attempt
-
-    def stageId(self) -> int:  # noqa: N802
-        return self.stage
-
-    def attemptNumber(self) -> int:  # noqa: N802
-        return self.attempt
+# --- `land`: tasks write files of their own, the driver names one for each shard ------------------
 
 
-def test_the_list_is_that_of_the_stage_and_a_second_attempt_reads_it_again(monkeypatch):
-    times: list[int] = []
+def without_run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: row[name] for name in row if name != "run"} for row in found]
 
-    def listed_ids(client: Client, strict: bool) -> list[int]:
-        times.append(len(times))
-        return [times[-1]]
 
-    monkeypatch.setattr(source, "listed_ids", listed_ids)
-    client: Any = None
-    seen = []
-    for plan_id, task in (
-        ("one", Task(3)),
-        ("one", Task(3)),
-        # The next query on the same frame.
-        ("one", Task(4)),
-        # Another frame, in the same stage.
-        ("two", Task(4)),
-        ("two", Task(4, attempt=1)),
-        ("two", Task(4)),
-        ("two", None),
+def test_runs_are_read_by_their_number_and_the_newest_otherwise(spark, server, tmp_path):
+    frames = []
+    for _ in range(2):
+        with server.client() as client:
+            land(spark, tmp_path, client, resource="users", shards=2)
+            frames.append(held(client, "users"))
+        server.world.add_users(3)
+        server.world.remove_user(server.world.user_ids()[0])
+    source = spark.read.format("backread").option("landing", str(tmp_path))
+    source = source.option("resource", "users")
+    assert without_run(rows(source.load())) == frames[1]
+    assert without_run(rows(source.option("run", 1).load())) == frames[0]
+    both = source.load().unionByName(source.option("run", 2).load())
+    every = {row["id"]: row for frame in frames for row in frame}
+    one_each = rows(newest(both))
+    assert without_run(one_each) == [every[user_id] for user_id in sorted(every)]
+
+
+def test_an_error_of_a_task_is_the_error_of_the_call(spark, server, tmp_path):
+    server.fault("messages: status(403)")
+    with server.client() as client, pytest.raises(PermissionDeniedError, match="may not read this"):
+        land(spark, tmp_path, client, shards=2)
+    server.clear_faults()
+    server.fault("messages: status(503)")
+    with (
+        server.client(max_retries=0) as client,
+        pytest.raises(Exception, match="503"),
     ):
-        monkeypatch.setattr(TaskContext, "get", lambda task=task: task)
-        seen += read_once_per_stage(plan_id)(client, False)
-    assert seen == [0, 0, 1, 2, 3, 3, 4]
+        land(spark, tmp_path, client, shards=2)
+    assert landing.runs(tmp_path) == []
+
+
+def test_a_frame_stays_with_the_run_that_it_read_first(spark, server, tmp_path):
+    with server.client() as client:
+        first = land(spark, tmp_path, client, shards=2)
+        frame = spark.read.format("backread").option("landing", str(tmp_path)).load()
+        assert frame.count() == first.rows
+        server.world.add_messages(server.world.user_ids()[0], 3)
+        second = land(spark, tmp_path, client, shards=2, check=False)
+    assert frame.count() == first.rows
+    again = spark.read.format("backread").option("landing", str(tmp_path)).load()
+    assert again.count() == second.rows == first.rows + 3

@@ -37,7 +37,6 @@ def change(world: World) -> None:
 
 
 def test_a_table_holds_each_key_once_with_what_is_newest(spark, serve, tmp_path):
-    resource = "messages"
     register(spark, check=False)
     server = serve(WORLD.copy())
     merge = merge_into_delta(tmp_path / "table")
@@ -45,13 +44,13 @@ def test_a_table_holds_each_key_once_with_what_is_newest(spark, serve, tmp_path)
     expected: dict[tuple[int, int], dict[str, Any]] = {}
     for number in (1, 2):
         with server.client() as client:
-            run = land_here(client, tmp_path / "landing", resource)
-            for row in held(client, resource):
-                key = row.get("user_id", 0), row["id"]
+            run = land_here(client, tmp_path / "landing")
+            for row in held(client):
+                key = row["user_id"], row["id"]
                 before = expected.get(key)
                 if before is None or {**before, "run": 0} != {**row, "run": 0}:
                     expected[key] = {**row, "run": number}
-        frame = source.option("resource", resource).option("run", run.number).load()
+        frame = source.option("run", run.number).load()
         for attempt in (1, 2):
             merge(frame, attempt)
         change(server.world)
@@ -59,7 +58,7 @@ def test_a_table_holds_each_key_once_with_what_is_newest(spark, serve, tmp_path)
     assert rows(found) == [expected[key] for key in sorted(expected)]
     assert {row["run"] for row in rows(found)} == {1, 2}
     # What is older does not come back.
-    merge(source.option("resource", resource).option("run", 1).load(), 3)
+    merge(source.option("run", 1).load(), 3)
     assert rows(deltalake.DeltaTable(tmp_path / "table").to_pyarrow_table()) == rows(found)
 
 
@@ -154,10 +153,8 @@ def test_rows_are_told_apart_by_their_key_and_refused_without_it():
     for columns in (
         ["id", "body", "run"],
         # Of users or of messages, nobody knows.
-        ["id", "run"],
         ["id", "name", "sender_type", "run"],
         ["user_id", "id", "body"],
-        ["name", "run"],
     ):
         with pytest.raises(ConfigurationError, match=r"these rows have no (user_id|run|id)"):
             _key(columns)
