@@ -10,6 +10,7 @@ import json
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 import urllib.error
 import urllib.request
@@ -20,6 +21,9 @@ from typing import Any
 
 import psutil
 from processes import free_port
+
+from backread import Mirror, landing
+from backread.testing import World
 
 COMPONENTS = {
     "api-server": ["api-server", "--host", "127.0.0.1", "--workers", "1"],
@@ -224,3 +228,56 @@ def _end(started: list[subprocess.Popen[bytes]]) -> None:
         # It knows a later process with the same id from this one.
         with suppress(psutil.NoSuchProcess):
             child.kill()
+
+
+# --- DAG files, and what they must have read ------------------------------------------------------
+
+IMPORTS = """\
+from datetime import timedelta
+from airflow.sdk import DAG, Asset, AssetAlias, task
+from backread.integrations.airflow import *
+"""
+
+
+@contextmanager
+def dag_file(home: Path, name: str, body: str) -> Iterator[Path]:
+    """A file in the folder of DAGs with the body in a DAG of this name, until the block ends."""
+    path = home / "dags" / f"{name}.py"
+    text = f"{IMPORTS}\nwith DAG({name!r}, schedule=None) as dag:\n"
+    path.write_text(text + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n")
+    try:
+        yield path
+    finally:
+        path.unlink()
+
+
+FIELDS = ("body", "read_by_user", "read_by_operator", "sender_type")
+
+
+def messages_of(world: World) -> list[tuple[Any, ...]]:
+    """Every message of a world: user, id and some fields, in order."""
+    return sorted(
+        (user_id, message_id, *(world.message(user_id, message_id)[name] for name in FIELDS))
+        for user_id in world.user_ids()
+        for message_id in world.message_ids(user_id)
+    )
+
+
+def mirror_holds(folder: Path, world: World) -> bool:
+    """Whether a mirror has exactly the users and messages of a world, each once."""
+    mirror = Mirror(folder)
+    users = mirror.sql("SELECT id, name, email FROM users ORDER BY ALL").fetchall()
+    messages = mirror.sql(f"SELECT user_id, id, {', '.join(FIELDS)} FROM messages").fetchall()
+    expected = sorted(
+        (user_id, world.user(user_id)["name"], world.user(user_id)["email"])
+        for user_id in world.user_ids()
+    )
+    return users == expected and sorted(messages) == messages_of(world)
+
+
+def messages_landed(folder: Path) -> list[tuple[Any, ...]]:
+    """Every message of the only committed run of a landing folder, in order."""
+    [committed] = landing.runs(folder)
+    names = ["user_id", "id", *FIELDS]
+    table = landing.dataset(folder, committed).to_table(columns=names)
+    return sorted(zip(*(table[name].to_pylist() for name in names), strict=True))

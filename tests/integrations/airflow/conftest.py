@@ -1,13 +1,11 @@
 """Airflow for the tests in this folder: a separate home, a database, a service to read.
 
 ``airflow_home`` is an empty home with a migrated database, made once per session; the user's home
-is not touched. ``service`` is a mock server; each test opens a lane with its own connection.
-Airflow reads its settings when it is imported, so the environment is set before that.
+is not touched. Airflow reads its settings when it is imported, so the environment is set before that.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -15,13 +13,9 @@ import subprocess
 import sys
 import tempfile
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from backread.testing import Lane, MockServer, World
 
 # What the tests in tests/ share.
 sys.path.append(str(Path(__file__).resolve().parents[2]))
@@ -57,8 +51,6 @@ for variable in [name for name in os.environ if name.startswith(("AIRFLOW_", "BA
     del os.environ[variable]
 os.environ.update(settings(HOME))
 
-Connect = Callable[..., str]
-
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(HOME, ignore_errors=True)
@@ -73,43 +65,3 @@ def airflow_home() -> Path:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return HOME
-
-
-@pytest.fixture(scope="session")
-def service() -> Iterator[MockServer]:
-    """A service of 60 users."""
-    with MockServer(World(seed=7, users=60, messages_per_user=(0, 30))) as running:
-        yield running
-
-
-@pytest.fixture
-def lane(service: MockServer) -> Iterator[Lane]:
-    """A lane of the service, for this test alone."""
-    with service.lane() as opened:
-        yield opened
-
-
-@pytest.fixture
-def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
-    """Makes the connection ``backread_default``, or another, of a lane; gives its id."""
-
-    def connect(lane: Lane, conn_id: str = "backread_default", **extra: object) -> str:
-        connection = {
-            "conn_type": "backread",
-            "host": lane.url,
-            "password": lane.secret,
-            "extra": {"vendor": lane.vendor, **extra},
-        }
-        monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(connection))
-        return conn_id
-
-    return connect
-
-
-@pytest.fixture
-def run(airflow_home: Path) -> Callable[[str, str], Any]:
-    """Runs a DAG with this name and body in this process."""
-    # Imports Airflow, which then reads its settings.
-    from dag_files import run_dag
-
-    return lambda name, body: run_dag(airflow_home, name, body)

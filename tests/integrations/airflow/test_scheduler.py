@@ -13,8 +13,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from components import Airflow, running, until
-from dag_files import dag_file, messages_landed, messages_of, mirror_holds
+from airflow.providers_manager import ProvidersManager
+from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+from components import (
+    Airflow,
+    dag_file,
+    messages_landed,
+    messages_of,
+    mirror_holds,
+    running,
+    until,
+)
 
 from backread import landing
 from backread.testing import Lane, MockServer, World
@@ -34,8 +43,13 @@ def dags(home: Path) -> dict[str, str]:
     """The DAG of each test; its connection has its name."""
     return {
         "killed": f"""
+            dag.params = {{"days": None, "strict": False}}
             BackreadSyncOperator(
-                task_id="chats", mirror="{home}/killed", backread_conn_id="killed",
+                task_id="chats", mirror="{home}/{{{{ dag.dag_id }}}}",
+                backread_conn_id="{{{{ var.value.get('conn', 'killed') }}}}",
+                mode="{{{{ 'full' if dag_run.run_type == 'manual' else 'incremental' }}}}",
+                max_staleness="{{{{ params.days }}}}", max_seconds="{{{{ 24 * 3600 }}}}",
+                require_certificate="{{{{ params.strict }}}}", outlets=[AssetAlias("chats")],
                 retries=1, retry_delay=timedelta(seconds=1),
             )
         """,
@@ -69,11 +83,11 @@ def dags(home: Path) -> dict[str, str]:
         """,
         "masked": """
             @task
-            def show():
+            async def show():
                 import os
-                with BackreadHook("masked").get_conn() as client:
+                async with BackreadHook("masked").get_async_client() as client:
                     print("It is", os.environ["BACKREAD_API_SECRET"])
-                    return client.users.page(limit=1).total
+                    return (await client.users.page(limit=1)).total
             show()
         """,
     }
@@ -140,7 +154,7 @@ def asked(lane: Lane) -> int:
     return lane.counts().get("messages", 0)
 
 
-def test_a_killed_sync_is_resumed_by_the_retry(airflow, lanes):
+def test_a_killed_sync_is_resumed_by_the_retry_and_its_arguments_are_templates(airflow, lanes):
     lane = lanes["killed"]
     # 40 lists a second, of which what the last two seconds brought is not committed yet.
     lane.fault("messages: latency(100)")
@@ -157,6 +171,7 @@ def test_a_killed_sync_is_resumed_by_the_retry(airflow, lanes):
     [event] = airflow.events("killed")
     assert event["uri"] == f"file://{airflow.home}/killed"
     assert event["extra"] == summary
+    assert summary["mode"] == "full"
     assert summary["run"]["lists_by_certificate"] == {"snapshot": USERS}
 
 
@@ -253,6 +268,13 @@ def test_the_secret_of_the_environment_is_masked_in_logs(airflow, lanes):
     assert airflow.value("masked", run, "show") == USERS
     assert "It is ***" in airflow.logs("masked")
     assert lanes["masked"].secret not in airflow.logs("masked")
+
+
+def test_airflow_knows_the_provider(airflow_home):
+    assert "backread" in ProvidersManager().providers
+    hook = ProvidersManagerTaskRuntime().hooks["backread"]
+    assert hook is not None
+    assert (hook.hook_name, hook.connection_testable) == ("backread", True)
 
 
 def test_no_secret_is_in_a_file_of_airflow(airflow, lanes):

@@ -1,8 +1,10 @@
-"""Clients that two generators make from the document read the mock."""
+"""Clients that two generators make from the OpenAPI document of a running mock read the mock."""
 
-import http
 import importlib
+import json
+import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +13,34 @@ from typing import Any
 import pytest
 
 from backread.testing import Lane, MockServer
-from conftest import run
+
+SECONDS = 240
+"""What any one wait may take, on a machine that has much else to do."""
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Runs a program to its end; gives what it printed, and fails the test if it failed."""
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, cwd=cwd, **both, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[MockServer]:
+    """A service with a vendor word other than the document's own."""
+    with MockServer(World(seed=7, users=30, messages_per_user=(0, 60)), vendor="acme") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def document(service: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The document as the running mock serves it."""
+    path = tmp_path_factory.mktemp("document") / "openapi.json"
+    with urllib.request.urlopen(f"{service.url}/openapi.json", timeout=SECONDS) as answer:
+        path.write_text(json.dumps(json.load(answer)), encoding="utf-8")
+    return path
+
 
 PLAIN_FIELDS = [
     "id",
@@ -67,34 +96,41 @@ def check_senders(messages: list[Any]) -> None:
     assert pictures == {True, False}
 
 
+def compare(
+    lane: Lane, list_users: Any, get_user: Any, list_messages: Any, get_message: Any
+) -> None:
+    """What the calls of a generated client give is what the mock sent."""
+    compared: list[Any] = []
+    users = list_users(limit=99)
+    assert users.total == len(users.users) == lane.world.total_users
+    assert list_users(offset=7, limit=3).users == users.users[7:10]
+    with lane.client() as client:
+        for user, sent_user in zip(users.users, client.users.list(as_dict=True), strict=True):
+            assert (user.id, user.name) == (sent_user["id"], sent_user["name"])
+            assert user.user_attributes == get_user(user.id).user_attributes
+            messages = list_messages(user.id, limit=99).messages
+            sent = list(client.messages.list(user.id, as_dict=True))
+            for message, raw in zip(messages, sent, strict=True):
+                check_message(message, raw)
+            compared += sent
+            if messages:
+                assert get_message(user.id, messages[-1].id) == messages[-1]
+    check_senders(compared)
+
+
 def test_a_client_of_openapi_generator_reads_every_message(lane, document, tmp_path, monkeypatch):
     tool = Path(sys.executable).with_name("openapi-generator-cli")
     package = ["--package-name", "by_openapi_generator"]
     run(tool, "generate", "-i", document, "-g", "python", "-o", tmp_path, *package, cwd=tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     generated: Any = importlib.import_module("by_openapi_generator")
-
-    compared = []
     settings = generated.Configuration(host=lane.url, access_token=lane.secret)
-    with generated.ApiClient(settings) as connection, lane.client() as client:
+    with generated.ApiClient(settings) as connection:
         calls = generated.DefaultApi(connection)
-        users = calls.list_users(limit=99)
-        assert users.total == len(users.users) == lane.world.total_users
-        assert calls.list_users(offset=7, limit=3).users == users.users[7:10]
-        for user, sent_user in zip(users.users, client.users.list(as_dict=True), strict=True):
-            assert (user.id, user.name) == (sent_user["id"], sent_user["name"])
-            assert user.user_attributes == calls.get_user(user.id).user_attributes
-            messages = calls.list_messages(user.id, limit=99).messages
-            sent = list(client.messages.list(user.id, as_dict=True))
-            for message, raw in zip(messages, sent, strict=True):
-                check_message(message, raw)
-            compared += sent
-            if messages:
-                assert calls.get_message(user.id, messages[-1].id) == messages[-1]
+        compare(lane, calls.list_users, calls.get_user, calls.list_messages, calls.get_message)
         with pytest.raises(generated.exceptions.NotFoundException) as refused:
             calls.get_user(UNKNOWN_USER)
     assert refused.value.data.error.code == "unknown_user"
-    check_senders(compared)
 
 
 def test_a_client_of_openapi_python_client_reads_every_message(
@@ -109,33 +145,14 @@ def test_a_client_of_openapi_python_client_reads_every_message(
     run(tool, "generate", "--path", document, *options, *folder, cwd=tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     generated: Any = importlib.import_module(name)
-    calls = importlib.import_module(f"{name}.api.default")
-    list_users, get_user, list_messages, get_message = (
-        importlib.import_module(f"{calls.__name__}.{call}").sync_detailed
-        for call in ("list_users", "get_user", "list_messages", "get_message")
-    )
-
-    compared = []
     # It sends no Accept unless it is told to.
     accept = {"Accept": f"application/vnd.{lane.vendor}.v1+json"}
     connection = generated.AuthenticatedClient(lane.url, token=lane.secret, headers=accept)
-    with connection, lane.client() as client:
-        users = list_users(client=connection, limit=99).parsed
-        assert users.total == len(users.users) == lane.world.total_users
-        assert list_users(client=connection, offset=7, limit=3).parsed.users == users.users[7:10]
-        for user, sent_user in zip(users.users, client.users.list(as_dict=True), strict=True):
-            assert user.to_dict().keys() == sent_user.keys()
-            assert (user.id, user.name) == (sent_user["id"], sent_user["name"])
-            assert get_user(user.id, client=connection).parsed == user
-            messages = list_messages(user.id, client=connection, limit=99).parsed.messages
-            sent = list(client.messages.list(user.id, as_dict=True))
-            for message, raw in zip(messages, sent, strict=True):
-                check_message(message, raw)
-            compared += sent
-            if messages:
-                one = get_message(user.id, messages[-1].id, client=connection).parsed
-                assert one == messages[-1]
-        refused = get_user(UNKNOWN_USER, client=connection)
-    assert refused.status_code is http.HTTPStatus.NOT_FOUND
-    assert refused.parsed.error.code == "unknown_user"
-    check_senders(compared)
+
+    def call(name: str) -> Any:
+        operation = importlib.import_module(f"{generated.__name__}.api.default.{name}")
+        return lambda *given, **named: operation.sync(*given, client=connection, **named)
+
+    with connection:
+        compare(lane, *map(call, ("list_users", "get_user", "list_messages", "get_message")))
+        assert call("get_user")(UNKNOWN_USER).error.code == "unknown_user"

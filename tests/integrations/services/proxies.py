@@ -127,7 +127,7 @@ def nginx(
 
 @contextlib.contextmanager
 def haproxy(folder: Path, upstream: Sequence[int]) -> Iterator[Front]:
-    """HAProxy before ports whose health it checks; without a healthy one, it answers 503 at once."""
+    """HAProxy before ports whose health it checks; it answers 503 at once if none is healthy."""
     log = folder / "haproxy.log"
     servers = "\n    ".join(
         f"server s{port} 127.0.0.1:{port} check inter 50ms fall 1 rise 1" for port in upstream

@@ -5,8 +5,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 from proxies import Front, haproxy, nginx
@@ -18,8 +16,6 @@ IN_FLIGHT = 16
 LONGEST_PAUSE = 5.0
 BURST = 20
 LATENCY = "any: latency(10)"
-
-Proxy = Callable[[Path, list[int]], AbstractContextManager[Front]]
 
 
 def serve(users: int, port: int = 0) -> MockServer:

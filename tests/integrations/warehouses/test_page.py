@@ -90,22 +90,6 @@ def test_the_warehouse_follows_the_mirror(server, query):
     assert loaded(query) == before
 
 
-@pytest.mark.long
-def test_a_failed_load_is_repeated(server, query, monkeypatch):
-    run_program()
-    server.world.add_messages(server.world.user_ids()[0], 5)
-    with monkeypatch.context() as patch:
-        patch.setenv(
-            "DESTINATION__POSTGRES__CREDENTIALS", "postgresql://no:no@localhost/no?host=/nowhere"
-        )
-        with pytest.raises(Exception, match="nowhere"):
-            run_program()
-    run_program()
-    # The pending load comes first; what changed meanwhile comes with the next one.
-    run_program()
-    assert loaded(query) == published()
-
-
 def test_people_who_are_forgotten_leave_the_warehouse(server, query):
     world = server.world
     user_id = next(each for each in world.user_ids() if world.message_ids(each))
