@@ -123,7 +123,7 @@ prepare-integrations:
 	$(PYTHON) tools/run_integration.py --prepare
 
 INTEGRATIONS := airflow browser calc openapi services shell spark warehouses
-LONG_INTEGRATIONS := browser services shell spark warehouses workers
+LONG_INTEGRATIONS := browser services spark workers
 # Which of Debian's programs each needs; pip brings the others.
 PACKAGES_browser := browser
 PACKAGES_calc := calc
