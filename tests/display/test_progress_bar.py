@@ -195,26 +195,23 @@ def test_nothing_is_shown_where_nobody_looks(backread_mock, monkeypatch, termina
         assert stderr is None or stderr.getvalue() == ""
 
 
-def test_a_notebook_has_one_output_that_changes(backread_mock, cell):
-    client = backread_mock.client()
-    progress(client.users.list()).to_list()
-    assert len(cell.outputs) == 1
+@pytest.mark.backread(world={"users": 20})
+def test_a_notebook_has_one_output_that_changes_and_a_sync_is_told_too(
+    backread_mock, cell, tmp_path
+):
+    pytest.importorskip("duckdb")
+    progress(backread_mock.client().users.list()).to_list()
     assert "<progress" in cell.shown[0]
     [output] = cell.outputs
     assert "<progress" not in output["text/html"]
-    assert output["text/plain"].startswith("users: 200 rows, 3 requests, ")
-
-
-@pytest.mark.backread(world={"users": 20})
-def test_a_sync_is_shown_and_told(backread_mock, cell, tmp_path):
-    pytest.importorskip("duckdb")
+    assert output["text/plain"].startswith("users: 20 rows, 1 request, ")
     told: list[Any] = []
     report = Mirror(tmp_path / "chats").sync(
         backread_mock.client(), progress=True, on_progress=told.append
     )
     assert told[-1].phase == "finished"
     assert report.users == 20
-    [output] = cell.outputs
+    [_, output] = cell.outputs
     assert output["text/plain"].startswith(f"synced: 20/20 lists, {report.messages:,} msgs, ")
     assert '<progress max="1" value="1.0000" aria-label="reading">' in "".join(cell.shown)
 

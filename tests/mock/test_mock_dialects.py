@@ -28,7 +28,7 @@ FIRST = {
 """For each switch a value that the documented dialect does not have."""
 
 
-# --- the value -----------------------------------------------------------------------------------
+# --- the value ------------------------------------------------------------------------------------
 
 
 def test_a_dialect_is_a_bundle_and_what_differs():
@@ -72,7 +72,7 @@ def test_dialect_names_known_switches_for_an_unknown_one(switches, error, proble
         Dialect(**switches)
 
 
-# --- what the client makes of them ---------------------------------------------------------------
+# --- what the client makes of them ----------------------------------------------------------------
 
 
 def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(backread_mock, by_hand):

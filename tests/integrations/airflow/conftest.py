@@ -1,7 +1,8 @@
 """Airflow for the tests in this folder: a separate home, a database, a service to read.
 
 ``airflow_home`` is an empty home with a migrated database, made once per session; the user's home
-is not touched. Airflow reads its settings when it is imported, so the environment is set before that.
+is not touched. Airflow reads its settings when it is imported, so the environment is set before
+that.
 """
 
 from __future__ import annotations

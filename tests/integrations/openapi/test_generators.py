@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from backread.testing import Lane, MockServer
+from backread.testing import Lane, MockServer, World
 
 SECONDS = 240
 """What any one wait may take, on a machine that has much else to do."""
