@@ -61,9 +61,31 @@ def test_people_are_listed_searched_and_filtered(visitor):
     assert visitor.ask("people", words="Ada", unread="user")["total"] == 0
     assert visitor.ask("people", words="ada", operator=7)["total"] == 1
     assert visitor.ask("operators")["operators"] == [{"id": "7", "name": "Grace"}]
+    first = visitor.ask("people", order="id", count=10)
+    second = visitor.ask("people", order="id", count=10, offset=first["next"])
+    ids = re.findall(r'data-user="(\d+)"', first["html"] + second["html"])
+    assert ids == [str(user["id"]) for user in USERS[:20]]
     nobody = visitor.ask("people", words="in no name at all")
     assert (nobody["html"], nobody["total"], nobody["next"]) == ("", 0, None)
     assert nobody["said"].startswith("No one matches")
+
+
+def test_a_search_leads_to_the_message_in_its_conversation(visitor):
+    found = visitor.ask("search", words="INVOICE")
+    assert found["count"] == 1
+    assert 'href="#/user/1/message/1"' in found["html"]
+    assert "<mark>invoice</mark>" in found["html"]
+    assert "Ada Lovelace" in visible(found["html"])
+    shown = visitor.ask("window", user=1, around=1, words="INVOICE")
+    assert "Where is my <mark>invoice</mark>?" in shown["html"]
+    found = visitor.ask("search", words="hostile", count=5)
+    said = f"{len(HOSTILE)} messages found; these are the newest 5"
+    assert (found["next"], found["said"]) == (5, said)
+    more = visitor.ask("search", words="hostile", count=5, offset=5)
+    assert (more["count"], more["html"].count("<li>")) == (len(HOSTILE), 5)
+    # As many words as are allowed fit into an address.
+    answer = visitor.ask("search", words="\U0001f600" * LONGEST_WORDS, since="2024-01-01")
+    assert (answer["status"], answer["count"]) == (200, 0)
 
 
 def test_a_conversation_is_shown_as_bubbles_with_a_link_to_each_message(visitor):
@@ -75,42 +97,10 @@ def test_a_conversation_is_shown_as_bubbles_with_a_link_to_each_message(visitor)
         assert f'id="message-{number}"' in window["html"]
         assert f'href="#/user/1/message/{number}"' in window["html"]
     assert window["html"].count("br-bubble") == 3
-
-
-def test_a_long_text_is_shown_whole_on_request(visitor):
-    window = visitor.ask("window", user=1)
     assert "the end" not in window["html"]
     assert "1,008 more characters" in window["html"]
     whole = visitor.ask("message", user=1, message=3)
     assert visible(whole["html"]) == MESSAGES[2]["body"]
-
-
-def test_a_search_leads_to_the_message_in_its_conversation(visitor):
-    found = visitor.ask("search", words="INVOICE")
-    assert found["count"] == 1
-    assert 'href="#/user/1/message/1"' in found["html"]
-    assert "<mark>invoice</mark>" in found["html"]
-    assert "Ada Lovelace" in visible(found["html"])
-    shown = visitor.ask("window", user=1, around=1, words="INVOICE")
-    assert "Where is my <mark>invoice</mark>?" in shown["html"]
-
-
-def test_pages_of_a_list_follow_each_other(visitor):
-    first = visitor.ask("people", order="id", count=10)
-    second = visitor.ask("people", order="id", count=10, offset=first["next"])
-    ids = re.findall(r'data-user="(\d+)"', first["html"] + second["html"])
-    assert ids == [str(user["id"]) for user in USERS[:20]]
-    found = visitor.ask("search", words="hostile", count=5)
-    said = f"{len(HOSTILE)} messages found; these are the newest 5"
-    assert (found["next"], found["said"]) == (5, said)
-    more = visitor.ask("search", words="hostile", count=5, offset=5)
-    assert (more["count"], more["html"].count("<li>")) == (len(HOSTILE), 5)
-    assert visitor.ask("search", words="hostile")["count"] == len(HOSTILE)
-
-
-def test_as_many_words_as_are_allowed_fit_into_an_address(visitor):
-    answer = visitor.ask("search", words="\U0001f600" * LONGEST_WORDS, since="2024-01-01")
-    assert (answer["status"], answer["count"]) == (200, 0)
 
 
 @pytest.mark.parametrize(

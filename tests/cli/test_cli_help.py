@@ -60,7 +60,7 @@ def test_the_same_options_are_everywhere():
 
 
 @posix_only
-def test_colour_is_a_choice(settings):
+def test_colour_is_a_choice_and_never_in_json(settings, backread):
     def coloured(*arguments: str, **more: Any) -> bool:
         about: dict[str, Any] = {**settings, "TERM": "xterm", "NO_COLOR": ""}
         text = on_terminal(*arguments, "users", "--limit", "1", **(about | more)).text
@@ -72,6 +72,7 @@ def test_colour_is_a_choice(settings):
     assert not coloured(TERM="dumb")
     assert not coloured("--color", "never")
     assert coloured("--color", "always", NO_COLOR="1")
+    json.loads(backread("--color", "always", "users", "--limit", 1).out)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +142,3 @@ def test_no_bug_is_reported_where_completion_cannot_be_installed(backread, monke
     assert done.code == 1
     assert "Shell dash" in done.out + done.error
     assert "backread: " not in done.error
-
-
-def test_json_output_is_never_coloured(backread, server):
-    user_id = server.world.user_ids()[0]
-    json.loads(backread("--color", "always", "user", user_id).out)

@@ -116,15 +116,6 @@ def test_every_users_messages_are_written_in_every_format(backread, server):
     assert sent["body"].split()[-1] in row
 
 
-@posix_only
-def test_progress_is_shown_where_no_rows_are(settings, tmp_path):
-    file = tmp_path / "messages.csv"
-    environment = {**settings, "COLUMNS": "120", "TERM": "xterm"}
-    shown = on_terminal("messages", "--all", "--output", file, **environment)
-    assert shown.code == 0
-    assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", shown.text)
-
-
 def test_a_table_holds_1000_rows_and_the_rest_are_lines_with_its_widths():
     rows = ([100_000 + number, "x" * (number % 7), None] for number in range(9_000))
     tracemalloc.start()
@@ -192,7 +183,13 @@ def test_a_list_that_is_not_proved_complete_is_named(
 
 
 @posix_only
-def test_a_messages_body_gets_half_of_the_terminal(settings):
+def test_a_messages_body_gets_half_of_the_terminal_and_progress_is_shown_where_no_rows_are(
+    settings, tmp_path
+):
+    environment = {**settings, "COLUMNS": "120", "TERM": "xterm"}
+    shown = on_terminal("messages", "--all", "--output", tmp_path / "messages.csv", **environment)
+    assert shown.code == 0
+    assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", shown.text)
     environment = {**settings, "COLUMNS": "80", "TERM": "dumb"}
     text = on_terminal("messages", "--all", "--limit", 300, **environment).text
     head, *lines, _ = text.splitlines()
@@ -230,30 +227,18 @@ def drawn(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
 
 
-def test_narrow_terminal_shows_the_columns_that_can_be_read(monkeypatch):
+def test_row_is_one_line_of_the_terminal_with_the_columns_that_can_be_read(monkeypatch):
     head, first, second, *rest = drawn(40, monkeypatch)
     assert head.split() == COLUMNS[:3]
+    # The first column is shown whole on any terminal.
     assert first.split()[0] == "4200001"
-    assert "Aleksandr" in first
-    assert "aleksandr" in first
+    assert re.search("Aleksandr.*aleksandr", first)
     assert first.count("…") == 2
     assert "李小龍" in second
     assert all(cell_len(line) <= 40 for line in (head, first, second))
     assert " ".join(rest).startswith("2 more columns: last_url, online_at")
-
-
-@pytest.mark.parametrize("width", [20, 200])
-def test_row_is_one_line_of_the_terminal(width, monkeypatch):
-    lines = drawn(width, monkeypatch)
-    table = lines[:3]
-    assert " ".join(lines[3:])[1:].startswith((" more column", "")[len(lines) == 3])
-    # The first column is shown whole on any terminal.
-    assert all(cell_len(line.rstrip()) <= max(width, 7) for line in table)
-    assert [line.split()[0] for line in table] == ["id", "4200001", "7"]
-    if width == 200:
-        assert all(
-            str(cell) in line for line, row in zip(table[1:], ROWS, strict=True) for cell in row
-        )
+    _, *table = drawn(200, monkeypatch)
+    assert all(str(cell) in line for line, row in zip(table, ROWS, strict=True) for cell in row)
 
 
 # --- texts of strangers ---------------------------------------------------------------------------

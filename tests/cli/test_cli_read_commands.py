@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,29 +94,22 @@ def test_one_object_is_a_row_in_every_format(backread, server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("answered", "code", "says"),
+    ("command", "answered", "code", "says"),
     [
-        (answer(500, "no"), 5, "500"),
-        (answer(200, '{"users": 7}'), 6, "users"),
+        (["users"], answer(500, "no"), 5, "500"),
+        (["users"], answer(200, '{"users": 7}'), 6, "users"),
+        # Another object than the one asked for is not shown as it.
+        (["user", "42"], answer(200, {"id": 7, "name": "B"}), 6, "id 42"),
+        (["message", "1", "42"], answer(200, {"id": 7, "name": "B"}), 6, "id 42"),
     ],
 )
 def test_failing_service_is_exit_5_and_unreadable_answer_exit_6(
-    backread, scripted, answered, code, says, monkeypatch
+    backread, scripted, command, answered, code, says, monkeypatch
 ):
     monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answered).url)
-    done = backread("users", "--max-retries", 0)
-    assert done.code == code
+    done = backread(*command, "--max-retries", 0)
+    assert (done.code, done.out) == (code, "")
     assert says in done.line
-
-
-@pytest.mark.parametrize("command", [("user", "42"), ("message", "1", "42")])
-def test_another_object_than_the_one_asked_for_is_not_shown_as_it(
-    backread, scripted, monkeypatch, command
-):
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, {"id": 7, "name": "B"})).url)
-    done = backread(*command)
-    assert (done.code, done.out) == (6, "")
-    assert "id 42" in done.line
 
 
 def test_users_without_a_usable_id_are_exit_6(backread, scripted, monkeypatch, tmp_path):
@@ -163,15 +157,21 @@ def test_fault_of_our_own_is_one_line_too(backread, monkeypatch):
     assert "RuntimeError: a bug in two lines" in done.line
 
 
-def without(folder: Path, *modules: str) -> dict[str, str]:
-    """An environment in which these cannot be imported."""
+def run_without(folder: Path, arguments: list[str], *modules: str) -> Any:
+    """Runs the command where these modules cannot be imported."""
     for name in modules:
         (folder / f"{name}.py").write_text(
             f"raise ModuleNotFoundError('No module named {name}', name='{name}')\n",
             encoding="utf-8",
         )
     paths = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
-    return os.environ | {"PYTHONPATH": paths}
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,26 +179,14 @@ def without(folder: Path, *modules: str) -> dict[str, str]:
     [("typer", [], "cli"), ("mcp", ["mcp", "chats"], "mcp")],
 )
 def test_a_missing_package_says_what_to_install(tmp_path, module, arguments, extra):
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        env=without(tmp_path, module),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
+    done = run_without(tmp_path, arguments, module)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert f'pip install "backread[{extra}]"' in done.stderr
 
 
 def test_version_needs_no_extras(backread, tmp_path):
-    done = subprocess.run(
-        [*COMMAND, "--version"],
-        env=without(tmp_path, "typer", "rich"),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
+    done = run_without(tmp_path, ["--version"], "typer", "rich")
     assert (done.returncode, done.stderr) == (0, "")
     named = re.escape(package.__version__)
     assert re.fullmatch(rf"backread {named} \(Python 3\.\S+, DuckDB \S+\)\n", done.stdout)
@@ -253,6 +241,24 @@ def test_a_named_service_is_read_in_place_of_the_environments(
     assert "or BACKREAD_SECRET_FILE: s3://elsewhere/secret is not a local path" in refused.line
 
 
+def test_what_a_named_service_does_not_go_with_is_refused(backread, configure, other):
+    configure(other.url, other.secret)
+    for option in ("--base-url", "--secret-file"):
+        done = backread("users", "--service", "shop", option, "https://elsewhere.example.com")
+        assert done.code == 2
+        assert done.line.endswith(f"its own address and secret: leave out {option}")
+    assert not any(other.counts().values())
+    file = configure("https://chat.example.com", "x", "max_retries = -1\n")
+    # Its settings are named, and no options.
+    done = backread("users", "--service", "shop")
+    assert done.line.startswith(f"backread: the service shop of {file}: max_retries ")
+    done = backread("users", "--service", "lab")
+    assert done.line == f"backread: {file} has no service lab; it has: shop"
+    assert (complete_service("s"), complete_service("x")) == (["shop"], [])
+    file.write_text("[", encoding="utf-8")
+    assert complete_service("s") == []
+
+
 def test_options_of_the_command_line_win_over_the_services(backread, configure, monkeypatch):
     monkeypatch.setenv("BACKREAD_MAX_RETRIES", "9")
     with ScriptedServer(lambda request: answer(503)) as down:
@@ -261,35 +267,6 @@ def test_options_of_the_command_line_win_over_the_services(backread, configure, 
         assert len(down.requests) == 1
         assert backread("user", "7", "--service", "shop", "--max-retries", "1").code == 5
         assert len(down.requests) == 3
-
-
-@pytest.mark.parametrize("given", ["--base-url", "--secret-file"])
-def test_another_address_or_secret_beside_it_is_refused(backread, configure, other, given):
-    configure(other.url, other.secret)
-    done = backread("users", "--service", "shop", given, "https://elsewhere.example.com")
-    if given == "--secret-file":
-        done = backread("users", "--service", "shop", given, "secret")
-    assert done.code == 2
-    assert done.line.endswith(f"its own address and secret: leave out {given}")
-    assert not any(other.counts().values())
-
-
-def test_an_error_in_the_file_names_its_settings_and_not_options(backread, configure):
-    file = configure("https://chat.example.com", "x", "max_retries = -1\n")
-    done = backread("users", "--service", "shop")
-    assert done.code == 2
-    assert done.line.startswith(f"backread: the service shop of {file}: max_retries ")
-    assert backread("users", "--service", "lab").line == (
-        f"backread: {file} has no service lab; it has: shop"
-    )
-
-
-def test_names_are_completed(configure):
-    file = configure("https://chat.example.com", "x")
-    assert complete_service("s") == ["shop"]
-    assert complete_service("x") == []
-    file.write_text("[", encoding="utf-8")
-    assert complete_service("s") == []
 
 
 # --- probe ----------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def test_a_hit_is_a_row_that_no_terminal_obeys(backread, folder):
     assert not {*done.out} & {*"\x1b\x07\x9b\u202e\u2028\r"}
 
 
-def test_words_options_and_json_of_a_search(backread, folder):
+def test_options_and_json_of_a_search(backread, folder):
     done = backread("search", folder, "in", "--limit", 1, "--user", 1, "--json")
     [document] = json.loads(done.out)
     assert document["body"] == HOSTILE
@@ -244,11 +244,16 @@ def test_json_has_all_figures(backread, chats, tmp_path):
 
 
 @posix_only
-def test_a_report_is_private_and_replaces_nothing_but_a_report(backread, chats, tmp_path):
+def test_a_report_is_private_opened_and_replaces_nothing_but_a_report(
+    backread, chats, tmp_path, monkeypatch
+):
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or False)
     tmp_path.chmod(0o700)
     path = tmp_path / "report.html"
-    done = backread("report", chats, "-o", path)
-    assert (done.code, done.error) == (0, "")
+    done = backread("report", chats, "-o", path, "--open")
+    assert (done.code, opened) == (0, [path.as_uri()])
+    assert "open " in done.error
     assert str(path) in done.out
     assert is_report(path.read_bytes())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -275,12 +280,3 @@ def test_a_report_that_cannot_be_made_is_one_line(backread, chats, tmp_path, mon
         assert (done.code, done.out) == (2, "")
         assert words in done.line
     assert list(tmp_path.iterdir()) == []
-
-
-def test_open_shows_the_file_in_the_browser(backread, chats, tmp_path, monkeypatch):
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or False)
-    done = backread("report", chats, "-o", tmp_path / "report.html", "--open")
-    assert opened == [(tmp_path / "report.html").as_uri()]
-    assert done.code == 0
-    assert "open " in done.error

@@ -8,12 +8,10 @@ import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
 
-from backread._progress.output import describe
 from backread.cli.sync import progress
 from backread.mirror import Mirror, SyncProgress
 from backread.testing import MockServer, World
@@ -133,27 +131,6 @@ def test_a_second_sync_ends_with_9_and_runs_tell_a_running_sync_from_a_killed_on
     assert datetime.fromisoformat(row["started_at"]) < datetime.fromisoformat(row["ended_at"])
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (
-            {"users": 7, "users_total": 1200, "lists": 3, "lists_total": 1200, "requests": 12},
-            "7 of 1,200 users, 3 of 1,200 lists, 0 messages, 12 requests",
-        ),
-        (
-            {"messages": 12345, "rate": 1234.5, "pace": 9.87, "seconds_left": 3725.4},
-            "0 users, 12,345 messages, 0 requests, 1,234 rows/s, 9.9 requests/s, 1:02:05 left",
-        ),
-        ({"phase": "publishing", "rate": 5.0}, "0 users, 0 messages, 0 requests"),
-    ],
-)
-def test_progress_is_told_in_a_line(given, expected):
-    nothing: dict[str, Any] = {"users": 0, "users_total": None, "messages": 0, "requests": 0}
-    assert describe(SyncProgress(**nothing | {"seconds": 0.0, "phase": "reading"} | given)) == (
-        expected
-    )
-
-
 NOW = SyncProgress(1_500, 1_500, 4_763, 445, 11.0, "reading", 416, 1_500, 210.0, 38.2, 28.4)
 
 
@@ -213,13 +190,6 @@ def test_each_command_refuses_a_mirror_of_another_format(backread, tmp_path):
     assert "sync into a new folder" in " ".join(done.out.split())
 
 
-def test_sync_keeps_off_the_folder_of_the_demo(backread, tmp_path):
-    (tmp_path / ".backread-demo").touch()
-    done = backread("sync", tmp_path)
-    assert done.code == 7
-    assert "demo" in done.line
-
-
 def test_sync_removes_what_is_gone_for_longer(backread, tmp_path, monkeypatch):
     folder = tmp_path / "chats"
     with MockServer(World(seed=3, users=9, messages_per_user=2)) as server:
@@ -269,7 +239,7 @@ def test_the_demo_shows_two_runs_three_answers_and_what_to_type_next(
     assert timedelta(0) < datetime(2026, 11, 23, tzinfo=UTC) - last < timedelta(days=2)
 
 
-def test_the_demo_ends_now_and_removes_no_other_folder(backread, small_demo):
+def test_the_demo_ends_now_removes_no_other_folder_and_is_not_synced(backread, small_demo):
     assert backread("demo").code == 0
     newest = """
         SELECT (SELECT max(created_at) FROM messages), max(greatest(online_at, updated_at))
@@ -284,3 +254,5 @@ def test_the_demo_ends_now_and_removes_no_other_folder(backread, small_demo):
     assert refused.code == 2
     assert "mine" in refused.line
     assert Path("mine/notes.txt").exists()
+    done = backread("sync", "chats")
+    assert (done.code, "demo" in done.line) == (7, True)

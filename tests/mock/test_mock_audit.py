@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backread.testing import Drift, Lane, MockServer, World
+from backread.testing import Lane, MockServer, World
 
 
 def read_plainly(client: Any, limit: int) -> list[int]:
@@ -26,7 +26,7 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
-# --- what the client and a plain pager make of it ------------------------------------------------
+# --- what the client and a plain pager make of it -------------------------------------------------
 
 
 def test_audit_of_a_plain_pager_names_each_missing_row(backread_mock):
@@ -74,7 +74,7 @@ def test_audit_names_ids_that_no_response_had(backread_mock):
     assert {row.request for row in audit.missing} == {None}
 
 
-# --- each change ---------------------------------------------------------------------------------
+# --- each change ----------------------------------------------------------------------------------
 
 
 def test_changes_come_after_their_page_and_once(face, backread_mock):
@@ -153,14 +153,14 @@ def test_changes_and_audits_that_cannot_be_are_refused(backread_mock, call, erro
         call(backread_mock)
 
 
-def changed(lane: Lane) -> Drift:
+def changed(lane: Lane) -> Any:
     """The change after the first page of users."""
     drift = lane.between_pages("users", after=1)
     assert repr(drift) == "<Drift of users after page 1>"
     return drift
 
 
-# --- the audit against the truth -----------------------------------------------------------------
+# --- the audit against the truth ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("change", ["delete", "edit"])
