@@ -106,38 +106,6 @@ def until(done: Callable[[], object], what: str) -> None:
         time.sleep(0.01)
 
 
-def executors(spark: SparkSession) -> list[int]:
-    """The processes of the session's executors, by their ids."""
-    application = spark.sparkContext.applicationId.encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-            if application in words and b"org.apache.spark.deploy.worker.Worker" not in words:
-                found.append(int(entry.name))
-    return sorted(found)
-
-
-def kill(spark: SparkSession) -> None:
-    """Kills one executor, and what it started."""
-    victim = executors(spark)[0]
-    children = [
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and _parent(entry) == victim
-    ]
-    for process in (victim, *children):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-
-
-def _parent(entry: Path) -> int | None:
-    try:
-        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return None
-
-
 @contextlib.contextmanager
 def standalone(folder: Path, environment: dict[str, str]) -> Iterator[str]:
     """A master and two workers with a core each, in processes of their own; gives its address."""

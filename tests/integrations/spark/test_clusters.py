@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from backread import ConfigurationError, landing
+from backread import ConfigurationError
 from backread.integrations.spark import check, land, register
 from backread.testing import MockServer, World
 from conftest import SECRET, held, land_here, rows
@@ -68,44 +67,6 @@ def test_executors_without_the_secret_are_one_error_before_anything_is_sent(
         spark.read.format("backread").load().collect()
     assert "ConfigurationError: shard 0 of 1 travels without the API secret" in str(caught.value)
     assert server.calls("messages").count == 0
-
-
-@pytest.mark.parametrize("way", ["read", "land"])
-def test_an_executor_that_is_killed_costs_no_row(spark, server, secret_file, tmp_path, way):
-    register(spark, base_url=server.url, secret_file=secret_file)
-    with server.client() as client:
-        expected = held(client)
-    server.forget()
-    server.fault("messages: latency(100)")
-    got: list[Any] = []
-    runs: list[landing.Committed] = []
-
-    def work() -> None:
-        if way == "read":
-            frame = spark.read.format("backread").options(shards=6, max_concurrency=2).load()
-            got.append(rows(frame))
-            return
-        with server.client(max_concurrency=2) as client:
-            run = land(spark, tmp_path / "landed", client, shards=6, secret_file=secret_file)
-        got.append(rows(landing.dataset(tmp_path / "landed", run).to_table()))
-        runs.append(run)
-
-    working = threading.Thread(target=work)
-    working.start()
-    clusters.until(lambda: server.calls("messages").count >= 8, "the shards are being read")
-    clusters.kill(spark)
-    working.join()
-    assert got == [expected]
-    if way == "land":
-        [run] = runs
-        assert landing.runs(tmp_path / "landed") == runs
-        assert (run.number, len(run.files), run.rows) == (1, 6, len(expected))
-        # The unfinished file of the killed executor is in no manifest.
-        written = {
-            str(file.relative_to(tmp_path / "landed"))
-            for file in (tmp_path / "landed").rglob("*.parquet")
-        }
-        assert written > set(run.files)
 
 
 def test_a_connect_session_reads_and_is_told_what_it_cannot(environment, service, tmp_path):
