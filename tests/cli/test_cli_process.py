@@ -1,12 +1,10 @@
 """The command in a process of its own: pipes, signals, streams that are closed or full."""
 
 import itertools
-import logging
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -139,27 +137,6 @@ def test_a_long_wait_is_said_on_stderr(scripted, tmp_path):
     wait = "the service answered 503: the next attempt is in 59 min 47 s; Ctrl-C ends it"
     assert said == f"backread: {wait}\n"
     assert process.returncode == 130
-
-
-def test_a_wait_that_requests_share_is_said_once(capfd):
-    from backread.cli.stderr import logged_requests
-
-    logger = logging.getLogger("backread.http")
-    now = time.time()
-    with logged_requests():
-        # (when it was answered, the wait, the status): only the first of each wait is said.
-        for since, wait, status in [
-            (0, 3600, 429), (0.2, 3599.8, 429), (1, 3600, 503),
-            (2, 9, 429), (3, None, 200), (4, 3700, None),
-            (3605, 60, 429), (3606, 60, 429), (3666, 61, 429),
-        ]:  # fmt: skip
-            record = logger.makeRecord(logger.name, logging.INFO, "", 0, "GET", (), None)
-            record.created = now + since
-            vars(record).update(again_in=wait, status=status)
-            logger.handle(record)
-    said = [line.partition("attempt is in ")[2] for line in capfd.readouterr().err.splitlines()]
-    ends = "; Ctrl-C ends it"
-    assert said == [f"1 h 00 min{ends}", f"1 min 00 s{ends}", f"1 min 01 s{ends}"]
 
 
 @posix_only

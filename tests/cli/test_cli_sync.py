@@ -233,8 +233,6 @@ def test_the_demo_shows_two_runs_three_answers_and_what_to_type_next(
         ["search", "my chats"],
         ["report", "my chats"],
     ]
-    hits = backread(*shlex.split(lines[1])[1:])
-    assert (hits.code, json.loads(hits.out.splitlines()[0])["created_at"][:4]) == (0, "2026")
     [(last,)] = Mirror("my chats").sql("SELECT max(created_at) FROM messages").fetchall()
     assert timedelta(0) < datetime(2026, 11, 23, tzinfo=UTC) - last < timedelta(days=2)
 

@@ -49,8 +49,6 @@ README_WORLD = World(seed=7, users=200, messages_per_user=(0, 120))
 PAGES_WORLD = World(seed=7, users=60, messages_per_user=(1, 30))
 SAVED_AS = re.compile(r"ave this as `([\w.]+)`")
 
-pytest_plugins = ["pytester"]
-
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_block_has_a_runner(page):
@@ -204,26 +202,6 @@ def test_each_step_of_the_tutorial_leads_to_the_next(after_demo, tmp_path, monke
                 printed = run_commands(block.code, tmp_path, environment)
     made = {path.name for path in tmp_path.iterdir()}
     assert {"chats", "mine", "hours.png", "report.html", "chats.xlsx"} <= made
-
-
-def test_an_async_test_of_anyio_runs_as_the_page_sets_it_up(pytester, monkeypatch):
-    for package in ("anyio", "trio"):
-        pytest.importorskip(package)
-    page = Document(ROOT / "docs/how-to/testing.md")
-    [fixture] = [each.code for each in page.blocks if "anyio_backend" in each.code]
-    pytester.makeconftest(fixture)
-    pytester.makepyfile(
-        """
-        import pytest
-
-        @pytest.mark.anyio
-        async def test_a_user(backread_async_client):
-            assert (await backread_async_client.users.get(42)).id == 42
-        """
-    )
-    # conftest.py leaves the plugin out.
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:schemathesis -p no:hypothesispytest")
-    pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 def test_links_of_the_readme_lead_somewhere_here_and_on_pypi(monkeypatch, tmp_path):

@@ -163,14 +163,9 @@ def changed(lane: Lane) -> Any:
 # --- the audit against the truth ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", ["delete", "edit"])
-def test_a_change_that_found_no_row_did_not_happen(backread_server, by_hand, change):
+def test_a_change_that_found_no_row_did_not_happen(backread_server, by_hand):
     with backread_server.lane() as lane:
-        pages = lane.between_pages("users", after=1)
-        if change == "delete":
-            pages.delete(ids=[999_999_999])
-        else:
-            pages.edit(ids=[999_999_999], name="Ada")
+        lane.between_pages("users", after=1).delete(ids=[999_999_999])
         by_hand(lane)("/external/users")
         assert lane.waiting == 0
         (text,) = lane._unfired()

@@ -10,7 +10,6 @@ import clusters
 import deltalake
 import pyarrow.parquet
 import pytest
-from pyspark.errors import PySparkException
 from stream_driver import ONE_RUN_A_BATCH
 
 from backread import ConfigurationError, LandingError, landing
@@ -121,27 +120,6 @@ def test_a_driver_that_is_killed_goes_on_without_loss_or_repetition(environment,
     assert [{name: row[name] for name in row if name != "run"} for row in one_each] == wanted
     table = rows(deltalake.DeltaTable(tmp_path / "table").to_pyarrow_table())
     assert [{name: row[name] for name in row if name != "run"} for row in table] == wanted
-
-
-def test_runs_that_are_gone_end_the_query(spark, serve, tmp_path):
-    register(spark, check=False)
-    server = serve(World(seed=1, users=3, messages_per_user=(1, 2)))
-
-    def read_on() -> None:
-        stream = spark.readStream.format("backread").option("landing", str(tmp_path / "landing"))
-        writer = stream.load().writeStream.format("parquet").option("path", str(tmp_path / "sink"))
-        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        writer.trigger(availableNow=True).start().awaitTermination()
-
-    with server.client() as client:
-        first = land_here(client, tmp_path / "landing")
-        clusters.patiently(read_on)
-        for _ in range(2):
-            land_here(client, tmp_path / "landing")
-    (tmp_path / "landing" / "manifests" / "00000002.json").unlink()
-    with pytest.raises(PySparkException, match="no longer has the runs 2, which this query"):
-        clusters.patiently(read_on)
-    assert spark.read.parquet(str(tmp_path / "sink")).count() == first.rows
 
 
 def test_rows_are_told_apart_by_their_key_and_refused_without_it():
