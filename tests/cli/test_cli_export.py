@@ -2,10 +2,7 @@
 
 import csv
 import json
-import os
 import re
-import signal
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +12,11 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from backread import Mirror
-from helpers.command_line import COMMAND, posix_only
+from helpers.command_line import posix_only
 from helpers.export_rows import ALICE, BOB, GUARDED, TEXTS, fill
 from helpers.mirrors import BatchSource, batch, rows
 from helpers.pseudo_terminal import on_terminal
 from helpers.shards import land
-from helpers.waiting import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -89,29 +85,6 @@ def test_what_is_refused_leaves_nothing(
     assert (done.code, done.out) == (code, "")
     assert said in done.line
     assert [each.name for each in tmp_path.iterdir()] == ["here"]
-
-
-@posix_only
-def test_ctrl_c_ends_an_export_at_once_and_leaves_nothing(tmp_path):
-    said = [
-        {"user_id": 1, "id": n, "body": os.urandom(200).hex(), "sender_type": "user"}
-        for n in range(100_000)
-    ]
-    BatchSource(batch([{"id": 1}], said, swept="snapshot", lists={1: "snapshot"})).sync_into(
-        tmp_path / "chats"
-    )
-    out = tmp_path / "out"
-    out.mkdir()
-    command = [*COMMAND, "export", str(tmp_path / "chats"), str(out / "chats.db")]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        wait_for(lambda: process.poll() is not None or list(out.rglob("chats.db")))
-        process.send_signal(signal.SIGINT)
-        written, error = process.communicate(timeout=60)
-    assert (process.returncode, written) == (130, "")
-    assert error == "backread: stopped; nothing was written\n"
-    assert list(out.iterdir()) == []
 
 
 # --- changes --------------------------------------------------------------------------------------

@@ -82,7 +82,6 @@ def test_colour_is_a_choice_and_never_in_json(settings, backread):
         (["users", "--fromat", "json"], "No such option: --fromat (Possible options: --format"),
         (["user", "forty-two"], "Invalid value for 'USER_ID': Input should be a valid integer"),
         (["users", "--limit", "0"], "'--limit': Input should be greater than or equal to 1"),
-        (["users", "--limit", "9" * 20], "must be 0 to 9223372036854775807"),
         (["users", "--format", "xml"], "'xml' is not one of 'table', 'json', 'jsonl', 'csv'"),
         (["users", "--json", "--format", "csv"], "--json and --format csv do not agree"),
         (
@@ -91,7 +90,6 @@ def test_colour_is_a_choice_and_never_in_json(settings, backread):
         ),
         (["users", "--max-retries", "-1"], "--max-retries must be 0 or more, not -1"),
         (["search", "x", "y", "--since", "soon"], "'--since': it must be a date or time such as"),
-        (["export", "x", "y", "--excel", "--format", "parquet"], "--excel needs the format"),
         (["users", "--base-url", "http://chat.example.com"], "allow_http"),
         (["users", "--secret-file", "nowhere"], "nowhere"),
         (["users", "--output", "no/such/folder/users"], "--output"),

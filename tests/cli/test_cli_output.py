@@ -214,21 +214,14 @@ ROWS = [
 ]
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+def test_row_is_one_line_of_the_terminal_with_the_columns_that_can_be_read(monkeypatch, terminal):
+    def drawn(width: int) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(width))
+        terminal.truncate(terminal.seek(0))
+        write_table(COLUMNS, ROWS, terminal)
+        return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
 
-
-def drawn(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal()
-    write_table(COLUMNS, ROWS, terminal)
-    return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
-
-
-def test_row_is_one_line_of_the_terminal_with_the_columns_that_can_be_read(monkeypatch):
-    head, first, second, *rest = drawn(40, monkeypatch)
+    head, first, second, *rest = drawn(40)
     assert head.split() == COLUMNS[:3]
     # The first column is shown whole on any terminal.
     assert first.split()[0] == "4200001"
@@ -237,7 +230,7 @@ def test_row_is_one_line_of_the_terminal_with_the_columns_that_can_be_read(monke
     assert "李小龍" in second
     assert all(cell_len(line) <= 40 for line in (head, first, second))
     assert " ".join(rest).startswith("2 more columns: last_url, online_at")
-    _, *table = drawn(200, monkeypatch)
+    _, *table = drawn(200)
     assert all(str(cell) in line for line, row in zip(table, ROWS, strict=True) for cell in row)
 
 

@@ -1,6 +1,5 @@
 """``sync``, ``runs`` and ``demo`` as a shell sees them."""
 
-import io
 import json
 import re
 import shlex
@@ -143,12 +142,10 @@ NOW = SyncProgress(1_500, 1_500, 4_763, 445, 11.0, "reading", 416, 1_500, 210.0,
     ],
 )
 def test_terminal_of_any_width_is_shown_the_phase_and_whole_numbers(
-    monkeypatch, width, now, said, bar
+    monkeypatch, terminal, width, now, said, bar
 ):
-    terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("TERM", "xterm")
     with progress() as tell:
         tell(now)
     [line] = [
@@ -158,15 +155,6 @@ def test_terminal_of_any_width_is_shown_the_phase_and_whole_numbers(
     assert len(line) <= width
     assert "…" not in line
     assert ("█" in line) is bar
-
-
-class Terminal(io.StringIO):
-    """Claims to be a terminal."""
-
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
 
 
 def test_each_command_refuses_a_mirror_of_another_format(backread, tmp_path):

@@ -90,21 +90,17 @@ def test_hints_follow_a_change_of_messages_lag_or_stay(backread_mock):
         user = backread_mock.client().users.get(user_id)
         return user.updated_at, user.online_at
 
-    def changes() -> list[Any]:
-        first, *_ = world.message_ids(user_id)
-        return [
-            lambda: world.add_messages(user_id, 1),
-            lambda: world.edit_message(user_id, first, body="another"),
-            lambda: world.remove_message(user_id, first),
-        ]
-
+    first, *_ = world.message_ids(user_id)
     for word, at_once, later in (
         ("never", False, False),
         ("lag", False, True),
         ("follow", True, True),
     ):
         backread_mock.dialect = backread_mock.dialect.with_(hints=word)
-        for change in changes():
+        for change in (
+            lambda: world.add_messages(user_id, 1),
+            lambda word=word: world.edit_message(user_id, first, body=word),
+        ):
             before = hints()
             change()
             assert (hints() != before) == at_once, word

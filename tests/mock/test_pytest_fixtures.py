@@ -29,8 +29,7 @@ seen = []
 
 def test_sync(backread_server, backread_client):
     seen.append((backread_server, backread_client))
-    users = backread_client.users.list().to_list()
-    assert len(users) == backread_server.world.total_users
+    assert backread_client.users.page().total == backread_server.world.total_users
 
 def test_async(backread_server, backread_async_client):
     async def main():

@@ -79,6 +79,18 @@ def errors(browser: webdriver.Chrome) -> list[str]:
     return [line["message"] for line in browser.get_log("browser")]
 
 
+def runs_nothing(browser: webdriver.Chrome, *forbidden: str) -> None:
+    """Fails where text of strangers ran, is an element that could, or had another place asked."""
+    assert browser.execute_script("return window.hit") is None
+    elements = ("script", "img", "iframe", "object", "link[href]", "[onload]", *forbidden)
+    found = "return [...document.querySelectorAll(arguments[0])].map(each => each.outerHTML)"
+    assert browser.execute_script(found, f"body :is({', '.join(elements)})") == []
+    asked = "return performance.getEntriesByType('resource').map(each => each.name)"
+    origin = browser.execute_script("return location.origin")
+    loaded = browser.execute_script(asked)
+    assert [each for each in loaded if not each.startswith(f"{origin}/")] == []
+
+
 def barriers(browser: webdriver.Chrome, *, contrast: bool = True) -> list[Any]:
     """What axe finds inaccessible in the page; without ``contrast`` see `contrast.unreadable`."""
     browser.execute_script(Axe().axe_script)
