@@ -123,7 +123,7 @@ prepare-integrations:
 	$(PYTHON) tools/run_integration.py --prepare
 
 INTEGRATIONS := airflow browser calc openapi services shell spark warehouses
-LONG_INTEGRATIONS := browser services spark workers
+LONG_INTEGRATIONS := services spark workers
 # Which of Debian's programs each needs; pip brings the others.
 PACKAGES_browser := browser
 PACKAGES_calc := calc
@@ -139,7 +139,7 @@ $(LONG_INTEGRATIONS:%=test-long-%): test-long-%: $(WHEELS)/stamp
 	$(if $(PACKAGES_$*),$(BIN)/python tools/find_packages.py $(PACKAGES_$*))
 	$(BIN)/python tools/run_integration.py $* $(WHEELS) -m long
 
-test-browser test-long-browser: target/site/index.html
+test-browser: target/site/index.html
 target/site/index.html: $(shell find docs -type f) zensical.toml
 	@$(MAKE) --no-print-directory docs
 
