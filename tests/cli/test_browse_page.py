@@ -139,10 +139,6 @@ def test_days_and_times_are_those_of_the_time_zone(own):
                 given["until"] = given["since"]
                 assert visitor.ask("people", **given)["total"] == (shown == day)
         assert visitor.ask("people", days=7)["total"] == 0
-        soon = message(1, 10, "now", created_at=datetime.now(UTC))
-        publish(own, USERS[:2], [late, soon])
-        assert visitor.ask("people", days=7)["total"] == 1
-        assert visitor.ask("search", words="late", days=7)["count"] == 0
 
 
 def test_each_number_of_the_report_leads_to_the_people_it_counts(tmp_path):

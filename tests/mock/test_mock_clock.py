@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from backread.testing import Clock
-from helpers.api_rows import paged, user, users
-from helpers.scripted_server import Request, answer
-from helpers.waiting import AT_ONCE
+from helpers.api_rows import user
+from helpers.scripted_server import answer
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-LIMITED = answer(429, headers={"Retry-After": "30"})
 
 
 @pytest.fixture
@@ -26,28 +24,6 @@ def clock() -> Clock:
 
 def on_clock(face: Any, server: Any, clock: Clock, **options: Any) -> Any:
     return face.kind._on_clock(clock, server.url, server.secret, server.vendor, **options)
-
-
-def limited_first(times: int, service: Any) -> Any:
-    """Answers the first requests for users with 429, and the rest as the service does."""
-    left = [LIMITED] * times
-
-    def respond(request: Request) -> bytes:
-        refused = request.path == "/external/users" and left
-        return left.pop() if refused else service(request)
-
-    return respond
-
-
-def test_a_walk_waits_in_virtual_time_and_says_so(each_face, scripted, clock):
-    began = time.monotonic()
-    server = scripted(limited_first(2, paged(users(250))))
-    listing = on_clock(each_face, server, clock).users.list()
-    assert len(each_face.collect(listing)) == 250
-    assert clock.slept == [30, 30]
-    assert clock.now == START + timedelta(minutes=1)
-    assert (listing.report.started_at, listing.report.ended_at) == (START, clock.now)
-    assert time.monotonic() - began < AT_ONCE
 
 
 def test_copies_keep_the_clock_and_a_pickle_does_not(face, scripted, clock, monkeypatch):

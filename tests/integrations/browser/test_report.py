@@ -1,9 +1,7 @@
 """The report in a browser: it runs nothing, asks nobody, and can be read on any screen."""
 
-import base64
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from selenium.webdriver import Chrome
@@ -85,14 +83,3 @@ def test_axe_finds_no_barrier(shown, name, width, theme):
     browser.execute_script("for (const each of document.querySelectorAll('details')) each.open = 1")
     assert barriers(browser, contrast=False) == []
     assert unreadable(browser, BEHIND[theme]) == []
-
-
-def test_print_has_all_sections_on_few_pages(shown):
-    browser = shown("mock", 1280, "dark")
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    card = "return getComputedStyle(document.querySelector('section')).backgroundColor"
-    assert browser.execute_script(card) == "rgb(255, 255, 255)"
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    sheet: Any = {"preferCSSPageSize": True, "paperWidth": 8.27, "paperHeight": 11.69}
-    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", sheet)["data"])
-    assert 2 <= printed.count(b"/Type /Page\n") <= 6
