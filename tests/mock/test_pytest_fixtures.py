@@ -27,6 +27,9 @@ def test_fixtures_need_no_setup(pytester):
         """
 seen = []
 
+def test_nothing_is_loaded_before_a_fixture_is_used():
+    assert "backread._backread" not in sys.modules
+
 def test_sync(backread_server, backread_client):
     seen.append((backread_server, backread_client))
     assert backread_client.users.page().total == backread_server.world.total_users
@@ -43,21 +46,7 @@ def test_the_server_is_the_same_and_the_client_was_closed(backread_server, backr
     with pytest.raises(Exception, match="closed"):
         client.users.get(42)
 """,
-        passed=3,
-    )
-
-
-def test_nothing_is_loaded_before_a_fixture_is_used(pytester):
-    outcome(
-        pytester,
-        """
-def test_not_loaded():
-    assert "backread._backread" not in sys.modules
-
-def test_loaded(backread_client):
-    assert "backread._backread" in sys.modules
-""",
-        passed=2,
+        passed=4,
     )
 
 
