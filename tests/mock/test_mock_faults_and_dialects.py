@@ -134,18 +134,6 @@ def test_what_may_pass_is_tried_again(face, backread_mock, fault, error):
     assert m.calls("users").count == 1 + RETRIES
 
 
-@pytest.mark.backread(clock="virtual", faults="any p=0.2: latency(40)\nany every=4: status(503)")
-def test_a_walk_through_all_of_them_is_whole(face, backread_mock):
-    m = backread_mock
-    for number, fault in enumerate(
-        ("reset()", "truncate(at=9)", "stall(after_bytes=9)", "garbage()", "stale_keepalive()")
-    ):
-        # Each page begins two rows before the end of the one before.
-        m.on("users", offset=number * 18).fail(fault, times=1)
-    audit = m.audit(user.id for user in face.collect(face.client(m).users.list(page_size=20)))
-    assert audit.ok
-
-
 # --- dialects -------------------------------------------------------------------------------------
 
 

@@ -183,16 +183,6 @@ def test_a_rate_out_of_bounds_is_a_value_error(arguments, problem):
         Rate.read(None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("says", ["retry_after", "headers"])
-def test_client_waits_for_retry_after_of_a_rate_limit(face, mock, says):
-    mock.rate = Rate(0.5, burst=2, says=says)
-    client = face.client(mock, max_concurrency=1)
-    assert len(face.collect(client.users.list(page_size=50))) == 200
-    assert mock.calls("users", status=200).count >= 4
-    # What came late waited for its token, two seconds each.
-    assert sum(mock.clock.slept) >= 2 * (mock.calls("users", status=200).count - 2) - 0.001
-
-
 def test_headers_come_with_every_answer(mock, by_hand):
     mock.rate = "2/s burst=2 says=headers"
     caller = by_hand(mock)

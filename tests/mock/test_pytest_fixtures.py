@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from backread import BadRequestError, Client
-from backread.testing import Dialect, Lane, Rate
+from backread.testing import Dialect, Rate
 from helpers.pytest_outcome import outcome
 
 pytest_plugins = ["pytester"]
@@ -98,15 +98,6 @@ def test_the_marker_says_what_the_lane_is_like(backread_mock):
     backread_mock.allow_unfired()
     assert backread_mock.rate == Rate(5, burst=7)
     assert backread_mock.clock.is_virtual
-
-
-@pytest.mark.backread(dialect="lenient", clock="virtual", faults="user: status(500)")
-class TestNearestMarker:
-    @pytest.mark.backread(dialect=Dialect.hostile(), faults=())
-    def test_marker_on_the_method_overrides_the_class(self, backread_mock: Lane) -> None:
-        assert backread_mock.dialect == Dialect.hostile()
-        assert backread_mock.clock.is_virtual
-        assert backread_mock.faults == ()
 
 
 def test_clients_are_of_the_lane_where_there_is_one(
