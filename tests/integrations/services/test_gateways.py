@@ -124,16 +124,6 @@ def test_one_call_reads_everything_through_a_limit(rate, status, retry_after, tm
     assert used > (0.01 if costly else 0.1 if retry_after else 0.2)
 
 
-def test_an_unhealthy_upstream_does_not_end_the_read(tmp_path):
-    """A pool of three, one of which answers 503 to everything."""
-    with serve(600) as server, MockServer(secret=server.secret, faults="any: status(503)") as dead:
-        pool = [server.port, server.port, dead.port]
-        # Of 600 requests, each of which meets it six times in a row once in 729, one may well fail.
-        with nginx(tmp_path, pool) as front:
-            read_through(front, server, max_retries=15)
-    assert front.count(503) / len(front.answered()) == pytest.approx(1 / 3, abs=0.15)
-
-
 @pytest.mark.parametrize("tls", [True, False], ids=["http2", "http1"])
 def test_a_connection_that_has_served_its_requests_costs_no_retry(tls, tmp_path, caplog):
     caplog.set_level(logging.INFO, "backread")

@@ -4,7 +4,6 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow
 import pytest
 from pyspark.cloudpickle import dumps
 from pyspark.errors import AnalysisException, PySparkException
@@ -36,18 +35,6 @@ def test_the_rows_are_those_of_one_walk(spark, server, resource):
         assert rows(frame) == held(client, resource)
     # The list of users is one walk.
     assert frame.rdd.getNumPartitions() == (1 if resource == "users" else 3)
-
-
-def test_the_schema_is_that_of_the_arrow_stream(server):
-    with server.client() as client:
-        for resource, listing in (
-            ("users", client.users.list()),
-            ("messages", client.messages.all()),
-        ):
-            theirs = BackreadDataSource({"resource": resource}).schema()
-            ours = pyarrow.schema(listing)
-            assert theirs.fieldNames() == ours.names
-            assert [field.nullable for field in theirs] == [field.nullable for field in ours]
 
 
 def test_each_query_on_one_frame_reads_the_rows_there_are(spark, serve):
