@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from proxies import Front, haproxy, nginx
 
-from backread import BackreadError, Listing
+from backread import BackreadError
 from backread.testing import MockServer, World
 
 IN_FLIGHT = 16
@@ -75,18 +75,16 @@ def test_a_read_waits_for_the_end_of_an_outage(proxy, seconds, interrupt, tmp_pa
     assert listing.report.outage_seconds == pytest.approx(up - down + resumed, abs=3)
 
 
-def read_through(front: Front, server: MockServer, **options: object) -> Listing[object]:
+def read_through(front: Front, server: MockServer) -> None:
     """Reads every message, which must succeed; a second time if it fails: chance may do it."""
     for attempt in (1, 2):
-        with front.client(server, **options) as client:
-            listing = client.messages.all()
+        with front.client(server) as client:
             try:
-                assert sum(1 for _ in listing) == server.world.total_messages
+                assert sum(1 for _ in client.messages.all()) == server.world.total_messages
                 break
             except BackreadError:
                 if attempt == 2:
                     raise
-    return listing
 
 
 @pytest.mark.parametrize(
