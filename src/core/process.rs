@@ -1,19 +1,47 @@
 //! Per-process state: a forked child makes new values and never touches the inherited ones.
 
-mod id;
-#[cfg(test)]
-mod tests;
-
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use arc_swap::ArcSwapOption;
 
-pub use self::id::{forget_id, id, remember_id};
+/// This process's id, or 0 in one that has not looked it up; no process has that one. A read looks six to
+/// ten times whether it is in a forked child, and the kernel is not asked each time.
+static ID: AtomicU32 = AtomicU32::new(0);
+static FORGETS_IT_IN_CHILDREN: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The process that seeded this thread's random numbers.
     static CHANCE_OF: Cell<u32> = const { Cell::new(0) };
+}
+
+/// This process's id.
+#[inline]
+pub fn id() -> u32 {
+    match ID.load(Ordering::Relaxed) {
+        0 => look_up(),
+        id => id,
+    }
+}
+
+#[cold]
+fn look_up() -> u32 {
+    let id = std::process::id();
+    if FORGETS_IT_IN_CHILDREN.load(Ordering::SeqCst) {
+        ID.store(id, Ordering::Relaxed);
+    }
+    id
+}
+
+/// To be called in each forked child, before anything else runs there.
+pub extern "C" fn forget_id() {
+    ID.store(0, Ordering::Relaxed);
+}
+
+/// From now on each forked child calls [`forget_id`], so the id may be remembered.
+pub fn remember_id() {
+    FORGETS_IT_IN_CHILDREN.store(true, Ordering::SeqCst);
 }
 
 /// A random number from 0 to 1. Forked siblings draw different ones, so that their retries do not
@@ -99,5 +127,42 @@ impl<T> PerProcess<T> {
 impl<T> Drop for PerProcess<T> {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn all_threads_of_a_process_have_the_same_value() {
+        for _ in 0..500 {
+            let held = PerProcess::default();
+            let made = AtomicU32::new(0);
+            let start = Barrier::new(4);
+            let seen = std::thread::scope(|scope| {
+                let threads = [(); 4].map(|()| {
+                    scope.spawn(|| {
+                        start.wait();
+                        let make = || Ok::<_, ()>(made.fetch_add(1, Ordering::Relaxed));
+                        held.with(make, |value| *value).unwrap()
+                    })
+                });
+                threads.map(|thread| thread.join().unwrap())
+            });
+            assert_eq!(seen, [seen[0]; 4]);
+        }
+    }
+
+    #[test]
+    fn the_id_is_remembered_until_it_is_forgotten() {
+        remember_id();
+        for _ in 0..3 {
+            assert_eq!(id(), std::process::id());
+        }
+        forget_id();
+        assert_eq!(id(), std::process::id());
     }
 }
