@@ -177,3 +177,53 @@ pub fn plain_integer(text: &str) -> Option<u64> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_the_documented_paths_are_known() {
+        let known = |path: &str| {
+            let Target {
+                route,
+                user,
+                message,
+                ..
+            } = Target::read(path);
+            (route, user, message)
+        };
+        assert_eq!(known("/external/users"), (Route::Users, None, None));
+        assert_eq!(known("/external/users/42"), (Route::User, Some(42), None));
+        assert_eq!(
+            known("/external/users/0/messages"),
+            (Route::Messages, Some(0), None)
+        );
+        let message = (Route::Message, Some(42), Some(7));
+        assert_eq!(known("/external/users/42/messages/7"), message);
+        assert_eq!(known("/openapi.json"), (Route::OpenApi, None, None));
+        for path in [
+            "/external",
+            "/users",
+            "/external/users/",
+            "/external/users/+42",
+            "/external/users/042",
+            "/external/users/%34%32",
+            "/external/users/99999999999999999999",
+            "/external/users/42/messages/",
+            "/external/users/42/messages/x",
+            "/EXTERNAL/users",
+        ] {
+            assert_eq!(Target::read(path), Target::UNKNOWN, "{path}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_path_is_too_odd(path: String) {
+            let _ = Target::read(&path);
+        }
+    }
+}

@@ -2,8 +2,6 @@
 
 pub mod order;
 pub mod row_mutation;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::str::FromStr;

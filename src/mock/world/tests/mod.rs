@@ -3,7 +3,6 @@
 mod changes;
 mod generated;
 mod lines;
-mod texts;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
