@@ -4,9 +4,7 @@ mod column;
 mod fields;
 mod read_back;
 mod rows;
-mod sync_tables;
-#[cfg(test)]
-mod tests;
+mod state;
 
 use arrow_schema::ArrowError;
 
