@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::WalkSettings;
 use super::stages::{Fetch, ListWalk, Request, Response, Resume};
-use crate::api::{Limit, List, Resource};
+use crate::api::{Limit, List};
 use crate::client::{Read, Sent};
 use crate::decode::json::Text;
 use crate::decode::page::{Page, Unreadable};
@@ -78,6 +78,11 @@ impl Service<'_> {
         format!(r#"{{"id":{id},"reference":"{revision}"}}"#)
     }
 
+    fn rows(&self, start: usize, limit: Limit) -> Vec<String> {
+        let ids = self.ids.iter().skip(start).take(limit.get().into());
+        ids.map(|id| self.row(*id)).collect()
+    }
+
     /// An honest response, or after `oddity` one that is not.
     fn respond(&mut self, request: &Request, oddity: Option<usize>) -> Response {
         self.honest &= oddity.is_none();
@@ -85,19 +90,10 @@ impl Service<'_> {
             Fetch::Page { offset, limit } => (offset, limit),
             Fetch::Row { id } => {
                 let there = self.ids.contains(&id) != (oddity == Some(0));
-                let row = there.then(|| Text::repair(self.row(id).into(), None));
-                return Response::Row {
-                    row,
-                    sent: sent(List::Users),
-                };
+                return row(List::Users, there.then(|| self.row(id)));
             }
         };
-        let start = usize::try_from(offset).unwrap().min(self.ids.len());
-        let end = self.ids.len().min(start + usize::from(limit.get()));
-        let mut rows: Vec<String> = self.ids[start..end]
-            .iter()
-            .map(|id| self.row(*id))
-            .collect();
+        let mut rows = self.rows(usize::try_from(offset).unwrap(), limit);
         let mut said = [
             limit.get().to_string(),
             offset.to_string(),
@@ -106,13 +102,7 @@ impl Service<'_> {
         let mut reduced_to = None;
         match oddity {
             Some(0) if offset > 0 => return Response::PastEnd(refusal(List::Users)),
-            Some(1) => {
-                let page = Page::of_a_row_not_read(offset, Resource::Users, Unreadable::Failing);
-                return Response::Page(Read {
-                    value: page,
-                    sent: sent(List::Users),
-                });
-            }
+            Some(1) => return failing_row(List::Users, offset),
             Some(2) => rows.truncate(self.byte()),
             Some(3) => {
                 rows.truncate(self.byte());
@@ -126,29 +116,14 @@ impl Service<'_> {
             Some(6) => said[self.byte() % 3] = self.byte().to_string(),
             Some(7) => {
                 let other = self.place(self.ids.len() + 1);
-                let end = self.ids.len().min(other + usize::from(limit.get()));
-                rows = self.ids[other..end]
-                    .iter()
-                    .map(|id| self.row(*id))
-                    .collect();
+                rows = self.rows(other, limit);
             }
             Some(8) => rows.reverse(),
             Some(9) => rows.extend_from_within(..),
             _ => {}
         }
-        let [limit, offset, total] = said;
-        let rows = rows.join(",");
-        let body =
-            format!(r#"{{"limit":{limit},"offset":{offset},"total":{total},"users":[{rows}]}}"#);
-        let text = Text::repair(Bytes::from(body), None);
-        let Ok(mut page) = Page::read(text, Resource::Users) else {
-            return Response::PastEnd(refusal(List::Users));
-        };
-        page.reduced_to = reduced_to;
-        Response::Page(Read {
-            value: page,
-            sent: sent(List::Users),
-        })
+        page(List::Users, said, &rows, reduced_to)
+            .unwrap_or_else(|| Response::PastEnd(refusal(List::Users)))
     }
 }
 
@@ -261,8 +236,37 @@ pub fn check(bytes: &[u8]) -> Certificate {
     report.certificate
 }
 
+/// The response with these rows and the limit, offset and total in JSON; `None` if that is no page.
+pub(super) fn page(
+    list: List,
+    [limit, offset, total]: [String; 3],
+    rows: &[String],
+    reduced_to: Option<Limit>,
+) -> Option<Response> {
+    let (key, rows) = (list.resource().key(), rows.join(","));
+    let body = format!(r#"{{"limit":{limit},"offset":{offset},"total":{total},"{key}":[{rows}]}}"#);
+    let mut page = Page::read(Text::repair(body.into(), None), list.resource()).ok()?;
+    page.reduced_to = reduced_to;
+    let (value, sent) = (page, sent(list));
+    Some(Response::Page(Read { value, sent }))
+}
+
+/// What is read of a page around a row that fails it.
+pub(super) fn failing_row(list: List, offset: u64) -> Response {
+    let value = Page::of_a_row_not_read(offset, list.resource(), Unreadable::Failing);
+    let sent = sent(list);
+    Response::Page(Read { value, sent })
+}
+
+/// The response to a request for one row.
+pub(super) fn row(list: List, json: Option<String>) -> Response {
+    let row = json.map(|json| Text::repair(json.into(), None));
+    let sent = sent(list);
+    Response::Row { row, sent }
+}
+
 /// What was sent for a page of a list.
-pub(super) fn sent(list: List) -> Sent {
+fn sent(list: List) -> Sent {
     Sent {
         endpoint: list.page(0, Limit::LARGEST),
         attempts: vec![attempt(200)],

@@ -49,8 +49,6 @@ mod look_up;
 mod page_length;
 mod pass;
 mod sweep;
-#[cfg(test)]
-mod tests;
 mod totals;
 
 use serde::{Deserialize, Serialize};

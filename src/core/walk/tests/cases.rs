@@ -1,10 +1,141 @@
-//! The random walks: their lists, how those change, and which of the assumptions hold.
+//! The random walks: the services whose lists they read, how those change, and which of the assumptions
+//! hold.
 
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::behaviour::{Behaviour, Churn, Order, PastEnd, ReportedPage, Total};
-use crate::api::LARGEST_LIMIT;
+use crate::api::{LARGEST_LIMIT, List, Natural};
+
+/// The sort key of the rows, and how a change moves a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    OldestFirst,
+    NewestFirst,
+    /// New rows are inserted anywhere, and a renamed row moves.
+    Name,
+    /// An updated row moves to the front.
+    UpdatedFirst,
+    /// An updated row moves to the end.
+    UpdatedLast,
+    /// Groups of rows with the same key, each reshuffled at every request.
+    Ties,
+    /// The same, but each query always gets the same order, as from PostgreSQL.
+    TiesByQuery,
+    Shuffled,
+    /// Rows move without any change in them.
+    HiddenKey,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Total {
+    Exact,
+    Null,
+    /// As at the first request.
+    Stale,
+    TooSmall,
+    TooLarge,
+    Capped,
+    /// Counted now and then and cached in between: outdated, too large or too small.
+    Cached,
+    /// Missing from a third of the responses.
+    Sometimes,
+    /// Hidden rows take up a place but are not counted.
+    WithoutHidden,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PastEnd {
+    Empty,
+    Refused,
+    LastPage,
+    FirstPage,
+}
+
+/// What a page reports about the limit and offset applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReportedPage {
+    Applied,
+    Requested,
+    Nothing,
+}
+
+/// How many changes happen per request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Churn {
+    None,
+    /// One per ten requests.
+    Moderate,
+    /// One to three with each request.
+    Heavy,
+    /// Moderate, and occasionally 50 at once.
+    Bursts,
+    /// Moderate, and up to three times hundreds of new rows at once, where new rows go.
+    Imports,
+    /// One row at the end before every second request.
+    Grows,
+}
+
+/// The behaviour of a simulated service, fixed before the first request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Behaviour {
+    /// A list of messages, otherwise of users.
+    pub messages: bool,
+    pub rows: i64,
+    pub order: Order,
+    pub total: Total,
+    pub churn: Churn,
+    /// For `Order::Ties`, the average number of rows with the same key.
+    pub tied: u16,
+    /// If false, messages are only added, as the certificates assume.
+    pub deletes: bool,
+    pub largest_page: u8,
+    pub reported: ReportedPage,
+    pub short_pages: bool,
+    /// How many of a hundred rows are filtered out after paging.
+    pub hidden: u8,
+    pub past_end: PastEnd,
+    /// How many of a thousand rows fail each page that they are part of.
+    pub failing: u16,
+    /// The length of a block of consecutive hidden rows.
+    pub hidden_block: u16,
+    /// Offsets from here on are refused.
+    pub refused_from: Option<u64>,
+    pub seed: u64,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            messages: false,
+            rows: 0,
+            order: Order::OldestFirst,
+            total: Total::Exact,
+            churn: Churn::None,
+            tied: 8,
+            deletes: true,
+            largest_page: LARGEST_LIMIT,
+            reported: ReportedPage::Applied,
+            short_pages: false,
+            hidden: 0,
+            past_end: PastEnd::Empty,
+            failing: 0,
+            hidden_block: 0,
+            refused_from: None,
+            seed: 0,
+        }
+    }
+}
+
+impl Behaviour {
+    pub fn list(&self) -> List {
+        let user_id = Natural::from(42);
+        match self.messages {
+            false => List::Users,
+            true => List::Messages { user_id },
+        }
+    }
+}
 
 /// One walk; it runs the same way each time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -86,17 +217,12 @@ impl Default for Case {
 
 impl Case {
     pub fn kind(&self) -> Kind {
-        let behaviour = &self.behaviour;
-        if behaviour.failing > 0 {
-            return Kind::RowsFail;
-        } else if behaviour.hidden_block > 0 {
-            return Kind::ABlockHidden;
-        } else if behaviour.refused_from.is_some() {
-            return Kind::DeepOffsetsRefused;
-        } else if behaviour.churn == Churn::Grows {
-            return Kind::GrowsBehindTotal;
-        }
-        match (self.behaviour.order, self.behaviour.total) {
+        let list = &self.behaviour;
+        match (list.order, list.total) {
+            _ if list.failing > 0 => Kind::RowsFail,
+            _ if list.hidden_block > 0 => Kind::ABlockHidden,
+            _ if list.refused_from.is_some() => Kind::DeepOffsetsRefused,
+            _ if list.churn == Churn::Grows => Kind::GrowsBehindTotal,
             (Order::Ties, _) => Kind::TiesReshuffled,
             (Order::TiesByQuery, _) => Kind::TiesByQuery,
             (Order::Shuffled, _) => Kind::Shuffled,
@@ -109,24 +235,17 @@ impl Case {
             (_, Total::Cached) if self.pages_come_short() => Kind::CachedAndShort,
             (_, Total::Cached) => Kind::TotalCached,
             (_, Total::Null | Total::Sometimes) => Kind::TotalMissing,
-            (_, Total::Exact) if self.behaviour.messages && self.behaviour.deletes => {
-                Kind::MessagesDeleted
-            }
-            (_, Total::Exact) if self.behaviour.churn == Churn::Imports => Kind::Imports,
+            (_, Total::Exact) if list.messages && list.deletes => Kind::MessagesDeleted,
+            (_, Total::Exact) if list.churn == Churn::Imports => Kind::Imports,
             (_, Total::Exact) => Kind::KeepsThem,
         }
     }
 
     /// Pages may have fewer rows than the limit that they report, although more rows follow.
     fn pages_come_short(&self) -> bool {
-        let Behaviour {
-            short_pages,
-            hidden,
-            reported,
-            ..
-        } = self.behaviour;
+        let list = &self.behaviour;
         let clamped = self.size_of_a_page() < u64::from(self.page_size);
-        short_pages || hidden > 0 || (clamped && reported != ReportedPage::Applied)
+        list.short_pages || list.hidden > 0 || (clamped && list.reported != ReportedPage::Applied)
     }
 
     /// Untouched rows keep their order; totals are right, missing, or out of date.
@@ -146,9 +265,8 @@ impl Case {
 
     /// A plain loop reads pages of the same size, with one request per page.
     pub fn reads_like_plain_loop(&self) -> bool {
-        self.size_of_a_page() == u64::from(LARGEST_LIMIT)
-            && self.max_items.is_none()
-            && self.killed_after.is_none()
+        let whole = self.max_items.is_none() && self.killed_after.is_none();
+        whole && self.size_of_a_page() == u64::from(LARGEST_LIMIT)
     }
 
     /// Messages are only added, and each response states the current total.
@@ -164,105 +282,89 @@ impl Case {
     /// The number of pages to read this many places at worst, if each shares rows with the previous
     /// one.
     pub fn pages(&self, places: u64, shared: u64) -> u64 {
-        let Behaviour {
-            hidden,
-            short_pages,
-            ..
-        } = self.behaviour;
-        let brought = self.size_of_a_page() * u64::from(100 - hidden) / 100;
-        let brought = if short_pages { brought / 2 } else { brought };
+        let list = &self.behaviour;
+        let brought = self.size_of_a_page() * u64::from(100 - list.hidden) / 100;
+        let brought = if list.short_pages {
+            brought / 2
+        } else {
+            brought
+        };
         // The end of a changing list is read again; if pages come short, the last rows come in ever
         // shorter ones.
-        let last_ones = if short_pages || hidden > 0 { 6 } else { 3 };
+        let last_ones = if list.short_pages || list.hidden > 0 {
+            6
+        } else {
+            3
+        };
         let new = brought.saturating_sub(shared).max(1);
         places.saturating_sub(shared).div_ceil(new) + last_ones
     }
 
     /// The service behaves well, except for changes by others.
     pub fn is_ordinary(&self) -> bool {
-        let largest = self.size_of_a_page() == u64::from(LARGEST_LIMIT);
-        let Behaviour {
-            short_pages,
-            hidden,
-            ..
-        } = self.behaviour;
-        let whole = !short_pages && hidden == 0 && self.max_items.is_none();
-        let whole = whole && self.killed_after.is_none();
-        matches!(self.kind(), Kind::KeepsThem | Kind::Imports) && largest && whole
+        let list = &self.behaviour;
+        let whole = !list.short_pages && list.hidden == 0 && self.reads_like_plain_loop();
+        whole && matches!(self.kind(), Kind::KeepsThem | Kind::Imports)
     }
 
     /// Whether a patient reader finds every row if the list does not change.
     pub fn is_at_rest(&self) -> bool {
-        let Behaviour {
-            order,
-            total,
-            churn,
-            short_pages,
-            hidden,
-            reported,
-            ..
-        } = self.behaviour;
-        // What follows a page that was short, or filtered to nothing, can only be told from a
-        // correct total.
-        let full =
-            self.size_of_a_page() == u64::from(self.page_size) || reported == ReportedPage::Applied;
-        // Pages of a few rows may be hidden entirely, and then look like those past the end.
-        if hidden > 0 && (short_pages || self.size_of_a_page() < 10) {
+        let list = &self.behaviour;
+        let odd = list.hidden_block > 0 || list.refused_from.is_some();
+        let random = matches!(
+            list.order,
+            Order::Ties | Order::TiesByQuery | Order::Shuffled
+        );
+        if list.churn != Churn::None || odd || random {
             return false;
         }
-        let told = matches!(total, Total::Exact | Total::TooLarge | Total::Stale);
-        let odd = self.behaviour.hidden_block > 0 || self.behaviour.refused_from.is_some();
-        churn == Churn::None
-            && !odd
-            && !matches!(order, Order::Ties | Order::TiesByQuery | Order::Shuffled)
-            && (told || (hidden == 0 && full && !short_pages))
-            && self.max_items.is_none()
+        // Pages of a few rows may be hidden entirely, and then look like those past the end.
+        if list.hidden > 0 && (list.short_pages || self.size_of_a_page() < 10) {
+            return false;
+        }
+        // What follows a page that was short, or filtered to nothing, can only be told from a
+        // correct total.
+        let told = matches!(list.total, Total::Exact | Total::TooLarge | Total::Stale);
+        let full = self.size_of_a_page() == u64::from(self.page_size)
+            || list.reported == ReportedPage::Applied
+            || list.total == Total::Null;
+        let all = self
+            .max_items
+            .is_none_or(|most| most >= list.rows.unsigned_abs());
+        all && (told || (list.hidden == 0 && full && !list.short_pages))
     }
 }
 
-/// The unusual behaviour of a service.
-#[derive(Debug, Clone, Copy)]
-struct Oddities {
-    largest_page: u8,
-    reported: ReportedPage,
-    short_pages: bool,
-    hidden: u8,
-    page_size: u8,
-    max_items: Option<u64>,
-}
-
-fn oddities() -> impl Strategy<Value = Oddities> {
-    let none = Just(Oddities {
-        largest_page: LARGEST_LIMIT,
-        reported: ReportedPage::Applied,
-        short_pages: false,
-        hidden: 0,
-        page_size: LARGEST_LIMIT,
-        max_items: None,
-    });
+/// The unusual ways of a service and of the reader.
+fn oddities() -> impl Strategy<Value = Case> {
+    let reported = [
+        ReportedPage::Applied,
+        ReportedPage::Requested,
+        ReportedPage::Nothing,
+    ];
     let some = (
         prop_oneof![2 => Just(LARGEST_LIMIT), 1 => 10..=LARGEST_LIMIT],
-        prop::sample::select(vec![
-            ReportedPage::Applied,
-            ReportedPage::Requested,
-            ReportedPage::Nothing,
-        ]),
+        prop::sample::select(reported.to_vec()),
         prop::bool::weighted(0.2),
         prop_oneof![3 => Just(0), 1 => 1_u8..30],
         prop_oneof![5 => Just(LARGEST_LIMIT), 1 => 1..=LARGEST_LIMIT],
         prop_oneof![20 => Just(None), 1 => (0_u64..500).prop_map(Some)],
     );
     let some = some.prop_map(
-        |(largest_page, reported, short_pages, hidden, page_size, max_items)| Oddities {
-            largest_page,
-            reported,
-            short_pages,
-            hidden,
+        |(largest_page, reported, short_pages, hidden, page_size, max_items)| Case {
+            behaviour: Behaviour {
+                largest_page,
+                reported,
+                short_pages,
+                hidden,
+                ..Behaviour::default()
+            },
             page_size,
             max_items,
+            ..Case::default()
         },
     );
-    prop_oneof![1 => none, 1 => some]
+    prop_oneof![1 => Just(Case::default()), 1 => some]
 }
 
 pub fn cases() -> impl Strategy<Value = Case> {
@@ -273,14 +375,14 @@ pub fn cases() -> impl Strategy<Value = Case> {
         2 => 991_i64..1600,
     ];
     let kinds = Kind::ALL.map(|(kind, weight, _)| (weight, Just(kind)));
-    let churns = [
-        (2, Just(Churn::None)),
-        (2, Just(Churn::Moderate)),
-        (2, Just(Churn::Heavy)),
-        (2, Just(Churn::Bursts)),
-        (1, Just(Churn::Imports)),
+    let churn = prop_oneof![
+        2 => Just(Churn::None),
+        2 => Just(Churn::Moderate),
+        2 => Just(Churn::Heavy),
+        2 => Just(Churn::Bursts),
+        1 => Just(Churn::Imports),
     ];
-    let ties = prop_oneof![2 => Just(8_u16), 1 => 8_u16..600];
+    let tied = prop_oneof![2 => Just(8_u16), 1 => 8_u16..600];
     let orders = [
         Order::OldestFirst,
         Order::NewestFirst,
@@ -294,62 +396,47 @@ pub fn cases() -> impl Strategy<Value = Case> {
         PastEnd::LastPage,
         PastEnd::FirstPage,
     ];
-    (
+    let list = (
         rows,
         prop::strategy::Union::new_weighted(kinds.to_vec()),
         any::<bool>(),
-        (prop::strategy::Union::new_weighted(churns.to_vec()), ties),
+        (churn, tied),
         prop::sample::select(orders.to_vec()),
         prop::sample::select(past_ends.to_vec()),
-        oddities(),
-        prop_oneof![2 => Just(1_usize), 3 => 2_usize..9, 1 => Just(16)],
-        prop_oneof![7 => Just(None), 1 => (1_usize..12).prop_map(Some)],
-        any::<u64>().no_shrink(),
-    )
-        .prop_map(
-            |(
-                rows,
-                kind,
+    );
+    let concurrent_pages = prop_oneof![2 => Just(1_usize), 3 => 2_usize..9, 1 => Just(16)];
+    let killed_after = prop_oneof![7 => Just(None), 1 => (1_usize..12).prop_map(Some)];
+    let seed = any::<u64>().no_shrink();
+    (list, oddities(), concurrent_pages, killed_after, seed).prop_map(
+        |(list, case, concurrent_pages, killed_after, seed)| {
+            let (rows, kind, messages, (churn, tied), order, past_end) = list;
+            let mut behaviour = Behaviour {
                 messages,
-                (churn, tied),
+                rows,
                 order,
+                churn,
+                tied,
+                deletes: !messages,
                 past_end,
-                oddities,
-                concurrent_pages,
-                killed_after,
                 seed,
-            )| {
-                let mut behaviour = Behaviour {
-                    messages,
-                    rows,
-                    order,
-                    churn,
-                    tied,
-                    deletes: !messages,
-                    largest_page: oddities.largest_page,
-                    reported: oddities.reported,
-                    short_pages: oddities.short_pages,
-                    hidden: oddities.hidden,
-                    past_end,
-                    seed,
-                    ..Behaviour::default()
-                };
-                break_assumption(&mut behaviour, kind);
-                // For a page of one row, thousands of requests show no more than hundreds.
-                // A list that grows by more than a page per request has no end.
-                let page_size = match rows {
-                    0..200 if churn < Churn::Bursts => oddities.page_size,
-                    _ => oddities.page_size.max(10),
-                };
-                Case {
-                    behaviour,
-                    page_size,
-                    concurrent_pages,
-                    max_items: oddities.max_items,
-                    killed_after: killed_after.filter(|_| oddities.max_items.is_none()),
-                }
-            },
-        )
+                ..case.behaviour
+            };
+            break_assumption(&mut behaviour, kind);
+            // For a page of one row, thousands of requests show no more than hundreds.
+            // A list that grows by more than a page per request has no end.
+            let page_size = match rows {
+                0..200 if churn < Churn::Bursts => case.page_size,
+                _ => case.page_size.max(10),
+            };
+            Case {
+                behaviour,
+                page_size,
+                concurrent_pages,
+                killed_after: killed_after.filter(|_| case.max_items.is_none()),
+                ..case
+            }
+        },
+    )
 }
 
 fn break_assumption(behaviour: &mut Behaviour, kind: Kind) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::behaviour::{Behaviour, Churn, Order, PastEnd, ReportedPage, Total};
+use super::cases::{Behaviour, Churn, Order, PastEnd, ReportedPage, Total};
 use crate::api::Limit;
 
 #[derive(Debug, Clone, Copy)]

@@ -1,15 +1,10 @@
 //! Runs the walk against a simulated list: several requests in flight, each answered at its own
 //! instant and delivered in any order.
 
-use bytes::Bytes;
-
-use super::super::agreement::{refusal, sent};
+use super::super::agreement::{failing_row, page, refusal, row};
 use super::super::stages::{Fetch, ListWalk, Request, Response};
 use super::super::*;
 use super::changing_list::{ChangingList, Served, revision};
-use crate::client::Read;
-use crate::decode::json::Text;
-use crate::decode::page::{Page, Unreadable};
 use crate::timestamp::Timestamp;
 
 /// What a walk returned and reported.
@@ -109,19 +104,12 @@ pub fn walk(
 fn respond(list: &mut ChangingList, request: &Request) -> Response {
     let of = list.behaviour.list();
     match request.fetch {
-        Fetch::Row { id } => Response::Row {
-            row: list.row(id).map(|row| Text::repair(row.into(), None)),
-            sent: sent(of),
-        },
+        Fetch::Row { id } => row(of, list.row(id)),
         Fetch::Page { offset, limit } => match list.page(offset, limit) {
             Served::Refused => Response::PastEnd(refusal(of)),
-            // What is read of a page around a row that fails it.
             Served::Page {
                 fails_at: Some(0), ..
-            } => Response::Page(Read {
-                value: Page::of_a_row_not_read(offset, of.resource(), Unreadable::Failing),
-                sent: sent(of),
-            }),
+            } => failing_row(of, offset),
             Served::Page {
                 mut rows,
                 fails_at,
@@ -130,22 +118,10 @@ fn respond(list: &mut ChangingList, request: &Request) -> Response {
                 total,
             } => {
                 rows.truncate(fails_at.unwrap_or(usize::MAX));
-                let key = of.resource().key();
                 let rows: Vec<String> = rows.iter().map(|row| row.json(&list.behaviour)).collect();
-                let body = format!(
-                    r#"{{"limit":{},"offset":{},"total":{},"{key}":[{}]}}"#,
-                    or_null(limit),
-                    or_null(offset),
-                    or_null(total),
-                    rows.join(",")
-                );
-                let text = Text::repair(Bytes::from(body), None);
-                let mut page = Page::read(text, of.resource()).unwrap();
-                page.reduced_to = fails_at.and_then(|rows| Limit::of(rows as u64));
-                Response::Page(Read {
-                    value: page,
-                    sent: sent(of),
-                })
+                let said = [or_null(limit), or_null(offset), or_null(total)];
+                let reduced_to = fails_at.and_then(|rows| Limit::of(rows as u64));
+                page(of, said, &rows, reduced_to).unwrap()
             }
         },
     }
