@@ -1,127 +1,200 @@
 //! Each fault as a client sees it, byte by byte, over plain sockets.
 
-use std::io::Write;
-use std::net::TcpStream;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use bytes::Bytes;
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::stub::*;
+use super::*;
+use crate::admin::Admin;
 use crate::connection::serve_connection;
+use crate::service::Service;
 use backread_clock::virtual_start;
 
-#[test]
-fn without_faults_the_pieces_come_as_one_and_the_connection_stays() {
-    let server = Server::new("user: reset()");
-    let mut stream = server.connect();
-    for path in [USERS, "/external/users", USERS] {
-        send(&mut stream, path);
-        let expected = whole(path);
-        assert_eq!(exactly(&mut stream, expected.len()), expected);
+const USERS: &str = "/external/users?limit=99";
+const USER: &str = "/external/users/42";
+const MESSAGES: &str = "/external/users/42/messages";
+/// More than the sockets buffer for a client that does not read.
+const MUCH: usize = 16_000_000;
+
+fn world() -> World {
+    World::new(7, 300, 5, 5).unwrap()
+}
+
+/// A world whose first user has a name that is too long for the sockets.
+fn much() -> World {
+    let world = world();
+    let name = json!({"name": "x".repeat(MUCH)});
+    let edited = world.edit(None, 42, name.as_object().unwrap().clone());
+    assert!(edited.is_ok());
+    world
+}
+
+fn server(rules: &str) -> MockServer {
+    serve(world(), options("documented", rules))
+}
+
+/// Sends a request on a new connection, and reads until it ends.
+fn ask(server: &MockServer, path: &str) -> (Vec<u8>, End) {
+    let mut stream = connect(server);
+    send(&mut stream, path);
+    let (bytes, end) = drain(&mut stream);
+    (without_id(bytes), end)
+}
+
+/// A response without its id, which depends on how often it was asked for.
+fn without_id(mut bytes: Vec<u8>) -> Vec<u8> {
+    let name = b"x-request-id: ";
+    if let Some(start) = bytes.windows(name.len()).position(|text| text == name) {
+        let id = start + name.len();
+        bytes[id..id + 16].fill(b'0');
     }
-    assert!(nothing_more(&mut stream));
+    bytes
+}
+
+fn exactly(stream: &mut TcpStream, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    stream.read_exact(&mut bytes).unwrap();
+    without_id(bytes)
+}
+
+/// The head and the body of a response whose length is declared.
+fn reply(stream: &mut TcpStream) -> (Vec<u8>, Vec<u8>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(exactly(stream, 1)[0]);
+    }
+    let text = std::str::from_utf8(&head).unwrap();
+    let (_, length) = text.split_once("content-length: ").unwrap();
+    let length = length.lines().next().unwrap().parse().unwrap();
+    let body = exactly(stream, length);
+    (without_id(head), body)
+}
+
+/// What a server without faults answers.
+fn whole(path: &str) -> (Vec<u8>, Vec<u8>) {
+    let server = server("");
+    let mut stream = connect(&server);
+    send(&mut stream, path);
+    reply(&mut stream)
+}
+
+fn nothing_more(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let more = stream.read(&mut [0]);
+    stream.set_nonblocking(false).unwrap();
+    more.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+fn requests(server: &MockServer) -> u64 {
+    server.service().main().journal.last_number()
 }
 
 #[test]
-fn a_reset_comes_after_exactly_so_many_bytes() {
+fn a_reset_comes_after_exactly_so_many_bytes_and_a_truncated_body_ends_in_order() {
     assert_eq!(
-        Server::new("any: reset()").ask(USERS),
+        ask(&server("any: reset()"), USERS),
         (Vec::new(), End::Reset)
     );
-    for count in [0, 1, 100, 3333, 9_999, BODY, BODY + 5] {
-        let server = Server::new(&format!("users: reset(after_bytes={count})"));
-        let expected = part(right_head(BODY), USERS, count.min(BODY));
-        for _ in 0..200 {
-            let (bytes, end) = server.ask(USERS);
-            assert!(
-                bytes == expected && end == End::Reset,
-                "{count}: {}",
-                bytes.len()
-            );
+    let (head, body) = whole(USERS);
+    let most = body.len();
+    for (fault, end) in [
+        ("reset(after_bytes", End::Reset),
+        ("truncate(at", End::Close),
+    ] {
+        for count in [0, 1, 3333, most - 1, most, most + 5] {
+            let server = server(&format!("users: {fault}={count})"));
+            let expected = [&head[..], &body[..count.min(most)]].concat();
+            for _ in 0..50 {
+                let (bytes, ended) = ask(&server, USERS);
+                assert!(
+                    bytes == expected && ended == end,
+                    "{fault}={count}: {ended:?} after {} of {}",
+                    bytes.len(),
+                    expected.len()
+                );
+            }
         }
     }
-}
-
-/// More than the sockets buffer for a client that does not read.
-fn much() -> Bytes {
-    text("much", 1000).repeat(16_000).into()
 }
 
 #[test]
 fn a_reset_waits_for_a_client_that_reads_late() {
-    let much = much();
-    let rules = format!("users: reset(after_bytes={})", much.len() - 1);
-    let server = Server::of(&rules, Some(much.clone()));
-    let mut stream = server.connect();
-    send(&mut stream, USERS);
+    let rules = format!("user: reset(after_bytes={MUCH})");
+    let server = serve(much(), options("documented", &rules));
+    let mut stream = connect(&server);
+    send(&mut stream, USER);
     // Other requests are answered meanwhile.
-    let mut other = server.connect();
-    send(&mut other, "/external/users/1");
-    exactly(&mut other, right_head(much.len()).len() + much.len());
+    let mut other = connect(&server);
+    send(&mut other, MESSAGES);
+    reply(&mut other);
     let (bytes, end) = drain(&mut stream);
-    let expected = [right_head(much.len()).as_slice(), &much[..much.len() - 1]].concat();
-    assert!(bytes == expected && end == End::Reset, "{}", bytes.len());
-}
-
-#[test]
-fn a_truncated_body_ends_in_order() {
-    for count in [0, 1, 5000, BODY - 1, BODY, BODY + 1] {
-        let server = Server::new(&format!("users: truncate(at={count})"));
-        let expected = part(right_head(BODY), USERS, count.min(BODY));
-        assert_eq!(server.ask(USERS), (expected, End::Close), "{count}");
-    }
+    let head = bytes
+        .windows(4)
+        .position(|text| text == b"\r\n\r\n")
+        .unwrap()
+        + 4;
+    assert_eq!((bytes.len() - head, end), (MUCH, End::Reset));
 }
 
 #[test]
 fn an_honest_length_keeps_the_connection() {
-    for count in [0, 1, 5000, BODY, BODY + 1] {
-        let server = Server::new(&format!("users: truncate(at={count}, length=honest) x1"));
-        let mut stream = server.connect();
-        let short = count.min(BODY);
-        for expected in [part(right_head(short), USERS, short), whole(USERS)] {
-            send(&mut stream, USERS);
-            assert_eq!(exactly(&mut stream, expected.len()), expected, "{count}");
-        }
+    let (head, body) = whole(USERS);
+    for count in [0, 1, 5000, body.len(), body.len() + 1] {
+        let server = server(&format!("users: truncate(at={count}, length=honest) x1"));
+        let mut stream = connect(&server);
+        send(&mut stream, USERS);
+        assert_eq!(reply(&mut stream).1, body[..count.min(body.len())]);
+        send(&mut stream, USERS);
+        assert!(
+            reply(&mut stream) == (head.clone(), body.clone()),
+            "{count}"
+        );
     }
 }
 
 #[test]
 fn a_changed_answer_is_sent_as_any_other() {
-    let json = "application/json; charset=utf-8";
-    for (fault, expected) in [
+    let json = "content-type: application/json; charset=utf-8";
+    let (head, body) = whole(USERS);
+    for (fault, lines, changed) in [
         (
             "status(429, retry_after=7, body=\"no\")",
-            format!(
-                "HTTP/1.1 429 Too Many Requests\r\ncontent-type: {json}\r\nretry-after: 7\r\n\
-                 content-length: 2\r\n\r\nno"
-            )
-            .into_bytes(),
+            ["HTTP/1.1 429 Too Many Requests", "retry-after: 7", json],
+            &b"no"[..],
         ),
         (
             "garbage(\"<p>\")",
-            [head("200 OK", json, 3), b"<p>".to_vec()].concat(),
+            ["HTTP/1.1 200 OK", json, "content-length: 3"],
+            b"<p>",
         ),
         (
             "wrong_content_type(\"text/html\")",
-            part(head("200 OK", "text/html", BODY), USERS, BODY),
+            [
+                "HTTP/1.1 200 OK",
+                "content-type: text/html",
+                "content-length: ",
+            ],
+            &body,
         ),
     ] {
-        let server = Server::new(&format!("users: {fault} x1"));
-        let mut stream = server.connect();
-        for expected in [expected, whole(USERS)] {
-            send(&mut stream, USERS);
-            assert_eq!(exactly(&mut stream, expected.len()), expected, "{fault}");
-        }
+        let server = server(&format!("users: {fault} x1"));
+        let mut stream = connect(&server);
+        send(&mut stream, USERS);
+        let (found, sent) = reply(&mut stream);
+        let found = String::from_utf8(found).unwrap();
+        assert!(lines.iter().all(|line| found.contains(line)), "{found}");
+        assert_eq!(sent, changed);
+        send(&mut stream, USERS);
+        assert!(
+            reply(&mut stream) == (head.clone(), body.clone()),
+            "{fault}"
+        );
     }
-    let server = Server::new("users: status(599)");
-    let mut stream = server.connect();
-    let request = format!("GET {USERS} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let (bytes, _) = drain(&mut stream);
-    let shown = String::from_utf8(bytes).unwrap();
+    let server = server("users: status(599)");
+    let mut stream = connect(&server);
+    send(&mut stream, USERS);
+    let shown = String::from_utf8(reply(&mut stream).1).unwrap();
     assert!(
         shown.contains("\"code\":\"fault\"") && shown.contains("\"guess\":true"),
         "{shown}"
@@ -129,94 +202,91 @@ fn a_changed_answer_is_sent_as_any_other() {
 }
 
 #[test]
-fn a_stall_lasts_until_the_client_goes() {
+fn a_stall_answers_nothing_more() {
+    let (head, body) = whole(USERS);
+    let all = [&head[..], &body].concat();
     for (fault, bytes) in [
-        ("stall()", Vec::new()),
-        ("stall(after_bytes=0)", part(right_head(BODY), USERS, 0)),
-        ("stall(after_bytes=9)", part(right_head(BODY), USERS, 9)),
-        ("stall(after_bytes=10000)", whole(USERS)),
+        ("stall()", 0),
+        ("stall(after_bytes=0)", head.len()),
+        ("stall(after_bytes=9)", head.len() + 9),
+        ("stall(after_bytes=1000000)", all.len()),
     ] {
-        let server = Server::new(&format!("users: {fault}"));
-        let mut stalled = server.connect();
+        let server = server(&format!("users: {fault}"));
+        let mut stalled = connect(&server);
         send(&mut stalled, USERS);
-        assert_eq!(exactly(&mut stalled, bytes.len()), bytes, "{fault}");
+        assert!(exactly(&mut stalled, bytes) == all[..bytes], "{fault}");
         // Whatever else it sends, even at once, it gets no response.
-        send(&mut stalled, "/external/users/1");
-        let mut other = server.connect();
-        for path in ["/external/users/1", "/external/users/2"] {
-            send(&mut other, path);
-            assert_eq!(exactly(&mut other, whole(path).len()), whole(path));
+        send(&mut stalled, USER);
+        let mut other = connect(&server);
+        for _ in 0..2 {
+            send(&mut other, USER);
+            reply(&mut other);
         }
         assert!(nothing_more(&mut stalled), "{fault}");
-        assert_eq!(server.stub.asked.load(Ordering::Relaxed), 3);
-        drop(stalled);
-        server.ended.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(requests(&server), 3);
     }
 }
 
 #[test]
 fn a_stale_connection_ends_when_it_is_used_again() {
-    let server = Server::new("users: stale_keepalive() x1");
-    let mut stream = server.connect();
+    let (head, body) = whole(USERS);
+    let stale = server("users: stale_keepalive() x1");
+    let mut stream = connect(&stale);
     send(&mut stream, USERS);
-    assert_eq!(exactly(&mut stream, whole(USERS).len()), whole(USERS));
+    assert!(reply(&mut stream) == (head.clone(), body.clone()));
     assert!(nothing_more(&mut stream));
     send(&mut stream, USERS);
     assert_eq!(drain(&mut stream), (Vec::new(), End::Close));
     // It never saw the second request, so the retry counts as the second.
-    assert_eq!(server.stub.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(requests(&stale), 1);
 
-    let server = Server::new("users: stale_keepalive()");
-    let mut stream = server.connect();
-    let request = format!("GET {USERS} HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    stream.write_all(request.repeat(3).as_bytes()).unwrap();
-    assert_eq!(drain(&mut stream), (whole(USERS), End::Close));
+    let stale = server("users: stale_keepalive()");
+    let mut stream = connect(&stale);
+    stream
+        .write_all(request(USERS).repeat(3).as_bytes())
+        .unwrap();
+    let (bytes, end) = drain(&mut stream);
+    assert!(without_id(bytes) == [head, body].concat() && end == End::Close);
 }
 
 #[test]
 fn delays_and_drips_go_by_the_clock_of_the_answer() {
-    let server = Server::new(
-        "any: latency(3600000); any: drip(bytes=3000, ms=3600000); user: reset(after_bytes=7000)",
+    let server = server(
+        "any: latency(3600000); any: drip(bytes=100, ms=3600000); user: reset(after_bytes=150)",
     );
-    server.stub.clock.make_virtual(virtual_start());
-    let start = server.stub.clock.now();
-    let mut stream = server.connect();
-    send(&mut stream, USERS);
-    assert_eq!(exactly(&mut stream, whole(USERS).len()), whole(USERS));
-    let hours = (server.stub.clock.now() - start).as_secs() / 3600;
-    assert_eq!(hours, 5);
-    let path = "/external/users/1";
-    assert_eq!(
-        server.ask(path),
-        (part(right_head(BODY), path, 7000), End::Reset)
-    );
-    assert_eq!((server.stub.clock.now() - start).as_secs() / 3600, 9);
+    let clock = &server.service().main().clock;
+    clock.make_virtual(virtual_start());
+    let start = clock.now();
+    let hours = || (clock.now() - start).as_secs() / 3600;
+    let (head, body) = whole(USER);
+    let expected = [&head[..], &body[..150]].concat();
+    assert_eq!(ask(&server, USER), (expected, End::Reset));
+    assert_eq!(hours(), 3);
+    let mut stream = connect(&server);
+    send(&mut stream, MESSAGES);
+    let (_, body) = reply(&mut stream);
+    assert_eq!(hours(), 3 + 1 + body.len().div_ceil(100) as u64);
 }
 
 #[test]
 fn it_stops_at_once_whatever_goes_on() {
-    let mut server = Server::of(
-        "users: stall(after_bytes=3); messages: latency(3600000); user: reset(after_bytes=15999999)",
-        Some(much()),
+    let rules = format!(
+        "users: stall(after_bytes=3); messages: latency(3600000); user: reset(after_bytes={MUCH})"
     );
-    let paths = [USERS, "/external/users/1/messages", "/external/users/1"];
-    let streams: Vec<TcpStream> = (0..18)
-        .map(|number| {
-            let mut stream = server.connect();
-            send(&mut stream, paths[number % 3]);
-            stream
-        })
-        .collect();
-    while server.stub.asked.load(Ordering::Relaxed) < 18 {
+    let server = serve(much(), options("documented", &rules));
+    let paths = [USERS, MESSAGES, USER].repeat(6);
+    let streams = paths.iter().map(|path| {
+        let mut stream = connect(&server);
+        send(&mut stream, path);
+        stream
+    });
+    let streams: Vec<TcpStream> = streams.collect();
+    while requests(&server) < 18 {
         std::thread::yield_now();
     }
     let start = Instant::now();
     server.stop();
-    assert!(
-        start.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(10));
     drop(streams);
 }
 
@@ -225,12 +295,13 @@ async fn a_head_that_takes_more_than_a_minute_ends_the_connection() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = tokio::net::TcpStream::connect(listener.local_addr().unwrap());
     let (mut client, (served, _)) = (client.await.unwrap(), listener.accept().await.unwrap());
-    client
-        .write_all(b"GET /external/users HTTP/1.1\r\nhost: mo")
-        .await
-        .unwrap();
+    let head = b"GET /external/users HTTP/1.1\r\nhost: mo";
+    client.write_all(head).await.unwrap();
+    let lane = audits::lane(world(), options("documented", ""));
+    let service = Arc::new(Service::new("example".into(), lane));
+    let admin = Admin::new(service, String::new(), String::new());
     let start = tokio::time::Instant::now();
-    serve_connection(served, Arc::new(Stub::new("", None))).await;
+    serve_connection(served, Arc::new(admin)).await;
     assert_eq!(start.elapsed().as_secs(), 60);
     assert_eq!(client.read(&mut [0; 99]).await.unwrap(), 0);
 }

@@ -222,10 +222,14 @@ fn a_snapshot_of_another_world_is_refused() {
 
 #[test]
 fn a_view_is_the_same_until_something_changes() {
+    let other_seed = world(2, 5, 1, 5);
     let world = world(1, 5, 1, 5);
+    assert_ne!(world.fingerprint(), other_seed.fingerprint());
     let view = world.view();
     assert!(world.edit(None, 42, Fields::new()).is_ok() && world.add(None, 0).is_ok());
     assert!(world.remove(None, 1).is_err() && world.remove(Some(42), 0).is_err());
+    assert!(world.edit(None, 42, fields(json!({"id": 1}))).is_err());
+    assert!(world.edit(None, 1, Fields::new()).is_err());
     assert!(world.view().same_as(&view));
     assert!(world.remove(None, 42).is_ok());
     assert!(!world.view().same_as(&view));
