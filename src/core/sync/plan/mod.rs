@@ -3,6 +3,8 @@
 //! that did not move.
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 
 use std::cmp::Reverse;
