@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::fuzz_seeds::fuzz_seeds;
+use crate::schema::Object;
 
-fn compare(body: &str, resource: Resource) -> usize {
-    agreement::check(body.as_bytes(), resource)
+fn compare(body: &str, resource: Resource) {
+    agreement::check(body.as_bytes(), resource);
 }
 
 fn user_row() -> Value {
@@ -27,20 +28,6 @@ fn message_row() -> Value {
         "sender": {"id": 3, "forename": "Ann", "surname": "Lee", "email": "x@y.z",
                    "picture_thumb_url": null}
     })
-}
-
-fn body(key: &str, rows: &[Value]) -> String {
-    json!({"limit": 99, "offset": 0, "total": rows.len(), key: rows}).to_string()
-}
-
-#[test]
-fn rows_of_the_documented_shape_are_read() {
-    let mut by_user = message_row();
-    by_user["sender_type"] = json!("user");
-    by_user["sender"] = json!({"id": 5, "name": "Bo", "email": null, "mood": {"a": [1e40]}});
-    let rows = [message_row(), by_user];
-    assert_eq!(compare(&body("messages", &rows), Resource::Messages), 2);
-    assert_eq!(compare(&body("users", &[user_row()]), Resource::Users), 1);
 }
 
 #[test]
@@ -78,69 +65,6 @@ fn a_row_that_is_nested_too_deep_is_left_out_and_nothing_else() {
 }
 
 #[test]
-fn odd_rows_and_envelopes_are_read() {
-    let odd_fields = [
-        r#""id":"7""#,
-        r#""id":7.0"#,
-        r#""id":-0"#,
-        r#""id":9223372036854775808"#,
-        r#""id":null"#,
-        r#""id":7,"id":8"#,
-        r#""id":7,"\u0069d":8"#,
-        r#""id":7,"body":5"#,
-        r#""id":7,"created_at":"yesterday""#,
-        r#""id":7,"created_at":"2024-03-05T09:31:07.042\u005a""#,
-        r#""id":7,"sender":{"id":1}"#,
-        r#""id":7,"sender_type":"bot","sender":{"id":1,"x":2}"#,
-        r#""id":7,"sender_type":"user","sender":{"id":1,"forename":"F"}"#,
-        r#""id":7,"sender_type":"operator","sender":{"id":1,"name":"N"}"#,
-        r#""id":7,"sender_type":"operator","sender":{"id":null,"email":"N"}"#,
-        r#""id":7,"sender":{"id":1,"name":"N"},"sender_type":"us\u0065r""#,
-        r#""id":7,"sender":[1],"sender_type":"user""#,
-        r#""id":7,"sender":null,"sender_type":"user""#,
-        r#""id":7,"a":1,"b":{"c":[]},"a":2"#,
-        r#""id":7,"user_attributes":null"#,
-        r#""id":7,"user_attributes":[null]"#,
-        r#""id":7,"user_attributes":[{"value":"v","value":"w"}]"#,
-        r#""id" : 7 , "name" : "tab\tquote\"" "#,
-        r#""id":7,"extra":"\ud83d\ude00\u00e9\/""#,
-        r#""id":7,"read_by_user":1"#,
-        r#""id":007"#,
-        r#""id":7,"body":"a	b""#,
-        r#""id":7,,"#,
-    ];
-    for (key, resource) in [("users", Resource::Users), ("messages", Resource::Messages)] {
-        for field in odd_fields {
-            for envelope in [
-                r#""limit":99,"offset":0,"total":1"#,
-                r#""total":null,"limit":1e2"#,
-            ] {
-                compare(&format!("{{{envelope},\"{key}\":[{{{field}}}]}}"), resource);
-            }
-        }
-        for odd in [
-            "",
-            "[]",
-            "{}",
-            "null",
-            "{\"users\":null}",
-            "{\"users\":null,\"total\":0}",
-            "{\"users\":[],\"users\":[{\"id\":1}]}",
-            "{\"users\":[1,\"a\",null,[],{}],\"total\":5}",
-            "{\"messages\":[{}]}",
-            "{\"users\":[{\"id\":1}]} x",
-            "{\"limit\":\"9\",\"users\":[]}",
-            "{\"total\":-1,\"users\":[],\"more\":{\"a\":[true,false]}}",
-            "\u{feff}{\"users\":[{\"id\":1}]}",
-            " {\n\"users\" : [ ] } ",
-            "{\"us\\u0065rs\":[{\"id\":1}]}",
-        ] {
-            compare(odd, resource);
-        }
-    }
-}
-
-#[test]
 fn what_the_fuzzer_starts_from_is_read() {
     let mut read = [0, 0];
     for body in fuzz_seeds("page") {
@@ -166,39 +90,17 @@ fn any_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-const FIELDS: [&str; 21] = [
-    "id",
-    "body",
-    "read_by_user",
-    "read_by_operator",
-    "created_at",
-    "file_url",
-    "auto_invitation",
-    "sender_type",
-    "sender",
-    "name",
-    "email",
-    "reference",
-    "updated_at",
-    "online_at",
-    "last_url",
-    "user_attributes",
-    "forename",
-    "surname",
-    "picture_thumb_url",
-    "extra",
-    "other",
-];
-
 /// A documented row with some of its fields changed, omitted or added, in any order.
 fn row_near(documented: Value) -> impl Strategy<Value = String> {
-    let fields: Vec<(String, Value)> = documented
-        .as_object()
-        .unwrap()
-        .iter()
+    let objects = [Object::User, Object::Message, Object::Sender];
+    let names = objects.iter().flat_map(|object| object.fields());
+    let mut names: Vec<&str> = names.map(|field| field.name).collect();
+    names.extend(["extra", "other"]);
+    let fields = documented.as_object().unwrap().iter();
+    let fields: Vec<(String, Value)> = fields
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    let changes = proptest::collection::vec((prop::sample::select(&FIELDS[..]), any_value()), 0..3);
+    let changes = proptest::collection::vec((prop::sample::select(names), any_value()), 0..3);
     (
         Just(fields).prop_shuffle(),
         0..3_usize,
@@ -207,13 +109,10 @@ fn row_near(documented: Value) -> impl Strategy<Value = String> {
     )
         .prop_map(|(mut fields, dropped, changes, pretty)| {
             fields.truncate(fields.len() - dropped);
-            fields.extend(
-                changes
-                    .into_iter()
-                    .map(|(key, value)| (key.to_owned(), value)),
-            );
-            let members: Vec<String> = fields
-                .iter()
+            let changes = changes.into_iter();
+            fields.extend(changes.map(|(key, value)| (key.to_owned(), value)));
+            let members = fields.iter();
+            let members: Vec<String> = members
                 .map(|(key, value)| format!("{}: {value}", Value::from(key.as_str())))
                 .collect();
             format!("{{{}}}", members.join(if pretty { ",\n  " } else { "," }))
@@ -222,17 +121,12 @@ fn row_near(documented: Value) -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn users_near_the_documented_ones_are_read(
-        rows in proptest::collection::vec(row_near(user_row()), 0..4),
+    fn rows_near_the_documented_ones_are_read(
+        users in proptest::collection::vec(row_near(user_row()), 0..4),
+        messages in proptest::collection::vec(row_near(message_row()), 0..4),
     ) {
-        compare(&format!("{{\"users\":[{}],\"total\":3}}", rows.join(",")), Resource::Users);
-    }
-
-    #[test]
-    fn messages_near_the_documented_ones_are_read(
-        rows in proptest::collection::vec(row_near(message_row()), 0..4),
-    ) {
-        compare(&format!("{{\"messages\":[{}]}}", rows.join(" , ")), Resource::Messages);
+        compare(&format!("{{\"users\":[{}],\"total\":3}}", users.join(",")), Resource::Users);
+        compare(&format!("{{\"messages\":[{}]}}", messages.join(" , ")), Resource::Messages);
     }
 
     #[test]
@@ -241,7 +135,8 @@ proptest! {
         byte in any::<u8>(),
         insert in any::<bool>(),
     ) {
-        let mut bytes = body("messages", &[message_row()]).into_bytes();
+        let page = json!({"limit": 99, "offset": 0, "total": 1, "messages": [message_row()]});
+        let mut bytes = page.to_string().into_bytes();
         let at = at.index(bytes.len());
         if insert {
             bytes.insert(at, byte);
