@@ -6,7 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::api::{List, Natural};
+use crate::api::Natural;
+use crate::config::agreement::settings;
 use crate::decode::page::Row;
 use crate::error::ErrorKind;
 use backread_clock::virtual_start;
@@ -72,32 +73,25 @@ impl Service {
         }
     }
 
-    /// Down from its second request until `seconds` have passed.
-    async fn down_for(seconds: f64) -> Self {
-        Self::start(move |_, number, now| match number > 1 && now < seconds {
-            true => answer(DOWN, "", "down"),
-            false => fine(),
-        })
-        .await
-    }
-
-    /// One path always fails; all others are answered.
-    async fn failing_at(path: &'static str, status: &'static str) -> Self {
-        Self::start(move |asked, _, _| match asked.ends_with(path) {
+    /// Each request for which this is so fails with this status; the others are answered.
+    async fn failing(
+        status: &'static str,
+        fails: impl Fn(&str, usize, f64) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(move |path, number, now| match fails(path, number, now) {
             true => answer(status, "", "down"),
             false => fine(),
         })
         .await
     }
 
+    /// Down from its second request until `seconds` have passed.
+    async fn down_for(seconds: f64) -> Self {
+        Self::failing(DOWN, move |_, number, now| number > 1 && now < seconds).await
+    }
+
     fn client(&self, options: Options) -> Client {
-        let settings = Settings {
-            base_url: Some(self.url.clone()),
-            api_secret: Some("Zm9vYmFyYmF6".into()),
-            vendor: Some("acme".to_owned()),
-            ..Settings::default()
-        };
-        let client = Client::new(settings, options).unwrap();
+        let client = Client::new(settings(&self.url, "Zm9vYmFyYmF6"), options).unwrap();
         client.with(|call| call.clock = self.clock.clone())
     }
 
@@ -197,11 +191,7 @@ async fn without_patience_retries_or_an_earlier_answer_each_request_fails_for_it
         (patience(60), false, 6),
     ] {
         let first = if was_answered { 1 } else { 0 };
-        let service = Service::start(move |_, number, _| match number > first {
-            true => answer(DOWN, "", "down"),
-            false => fine(),
-        })
-        .await;
+        let service = Service::failing(DOWN, move |_, number, _| number > first).await;
         let client = service.client(options);
         assert!(!was_answered || user(&client).await.is_ok());
         let error = user(&client).await.unwrap_err();
@@ -220,13 +210,7 @@ async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_
         (Options::default(), leaping, 60),
         (patience(7), Clock::real(), 7),
     ] {
-        let settings = Settings {
-            base_url: Some("http://127.0.0.1:9".to_owned()),
-            api_secret: Some("mock_secret".into()),
-            vendor: Some("acme".to_owned()),
-            ..Settings::default()
-        };
-        let client = Client::new(settings, options).unwrap();
+        let client = Client::new(settings("http://127.0.0.1:9", "mock_secret"), options).unwrap();
         let client = client.with(|call| call.clock = clock);
         assert_eq!(client.outage_patience(), Duration::from_secs(expected));
         let of_a_sync = if expected == 60 { 600 } else { expected };
@@ -284,12 +268,7 @@ async fn a_wait_that_the_service_asks_for_comes_before_the_next_probe() {
 
 #[tokio::test]
 async fn a_probe_that_is_dropped_leaves_its_place_to_another() {
-    let service = Service::start(|_, number, now| match number {
-        1 => fine(),
-        _ if now < 10.0 => answer(BUSY, "", ""),
-        _ => fine(),
-    })
-    .await;
+    let service = Service::failing(BUSY, |_, number, now| number > 1 && now < 10.0).await;
     let client = service.client_that_was_answered(patience(60)).await;
     let dropped = async {
         let until = service.clock.now() + Duration::from_secs(3);
@@ -303,7 +282,7 @@ async fn a_probe_that_is_dropped_leaves_its_place_to_another() {
 #[tokio::test]
 async fn one_address_that_always_fails_ends_though_others_are_answered() {
     for status in [DOWN, BUSY] {
-        let service = &Service::failing_at("/7", status).await;
+        let service = &Service::failing(status, |path, _, _| path.ends_with("/7")).await;
         let client = &service.client_that_was_answered(patience(60)).await;
         // Two, because time may leap between a call and a sleep, to the end of the other's sleep.
         let good = |first| async move {
@@ -328,7 +307,7 @@ async fn one_address_that_always_fails_ends_though_others_are_answered() {
 #[tokio::test]
 async fn one_address_that_always_fails_is_no_outage_when_nothing_else_is_asked_for() {
     for status in [DOWN, BUSY] {
-        let service = Service::failing_at("/7", status).await;
+        let service = Service::failing(status, |path, _, _| path.ends_with("/7")).await;
         let client = service.client_that_was_answered(patience(600)).await;
         let began = service.seconds();
         client.user(Natural::from(7)).await.err().unwrap();
@@ -339,26 +318,9 @@ async fn one_address_that_always_fails_is_no_outage_when_nothing_else_is_asked_f
 }
 
 #[tokio::test]
-async fn a_wait_that_the_page_for_users_is_told_is_kept() {
-    let service = Service::start(|asked, _, _| match asked.contains("/users?") {
-        true => answer("429 Too Many Requests", "Retry-After: 300\r\n", ""),
-        false if asked.ends_with("/7") => answer(DOWN, "", "down"),
-        false => fine(),
-    })
-    .await;
-    let client = service.client_that_was_answered(patience(600)).await;
-    client.user(Natural::from(7)).await.err().unwrap();
-    assert!(service.seconds() > 300.0, "{}", service.seconds());
-}
-
-#[tokio::test]
 async fn an_outage_is_over_though_the_list_for_users_still_fails() {
-    let service = Service::start(|asked, number, now| {
-        let users = asked.contains("/users?");
-        match (number > 1 && now < 10.0) || users {
-            true => answer(DOWN, "", "down"),
-            false => fine(),
-        }
+    let service = Service::failing(DOWN, |path, number, now| {
+        (number > 1 && now < 10.0) || path.contains("/users?")
     })
     .await;
     let client = service.client_that_was_answered(patience(60)).await;
@@ -369,11 +331,7 @@ async fn an_outage_is_over_though_the_list_for_users_still_fails() {
 #[tokio::test]
 async fn a_deadline_before_the_first_probe_is_not_spent_on_waiting() {
     // Two failures in a row, one of which is answered on its next attempt.
-    let service = Service::start(|_, number, _| match (2..4).contains(&number) {
-        true => answer(DOWN, "", "down"),
-        false => fine(),
-    })
-    .await;
+    let service = Service::failing(DOWN, |_, number, _| (2..4).contains(&number)).await;
     let client = service.client_that_was_answered(patience(60)).await;
     let hurried = client.with(|call| call.options.deadline = Some(Duration::from_millis(300)));
     let read = users(&hurried, 20).await;

@@ -20,7 +20,8 @@ pub fn check(text: &str) -> bool {
     true
 }
 
-fn settings(base_url: &str, secret: &str) -> Settings {
+/// The settings of a client for this service.
+pub fn settings(base_url: &str, secret: &str) -> Settings {
     Settings {
         base_url: Some(base_url.to_owned()),
         api_secret: Some(secret.into()),
@@ -35,12 +36,14 @@ fn shown(text: &str, secret: &str) -> Vec<String> {
         proxy: Some(text.into()),
         ..settings("https://chat.example.com", secret)
     };
-    [settings(text, secret), proxied]
-        .map(|settings| match Origin::new(settings) {
-            Ok(origin) => vec![format!("{origin:?}"), origin.host()],
-            Err(refused) => vec![format!("{refused:?}"), refused.to_string()],
-        })
-        .concat()
+    let shown = [settings(text, secret), proxied].map(|settings| {
+        let given = format!("{settings:?}");
+        match Origin::new(settings) {
+            Ok(origin) => [given, format!("{origin:?}"), origin.host()],
+            Err(refused) => [given, format!("{refused:?}"), refused.to_string()],
+        }
+    });
+    shown.concat()
 }
 
 fn endpoints() -> [Endpoint; 5] {
