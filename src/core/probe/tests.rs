@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::ends::{MOST_REQUESTS, Search};
 use super::order::{self, is_stable};
 use super::probe_client::Listed;
-use super::profile::{Direction, ListProfile};
-use super::user_sample::{Sampled, follows, requestable_id, spread};
+use super::profile::Direction;
+use super::user_sample::spread;
 use crate::api::Limit;
 
 #[derive(Debug, Clone, Copy)]
@@ -22,23 +22,22 @@ enum Past {
 /// The response of a service that serves this many rows; `None` is a refusal.
 fn serve(end: u64, past: Past, requested_offset: u64, limit: u64, short: bool) -> Option<Listed> {
     let last = (end - 1) / limit * limit;
-    let (start, said) = match past {
-        _ if requested_offset < end => (requested_offset, Some(requested_offset)),
-        Past::Empty => (end, Some(requested_offset)),
+    let start = match past {
+        _ if requested_offset < end => requested_offset,
+        Past::Empty => end,
         Past::Refused => return None,
-        Past::LastPage => (last, Some(last)),
-        Past::LastPageWithoutOffset => (last, None),
+        Past::LastPage | Past::LastPageWithoutOffset => last,
     };
-    let offset = match past {
-        Past::LastPageWithoutOffset => None,
-        _ => said,
-    };
-    let count = limit.min(end - start.min(end));
+    let count = limit.min(end - start);
     let count = if short && count > 1 { count - 1 } else { count };
     Some(Listed {
         requested_offset,
         limit: Some(limit),
-        offset,
+        offset: match past {
+            Past::LastPageWithoutOffset => None,
+            Past::Empty => Some(requested_offset),
+            _ => Some(start),
+        },
         total: None,
         rows: (start..start + count).map(|id| json!({"id": id})).collect(),
     })
@@ -102,28 +101,20 @@ fn order(rows: &[Value]) -> Option<(&'static str, Direction, bool)> {
 fn by(field: &str, values: Vec<Value>) -> Vec<Value> {
     // A distinct id for each row, in no order.
     let ids = [5, 1, 9, 3, 7, 2, 8, 4, 6, 10];
-    values
-        .into_iter()
-        .zip(ids)
-        .map(|(value, id)| json!({"id": id, field: value}))
+    let rows = values.into_iter().zip(ids);
+    rows.map(|(value, id)| json!({"id": id, field: value}))
         .collect()
 }
 
 #[test]
 fn the_field_is_found_whatever_its_type() {
-    let instants = (0..9).map(|day| json!(format!("2024-01-0{}T00:00:00Z", 9 - day)));
     let exact = |field, direction| Some((field, direction, true));
-    assert_eq!(
-        order(&by("created_at", instants.collect())),
-        exact("created_at", Direction::Descending)
-    );
-    let names = [
-        "Ada", "bob", "Cleo", "dora", "Emil", "fritz", "Grace", "hugo",
-    ];
-    assert_eq!(
-        order(&by("name", names.iter().map(|name| json!(name)).collect())),
-        exact("name", Direction::Ascending)
-    );
+    let instants = (0..9).map(|day| json!(format!("2024-01-0{}T00:00:00Z", 9 - day)));
+    let rows = by("created_at", instants.collect());
+    assert_eq!(order(&rows), exact("created_at", Direction::Descending));
+    let names = "Ada bob Cleo dora Emil fritz Grace hugo".split(' ');
+    let rows = by("name", names.map(|name| json!(name)).collect());
+    assert_eq!(order(&rows), exact("name", Direction::Ascending));
     let text_ids: Vec<Value> = (1..15).map(|id| json!({"id": id.to_string()})).collect();
     assert_eq!(order(&text_ids), exact("id", Direction::Ascending));
 }
@@ -177,41 +168,10 @@ proptest! {
     }
 }
 
-fn sampled(user: Value, messages: Vec<Value>) -> Sampled {
-    let page = Listed {
-        requested_offset: 0,
-        limit: Some(99),
-        offset: None,
-        total: Some(messages.len() as u64),
-        rows: messages,
-    };
-    Sampled {
-        user_id: requestable_id(&user).unwrap(),
-        user,
-        pages: vec![page],
-    }
-}
-
 #[test]
 fn a_sample_reaches_from_the_first_row_to_the_last() {
     assert_eq!(spread((0..100).collect(), 4), [0, 33, 66, 99]);
     assert_eq!(spread(vec![1, 2], 9), [1, 2]);
     assert_eq!(spread(vec![1, 2], 1), [1]);
     assert!(spread(vec![1, 2], 0).is_empty());
-}
-
-#[test]
-fn a_field_follows_if_it_is_never_behind() {
-    let user = |at: &str| {
-        let message = json!({"id": 1, "created_at": "2024-01-02T00:00:00Z"});
-        sampled(json!({"id": 1, "updated_at": at}), vec![message])
-    };
-    let (ahead, behind) = (
-        user("2024-01-02T00:00:00.000Z"),
-        user("2024-01-01T00:00:00Z"),
-    );
-    let lists = ListProfile::default();
-    let found = follows(&[ahead, behind], "updated_at", &lists).unwrap();
-    assert_eq!((found.holds, found.share, found.users), (false, 0.5, 2));
-    assert!(follows(&[user("2024-01-03T00:00:00Z")], "online_at", &lists).is_err());
 }

@@ -19,34 +19,41 @@ fn status(status: u16, retry_after: Option<u64>) -> ErrorKind {
     }))
 }
 
+const FIRST: Situation = Situation {
+    retries_done: 0,
+    max_retries: 5,
+    is_known: true,
+    on_rate_limit: OnRateLimit::Wait,
+    remaining: None,
+    chance: 1.0,
+};
+
+fn retry(milliseconds: u64) -> Verdict {
+    Verdict::Retry {
+        wait: Duration::from_millis(milliseconds),
+    }
+}
+
 #[test]
 fn a_stated_wait_is_obeyed_unless_the_deadline_or_the_caller_says_otherwise() {
     use OnRateLimit::{Raise, Wait};
-    let seconds = Duration::from_secs;
-    let retry = |wait| Verdict::Retry {
-        wait: seconds(wait),
+    let late = Verdict::PastDeadline {
+        wait: Duration::from_secs(30),
     };
-    let late = |wait| Verdict::PastDeadline {
-        wait: seconds(wait),
-    };
-    for (code, stated, done, on_rate_limit, remaining, expected) in [
-        (429, Some(30), 0, Wait, None, retry(30)),
-        (429, Some(30), 0, Wait, Some(10), late(30)),
+    for (code, stated, retries_done, on_rate_limit, remaining, expected) in [
+        (429, Some(30), 0, Wait, None, retry(30_000)),
+        (429, Some(30), 0, Wait, Some(10), late),
         (429, Some(1), 0, Raise, None, Verdict::GiveUp),
-        (503, Some(1), 0, Raise, None, retry(1)),
+        (503, Some(1), 0, Raise, None, retry(1_000)),
         (503, Some(1), 5, Wait, None, Verdict::GiveUp),
         // The gate knows for how long.
         (429, None, 0, Wait, None, retry(0)),
     ] {
-        let (max_retries, is_known, chance) = (5, true, 1.0);
-        let remaining = remaining.map(seconds);
         let situation = Situation {
-            retries_done: done,
-            max_retries,
-            is_known,
+            retries_done,
             on_rate_limit,
-            remaining,
-            chance,
+            remaining: remaining.map(Duration::from_secs),
+            ..FIRST
         };
         let verdict = decide(&status(code, stated), situation);
         assert_eq!(verdict, expected, "{code} {stated:?} {situation:?}");
@@ -56,19 +63,13 @@ fn a_stated_wait_is_obeyed_unless_the_deadline_or_the_caller_says_otherwise() {
 #[test]
 fn a_mistyped_address_fails_within_a_second() {
     let failure = ErrorKind::Connect("dns error".to_owned());
-    for (is_known, retries_done, milliseconds) in
-        [(false, 4, 200), (true, 0, 200), (true, 4, 3_200)]
-    {
+    for (is_known, retries_done, wait) in [(false, 4, 200), (true, 0, 200), (true, 4, 3_200)] {
         let situation = Situation {
-            retries_done,
-            max_retries: 5,
             is_known,
-            on_rate_limit: OnRateLimit::Wait,
-            remaining: None,
-            chance: 1.0,
+            retries_done,
+            ..FIRST
         };
-        let wait = Duration::from_millis(milliseconds);
-        assert_eq!(decide(&failure, situation), Verdict::Retry { wait });
+        assert_eq!(decide(&failure, situation), retry(wait));
     }
 }
 
@@ -121,7 +122,6 @@ fn what_the_service_asks_for_is_read_in_every_form() {
     for (name, value, seconds) in [
         (after, " 30 ", Some(30)),
         (after, "Tue, 14 Nov 2023 22:13:50 GMT", Some(30)),
-        (after, "Tue, 14 Nov 2023 22:13:50 UTC", Some(30)),
         (after, "Tue, 14 Nov 2023 00:00:00 GMT", Some(0)),
         (after, "1700000030", Some(30)),
         (after, "1699999999", Some(0)),
@@ -132,7 +132,6 @@ fn what_the_service_asks_for_is_read_in_every_form() {
         (reset, "30", Some(30)),
         (reset, "1700000030", Some(30)),
         (reset, "1700000030000", Some(30)),
-        (reset, "1700000030000000", Some(30)),
         (reset, "1700000030000000000", Some(30)),
         (reset, "Tue, 14 Nov 2023 22:13:50 +0000", Some(30)),
         (after, "", None),
@@ -187,9 +186,7 @@ fn dates_are_by_the_clock_of_the_service() {
 
 #[test]
 fn what_the_fuzzer_starts_from_is_read_as_a_plain_reading_does() {
-    let mut waits = 0;
-    for seed in fuzz_seeds("retry_after") {
-        waits += usize::from(agreement::check(&seed));
-    }
+    let seeds = fuzz_seeds("retry_after").into_iter();
+    let waits = seeds.filter(|seed| agreement::check(seed)).count();
     assert!(waits > 10, "{waits}");
 }

@@ -13,27 +13,35 @@ use crate::retry::{Sign, Verdict};
 /// The longest first backoff of a call; it doubles with each retry.
 const BACKOFF: f64 = 0.2;
 
+/// How a service limits each `every` seconds to `count` requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Limiter {
+pub enum Kind {
     Unlimited,
-    Bucket {
-        rate: f64,
-        burst: f64,
-    },
-    Fixed {
-        count: f64,
-        every: f64,
-    },
-    Sliding {
-        count: f64,
-        every: f64,
-    },
-    /// A client that exceeds `count` in a window is refused for `banned` seconds.
-    Ban {
-        count: f64,
-        every: f64,
-        banned: f64,
-    },
+    /// It holds `count`, and is filled in `every` seconds.
+    Bucket,
+    Fixed,
+    Sliding,
+    /// A client that exceeds a window is refused for so many seconds.
+    Ban(f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limiter {
+    pub kind: Kind,
+    pub count: f64,
+    pub every: f64,
+}
+
+impl Limiter {
+    pub const NONE: Self = Self::new(Kind::Unlimited, f64::INFINITY, 1.0);
+
+    pub const fn new(kind: Kind, count: f64, every: f64) -> Self {
+        Self { kind, count, every }
+    }
+
+    pub const fn bucket(rate: f64, burst: f64) -> Self {
+        Self::new(Kind::Bucket, burst, burst / rate)
+    }
 }
 
 /// What a refusal says about the wait.
@@ -107,58 +115,42 @@ struct Service {
 
 impl Service {
     fn new(limiter: Limiter) -> Self {
-        let left = match limiter {
-            Limiter::Unlimited => f64::INFINITY,
-            Limiter::Bucket { burst, .. } => burst,
-            Limiter::Fixed { count, .. }
-            | Limiter::Sliding { count, .. }
-            | Limiter::Ban { count, .. } => count,
-        };
-        let (at, since, allowed, taken) = (0.0, 0.0, left, VecDeque::new());
         Self {
             limiter,
-            left,
-            at,
-            since,
-            allowed,
-            taken,
+            left: limiter.count,
+            at: 0.0,
+            since: 0.0,
+            allowed: limiter.count,
+            taken: VecDeque::new(),
         }
     }
 
     fn pass(&mut self, now: f64) {
-        match self.limiter {
-            Limiter::Unlimited => {}
-            Limiter::Bucket { rate, burst } => {
-                let filled = (now - self.at) * rate;
-                self.allowed += filled;
-                self.left = (self.left + filled).min(burst);
-            }
-            Limiter::Fixed { count, every } => {
+        let Limiter { kind, count, every } = self.limiter;
+        let mut fresh = (now - self.at) * count / every;
+        match kind {
+            Kind::Unlimited => {}
+            Kind::Bucket => self.left = (self.left + fresh).min(count),
+            Kind::Fixed => {
                 // A window does not begin with the first request.
                 let window = |at: f64| (at / every + 0.3).floor();
-                let windows = window(now) - window(self.at);
-                self.allowed += windows * count;
-                self.left = if windows > 0.0 { count } else { self.left };
+                fresh = (window(now) - window(self.at)) * count;
+                self.left = if fresh > 0.0 { count } else { self.left };
             }
-            Limiter::Sliding { count, every } => {
-                self.allowed += (now - self.at) * count / every;
+            Kind::Sliding => {
                 while self.taken.front().is_some_and(|at| *at <= now - every) {
                     self.taken.pop_front();
                 }
                 self.left = count - self.taken.len() as f64;
             }
-            Limiter::Ban { count, every, .. } => {
-                self.allowed += (now - self.at) * count / every;
-                let ends = if self.left < 0.0 {
-                    self.since
-                } else {
-                    self.since + every
-                };
-                if now >= ends {
+            Kind::Ban(_) => {
+                let window = if self.left < 0.0 { 0.0 } else { every };
+                if now >= self.since + window {
                     (self.left, self.since) = (count, now);
                 }
             }
         }
+        self.allowed += fresh;
         self.at = now;
     }
 
@@ -170,17 +162,18 @@ impl Service {
             self.taken.push_back(now);
             return Ok(());
         }
-        if let Limiter::Ban { banned, .. } = self.limiter
-            && self.left >= 0.0
-        {
-            (self.left, self.since) = (-1.0, now + banned);
-        }
-        Err(match self.limiter {
-            Limiter::Unlimited => 0.0,
-            Limiter::Bucket { rate, .. } => (1.0 - self.left) / rate,
-            Limiter::Fixed { every, .. } => every - (now + 0.3 * every).rem_euclid(every),
-            Limiter::Sliding { every, .. } => self.taken.front().map_or(0.0, |at| at + every - now),
-            Limiter::Ban { .. } => self.since - now,
+        let Limiter { kind, count, every } = self.limiter;
+        Err(match kind {
+            Kind::Unlimited => 0.0,
+            Kind::Bucket => (1.0 - self.left) * every / count,
+            Kind::Fixed => every - (now + 0.3 * every).rem_euclid(every),
+            Kind::Sliding => self.taken.front().map_or(0.0, |at| at + every - now),
+            Kind::Ban(banned) => {
+                if self.left >= 0.0 {
+                    (self.left, self.since) = (-1.0, now + banned);
+                }
+                self.since - now
+            }
         })
     }
 }
@@ -210,6 +203,10 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
+fn impatient() -> Patience {
+    Patience::new(None, Duration::ZERO)
+}
+
 pub fn run(run: Run) -> Outcome {
     let base = Instant::now();
     let at = |time: u64| base + Duration::from_nanos(time);
@@ -222,9 +219,8 @@ pub fn run(run: Run) -> Outcome {
     for index in 0..run.clients {
         // They start half a second apart.
         let wakes = index as u64 * 500_000_000;
-        let state = State::new(run.max_concurrency, run.rate_limit);
         clients.push(Client {
-            state,
+            state: State::new(run.max_concurrency, run.rate_limit),
             ready: vec![0; run.max_concurrency].into(),
             wakes,
         });
@@ -238,10 +234,9 @@ pub fn run(run: Run) -> Outcome {
             break;
         }
         if now > run.seconds / 2.0
-            && let Limiter::Bucket { rate, .. } = &mut service.limiter
             && let Some(then) = then.take()
         {
-            *rate = then;
+            service.limiter = Limiter::bucket(then, run.limiter.count);
         }
         let client = &mut clients[index];
         match event {
@@ -255,9 +250,8 @@ pub fn run(run: Run) -> Outcome {
                 refused: None,
                 ..
             } => {
-                client
-                    .state
-                    .answered(number, Duration::from_nanos(time - sent), at(time));
+                let took = Duration::from_nanos(time - sent);
+                client.state.answered(number, took, at(time));
                 client.state.in_flight -= 1;
                 outcome.done += 1;
                 client.ready.push_back(0);
@@ -268,24 +262,22 @@ pub fn run(run: Run) -> Outcome {
                 refused: Some(wait),
                 ..
             } => {
-                let sign = run.sign;
                 let stated = wait.map(Duration::from_nanos);
                 let backoff = BACKOFF * 2_f64.powi(retries.cast_signed()) * fastrand::f64();
                 let wait = stated.unwrap_or(Duration::from_secs_f64(backoff));
-                let verdict = if retries < 5 {
-                    Verdict::Retry { wait }
-                } else {
-                    Verdict::GiveUp
+                let verdict = match retries {
+                    0..5 => Verdict::Retry { wait },
+                    _ => Verdict::GiveUp,
                 };
-                let mut patience = Patience::new(None, Duration::ZERO);
                 let failed = Failed {
-                    sign,
+                    sign: run.sign,
                     stated,
                     verdict,
                 };
+                let patience = &mut impatient();
                 let (hold, _) = client
                     .state
-                    .failed(number, failed, None, &mut patience, at(time));
+                    .failed(number, failed, None, patience, at(time));
                 client.state.in_flight -= 1;
                 match (verdict, hold) {
                     (Verdict::Retry { .. }, Hold::No) => {
@@ -303,8 +295,7 @@ pub fn run(run: Run) -> Outcome {
         while client.state.in_flight < client.state.window.size
             && let Some(retries) = client.ready.front().copied()
         {
-            let mut patience = Patience::new(None, Duration::ZERO);
-            match client.state.turn(&mut patience, (true, true), at(time)) {
+            match client.state.turn(&mut impatient(), (true, true), at(time)) {
                 Ok((number, _)) => {
                     client.ready.pop_front();
                     let arrival = now + run.latency / 2.0 + 0.000_05;
@@ -316,27 +307,21 @@ pub fn run(run: Run) -> Outcome {
                         }
                         Says::Nothing => None,
                     });
-                    *(if refused.is_some() {
-                        &mut outcome.refused
-                    } else {
-                        &mut outcome.taken
-                    }) += 1.0;
+                    match refused {
+                        None => outcome.taken += 1.0,
+                        Some(_) => outcome.refused += 1.0,
+                    }
                     let down = (fastrand::f64() < run.unhealthy).then_some(None);
                     outcome.sent.push(now);
                     // Occasionally another process has the CPU.
-                    let most = if fastrand::f64() < 0.01 {
-                        0.01
-                    } else {
-                        0.000_4
-                    };
-                    let late = 0.000_1 + fastrand::f64() * most;
+                    let busy = fastrand::f64() < 0.01;
+                    let late = 0.000_1 + fastrand::f64() * if busy { 0.01 } else { 0.000_4 };
                     let back = nanoseconds(arrival + run.latency / 2.0 + late);
-                    let refused = refused.or(down);
                     let heard = Event::Heard {
                         number,
                         sent: time,
                         retries,
-                        refused,
+                        refused: refused.or(down),
                     };
                     events.push(Reverse((back, index, heard)));
                 }

@@ -3,34 +3,24 @@
 use super::simulation::*;
 use super::*;
 
-const BUCKET: fn(f64, f64) -> Limiter = |rate, burst| Limiter::Bucket { rate, burst };
-
 /// Runs of one family: the mean share of the limit that is used, the least one, and the mean share of
 /// requests that are refused, in percent.
 fn family(runs: &[Run]) -> [f64; 3] {
-    let runs = runs
-        .iter()
-        .flat_map(|set| [0.005, 0.05].map(|latency| run(Run { latency, ..*set })));
+    let runs = runs.iter();
+    let runs = runs.flat_map(|set| [0.005, 0.05].map(|latency| run(Run { latency, ..*set })));
     let runs: Vec<Outcome> = runs.collect();
     let mean = |share: fn(&Outcome) -> f64| runs.iter().map(share).sum::<f64>() / runs.len() as f64;
     let used = |run: &Outcome| 100.0 * run.taken / run.allowed;
     let least = runs.iter().map(used).fold(f64::INFINITY, f64::min);
-    [
-        mean(used),
-        least,
-        mean(|run| 100.0 * run.refused / (run.taken + run.refused)),
-    ]
+    let refused = mean(|run| 100.0 * run.refused / (run.taken + run.refused));
+    [mean(used), least, refused]
 }
 
 fn by_rate(sets: impl Fn(f64) -> [Limiter; 3]) -> Vec<Run> {
     let limiters = [10.0, 50.0, 500.0].into_iter().flat_map(sets);
     let runs = limiters.flat_map(|limiter| {
         [Says::WholeSeconds, Says::Epoch, Says::Nothing].map(|says| {
-            use Limiter::{Fixed, Sliding};
-            let is_long = matches!(
-                limiter,
-                Fixed { every: 60.0, .. } | Sliding { every: 60.0, .. }
-            );
+            let is_long = limiter.kind != Kind::Bucket && limiter.every == 60.0;
             let seconds = if is_long { 300.0 } else { 60.0 };
             Run {
                 says,
@@ -45,14 +35,13 @@ fn by_rate(sets: impl Fn(f64) -> [Limiter; 3]) -> Vec<Run> {
 /// `cargo test matrix -- --nocapture` prints what docs/explanation/pace.md says.
 #[test]
 fn the_matrix_of_limits_is_made_use_of() {
-    const EVERY: [f64; 3] = [1.0, 10.0, 60.0];
-    let buckets = |rate: f64| [0.2, 1.0, 4.0].map(|burst| BUCKET(rate, (rate * burst).max(1.0)));
-    let windows = |window: fn(f64, f64) -> Limiter| {
-        move |rate: f64| EVERY.map(|every| window(rate * every, every))
+    let bucket = Limiter::bucket;
+    let buckets =
+        |rate: f64| [0.2, 1.0, 4.0].map(|burst: f64| bucket(rate, (rate * burst).max(1.0)));
+    let windows = |kind| {
+        move |rate: f64| [1.0, 10.0, 60.0].map(|every| Limiter::new(kind, rate * every, every))
     };
-    let fixed = windows(|count, every| Limiter::Fixed { count, every });
-    let sliding = windows(|count, every| Limiter::Sliding { count, every });
-    let nginx = by_rate(|rate| [1.0, 0.2 * rate, rate].map(|burst| BUCKET(rate, burst)));
+    let nginx = by_rate(|rate| [1.0, 0.2 * rate, rate].map(|burst| bucket(rate, burst)));
     let nginx = nginx.into_iter().flat_map(|set| {
         let unavailable = Run {
             sign: Sign::Unavailable,
@@ -70,16 +59,9 @@ fn the_matrix_of_limits_is_made_use_of() {
         (10.0, 1.0, 60.0),
         (500.0, 1.0, 10.0),
     ];
-    let bans = bans.map(|(count, every, banned)| {
-        let limiter = Limiter::Ban {
-            count,
-            every,
-            banned,
-        };
-        Run {
-            seconds: 600.0,
-            ..Run::of(limiter)
-        }
+    let bans = bans.map(|(count, every, banned)| Run {
+        seconds: 600.0,
+        ..Run::of(Limiter::new(Kind::Ban(banned), count, every))
     });
     let changes = [
         (100.0, 50.0),
@@ -91,17 +73,25 @@ fn the_matrix_of_limits_is_made_use_of() {
     let changes = changes.map(|(rate, then)| Run {
         then: Some(then),
         seconds: 200.0,
-        ..Run::of(BUCKET(rate, 20.0))
+        ..Run::of(bucket(rate, 20.0))
     });
     let ten = [10.0, 50.0, 500.0].map(|rate| Run {
         clients: 10,
-        ..Run::of(BUCKET(rate, 0.2 * rate))
+        ..Run::of(bucket(rate, 0.2 * rate))
     });
     // What is used on average and at least, and refused at most.
     for (name, runs, bounds) in [
         ("buckets", by_rate(buckets), [94.0, 80.0, 2.5]),
-        ("fixed windows", by_rate(fixed), [86.0, 50.0, 2.0]),
-        ("sliding windows", by_rate(sliding), [79.0, 45.0, 2.0]),
+        (
+            "fixed windows",
+            by_rate(windows(Kind::Fixed)),
+            [86.0, 50.0, 2.0],
+        ),
+        (
+            "sliding windows",
+            by_rate(windows(Kind::Sliding)),
+            [79.0, 45.0, 2.0],
+        ),
         ("nginx", nginx.collect(), [87.0, 40.0, 3.0]),
         ("bans", bans.into(), [60.0, 45.0, 1.5]),
         ("limits that change", changes.into(), [70.0, 25.0, 2.0]),
@@ -116,7 +106,7 @@ fn the_matrix_of_limits_is_made_use_of() {
 
 #[test]
 fn an_unhealthy_backend_is_read_on_at_full_speed() {
-    for unhealthy in [0.05, 0.2, 0.33, 0.5, 0.8] {
+    for unhealthy in [0.05, 0.33, 0.8] {
         for latency in [0.005, 0.05] {
             // A response that broke off says nothing about the pace.
             let [done, blind] = [Sign::Unavailable, Sign::Broken].map(|sign| {
@@ -125,14 +115,15 @@ fn an_unhealthy_backend_is_read_on_at_full_speed() {
                     sign,
                     unhealthy,
                     latency,
-                    ..Run::of(Limiter::Unlimited)
+                    ..Run::of(Limiter::NONE)
                 };
                 let runs = (1..=4).map(|seed| run(Run { seed, ..set }).done);
                 runs.sum::<usize>() as f64
             });
-            let share = done / blind;
-            println!("{unhealthy} at {latency} s: {share:.2}");
-            assert!(share > 0.8, "{unhealthy} at {latency} s: {share:.2}");
+            assert!(
+                done > 0.8 * blind,
+                "{unhealthy} at {latency} s: {done} of {blind}"
+            );
         }
     }
 }
@@ -143,7 +134,7 @@ fn a_short_read_is_not_slowed_down_by_much() {
         let set = Run {
             latency,
             calls: 245,
-            ..Run::of(BUCKET(100.0, 20.0))
+            ..Run::of(Limiter::bucket(100.0, 20.0))
         };
         let ended = run(set).ended;
         let ideal = (245.0 - 20.0) / 100.0;
@@ -159,7 +150,7 @@ fn limits_per_minute_that_state_no_wait_are_outlasted_by_every_call() {
                 says: Says::Nothing,
                 max_concurrency,
                 seconds: 600.0,
-                ..Run::of(Limiter::Fixed { count, every: 60.0 })
+                ..Run::of(Limiter::new(Kind::Fixed, count, 60.0))
             };
             assert_eq!(run(set).failed, 0, "{set:?}");
         }
@@ -168,26 +159,19 @@ fn limits_per_minute_that_state_no_wait_are_outlasted_by_every_call() {
 
 #[test]
 fn the_bounds_of_the_user_are_kept() {
-    for (rate, max_concurrency) in [(0.5, 1), (10.0, 4), (300.0, 16)] {
+    for (rate, max_concurrency) in [(0.5, 1), (300.0, 16)] {
         let set = Run {
             rate_limit: Some(rate),
             max_concurrency,
-            ..Run::of(Limiter::Unlimited)
+            ..Run::of(Limiter::NONE)
         };
         let sent = run(set).sent;
         for (index, from) in sent.iter().enumerate() {
             // A wake-up may be ten milliseconds late, and is caught up.
-            let within = sent[index..]
-                .iter()
-                .take_while(|at| **at <= from + 1.0)
-                .count();
-            assert!(within as f64 <= rate * 1.01 + 2.0, "{within} of {rate}");
+            let within = sent[index..].iter().take_while(|at| **at <= from + 1.0);
+            assert!(within.count() as f64 <= rate * 1.01 + 2.0, "{rate}");
         }
-        assert!(
-            sent.len() as f64 >= 0.9 * (60.0 * rate),
-            "{} of {rate}",
-            sent.len()
-        );
+        assert!(sent.len() as f64 >= 0.9 * (60.0 * rate), "{rate}");
     }
 }
 

@@ -19,18 +19,13 @@ fn unescaped(field: &str) -> String {
 #[test]
 fn each_text_of_the_list_is_stored_as_it_says() {
     let lines = include_str!("texts.tsv").lines();
-    let mut wrong = Vec::new();
     for line in lines.filter(|line| !line.starts_with('#')) {
         let fields: Vec<String> = line.split('\t').map(unescaped).collect();
         let [_, text, stored @ ..] = fields.as_slice() else {
             panic!("{line}");
         };
-        let (stored, redacted) = (stored.first().unwrap_or(text), redact(text));
-        if redacted != *stored {
-            wrong.push(format!("{line} -> {redacted}"));
-        }
+        assert_eq!(redact(text), *stored.first().unwrap_or(text), "{line}");
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -44,10 +39,10 @@ fn emails_alone_are_replaced_by_another_label() {
 fn digits_of_all_scripts_have_their_values() {
     let all: String = ('\0'..=char::MAX).collect();
     let digits = Regex::new(r"\p{Nd}").unwrap();
-    let values = digits
+    let digits = digits
         .find_iter(&all)
         .flat_map(|digit| digit.as_str().chars());
-    let values: Vec<u32> = values.map(value).collect();
+    let values: Vec<u32> = digits.map(value).collect();
     assert!(values.len() > 600 && values.chunks(10).all(|ten| ten.iter().copied().eq(0..10)));
 }
 
@@ -64,34 +59,39 @@ fn time_is_in_proportion_to_the_text() {
 /// A number with a right check digit.
 fn card() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(0_u8..10, 12..=18).prop_map(|mut digits| {
-        let sum: u32 = digits
-            .iter()
-            .rev()
-            .enumerate()
-            .map(|(place, digit)| match (u32::from(*digit), place % 2) {
-                (digit, 0) if digit > 4 => 2 * digit - 9,
-                (digit, 0) => 2 * digit,
-                (digit, _) => digit,
+        let doubled = |digit: u8| 2 * digit - if digit > 4 { 9 } else { 0 };
+        let from_end = digits.iter().rev().enumerate();
+        let sum: u8 = from_end
+            .map(|(place, digit)| {
+                if place % 2 == 0 {
+                    doubled(*digit)
+                } else {
+                    *digit
+                }
             })
             .sum();
-        digits.push(((10 - sum % 10) % 10) as u8);
+        digits.push((10 - sum % 10) % 10);
         digits
     })
 }
 
 /// Digits in groups of these sizes, in a script, with something between the groups.
-fn written(digits: &[u8], sizes: &[usize], zero: u32, between: &str) -> String {
-    let (mut text, mut sizes) = (String::new(), sizes.iter().cycle());
-    let mut left = sizes.next().copied().unwrap();
-    for digit in digits {
-        if left == 0 {
-            text.push_str(between);
-            left = sizes.next().copied().unwrap();
+fn written(mut digits: &[u8], sizes: &[usize], zero: u32, between: &str) -> String {
+    let mut groups = Vec::new();
+    for size in sizes.iter().cycle() {
+        let (group, rest) = digits.split_at(digits.len().min(*size));
+        let group = group.iter().map(|digit| zero + u32::from(*digit));
+        groups.push(
+            group
+                .map(|code| char::from_u32(code).unwrap())
+                .collect::<String>(),
+        );
+        digits = rest;
+        if digits.is_empty() {
+            break;
         }
-        text.push(char::from_u32(zero + u32::from(*digit)).unwrap());
-        left -= 1;
     }
-    text
+    groups.join(between)
 }
 
 fn zeros() -> impl Strategy<Value = u32> {
