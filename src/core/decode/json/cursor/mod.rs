@@ -3,8 +3,6 @@
 
 mod scalar;
 mod special;
-#[cfg(test)]
-mod tests;
 
 pub use self::scalar::Span;
 use super::{ESCAPE_LENGTH, escaped_unit};
