@@ -187,7 +187,7 @@ release-check: $(WHEELS)/stamp $(STAMPS)/tools $(STAMPS)/release
 # A stable compiler takes the flags of cargo-fuzz and of the sanitizers with RUSTC_BOOTSTRAP.
 # FUZZ_SECONDS=3600 make fuzz goes on for longer, FUZZ_TARGETS=url makes it one of them.
 FUZZ_SECONDS ?= 300
-FUZZ_TARGETS ?= page retry_after url walk
+FUZZ_TARGETS ?= page url walk
 fuzz:
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing; run: cargo install cargo-fuzz" >&2; exit 1; }
 	@mkdir -p $(FUZZ_TARGETS:%=target/fuzz-found/%)

@@ -1,8 +1,7 @@
 //! Whether to retry, and after how long, also by the headers of a response: pure functions of their
 //! arguments, without a clock or randomness.
 
-#[cfg(any(test, fuzzing))]
-pub mod agreement;
+mod headers;
 #[cfg(test)]
 mod tests;
 
