@@ -96,22 +96,20 @@ mod tests {
 
     #[test]
     fn each_dialect_reads_limits_its_own_way() {
-        assert_eq!(page("limit=99", ""), Ok((0, 99)));
-        assert_eq!(page("limit=100", ""), Err("invalid_limit"));
-        assert_eq!(page("limit=x", ""), Err("invalid_limit"));
-        assert_eq!(page("limit=5&limit=6", ""), Err("repeated_argument"));
-        assert_eq!(page("page=2", ""), Err("unknown_argument"));
-        assert_eq!(
-            page("limit=100", "over_limit=clamp max_limit=50"),
-            Ok((0, 50))
-        );
-        assert_eq!(page("limit=0", "over_limit=clamp"), Ok((0, 1)));
-        assert_eq!(
-            page("limit=100", "over_limit=ignore default_limit=7"),
-            Ok((0, 7))
-        );
-        assert_eq!(page("limit=x&offset=-1&page=2", "lenient"), Ok((0, 25)));
-        assert_eq!(page("limit=100", "strict=no"), Err("invalid_limit"));
+        for (query, dialect, expected) in [
+            ("limit=99", "", Ok((0, 99))),
+            ("limit=100", "", Err("invalid_limit")),
+            ("limit=x", "", Err("invalid_limit")),
+            ("limit=5&limit=6", "", Err("repeated_argument")),
+            ("page=2", "", Err("unknown_argument")),
+            ("limit=100", "over_limit=clamp max_limit=50", Ok((0, 50))),
+            ("limit=0", "over_limit=clamp", Ok((0, 1))),
+            ("limit=100", "over_limit=ignore default_limit=7", Ok((0, 7))),
+            ("limit=x&offset=-1&page=2", "lenient", Ok((0, 25))),
+            ("limit=100", "strict=no", Err("invalid_limit")),
+        ] {
+            assert_eq!(page(query, dialect), expected, "{query} {dialect}");
+        }
     }
 
     proptest! {

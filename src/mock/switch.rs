@@ -61,8 +61,6 @@ macro_rules! switch_enum {
         impl $name {
             /// The values in words.
             pub const WORDS: &'static [&'static str] = &[$first_word, $($word),+];
-            #[cfg(test)]
-            pub const ALL: &'static [Self] = &[Self::$first, $(Self::$value),+];
         }
 
         impl std::fmt::Display for $name {

@@ -42,9 +42,7 @@ proptest! {
     ) {
         let world = world(seed, users, 0, 80);
         let mut plain = Plain::of(&world);
-        for step in &steps {
-            plain.change(&world, step);
-        }
+        plain.change(&world, &steps);
         let lines = written(&world);
         let back = read(&lines);
         prop_assert_eq!(everything(&back), everything(&world));
@@ -63,9 +61,7 @@ proptest! {
         lines.rotate_left(turned);
         let world = read(&lines.join("\n"));
         let mut plain = Plain::of(&world);
-        for step in &steps {
-            plain.change(&world, step);
-        }
+        plain.change(&world, &steps);
         plain.check(&world);
     }
 }
