@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::api::Natural;
+use crate::api::{List, Natural};
 use crate::config::agreement::settings;
 use crate::decode::page::Row;
 use crate::error::ErrorKind;

@@ -1,7 +1,6 @@
 //! Whether to retry, and after how long, also by the headers of a response: pure functions of their
 //! arguments, without a clock or randomness.
 
-mod headers;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@ mod column;
 mod fields;
 mod read_back;
 mod rows;
-mod state;
+mod sync_tables;
 
 use arrow_schema::ArrowError;
 

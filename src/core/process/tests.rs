@@ -1,0 +1,33 @@
+use std::sync::Barrier;
+
+use super::*;
+
+#[test]
+fn all_threads_of_a_process_have_the_same_value() {
+    for _ in 0..500 {
+        let held = PerProcess::default();
+        let made = AtomicU32::new(0);
+        let start = Barrier::new(4);
+        let seen = std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| {
+                scope.spawn(|| {
+                    start.wait();
+                    let make = || Ok::<_, ()>(made.fetch_add(1, Ordering::Relaxed));
+                    held.with(make, |value| *value).unwrap()
+                })
+            });
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(seen, [seen[0]; 4]);
+    }
+}
+
+#[test]
+fn the_id_is_remembered_until_it_is_forgotten() {
+    remember_id();
+    for _ in 0..3 {
+        assert_eq!(id(), std::process::id());
+    }
+    forget_id();
+    assert_eq!(id(), std::process::id());
+}
