@@ -22,7 +22,7 @@ import pytest
 from backread.testing import Lane
 
 PACKAGE = "backread.integrations.airflow"
-MODULES = ["assets", "base_operators", "hook", "shards", "sync"]
+MODULES = ["base_operators", "hook", "shards", "sync"]
 """The modules of the package that import Airflow."""
 
 LOG = "airflow.task"

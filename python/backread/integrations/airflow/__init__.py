@@ -2,7 +2,7 @@
 
 Layers, each of which imports only those before it::
 
-    connection, arguments, runs, provider_info (without Airflow) <- hook, assets
+    connection, arguments, runs, provider_info (without Airflow) <- hook
         <- base_operators <- sync, shards
 
 Importing Airflow takes more than a second, and Airflow reads `provider_info` in every process that
@@ -42,7 +42,7 @@ _MODULES = {
     "BackreadPlanOperator": "shards",
     "BackreadShardOperator": "shards",
     "BackreadSyncOperator": "sync",
-    "folder_asset": "assets",
+    "folder_asset": "base_operators",
 }
 
 
