@@ -21,10 +21,9 @@ impl World {
         match user {
             None if end > MAX_USERS => return Err(too_many_users(end)),
             Some(id) if end > MAX_LIST => {
-                return Err(WorldError::Argument {
-                    argument: "count",
-                    problem: format!("user {id} would have {end} messages; {MAX_LIST} is the most"),
-                });
+                let problem =
+                    format!("user {id} would have {end} messages; {MAX_LIST} is the most");
+                return Err(WorldError::argument("count", problem));
             }
             _ => {}
         }
@@ -57,11 +56,8 @@ impl World {
     /// `NoUser`, `NoMessage`; `Argument` for the field `id`, because rows are found by it.
     pub fn edit(&self, user: Option<u64>, id: u64, fields: Fields) -> Result<(), WorldError> {
         if fields.contains_key("id") {
-            return Err(WorldError::Argument {
-                argument: "id",
-                problem: "cannot be edited, because rows are found by it; remove the row instead"
-                    .into(),
-            });
+            let problem = "cannot be edited, because rows are found by it; remove the row instead";
+            return Err(WorldError::argument("id", problem));
         }
         let change = self.change();
         let (list, row) = change.view.place(user, id)?;

@@ -60,6 +60,13 @@ pub enum WorldError {
     NoMessage { user_id: u64, message_id: u64 },
 }
 
+impl WorldError {
+    fn argument(argument: &'static str, problem: impl Into<String>) -> Self {
+        let problem = problem.into();
+        Self::Argument { argument, problem }
+    }
+}
+
 /// A made-up service: its users, their messages, and the changes since.
 #[derive(Debug)]
 pub struct World {
@@ -81,13 +88,11 @@ impl World {
             return Err(too_many_users(users));
         }
         if lo > hi || hi > MAX_GENERATED {
-            return Err(WorldError::Argument {
-                argument: "messages_per_user",
-                problem: format!(
-                    "({lo}, {hi}) is not a range; give (least, most) with least <= most <= \
-                     {MAX_GENERATED}"
-                ),
-            });
+            let problem = format!(
+                "({lo}, {hi}) is not a range; give (least, most) with least <= most <= \
+                 {MAX_GENERATED}"
+            );
+            return Err(WorldError::argument("messages_per_user", problem));
         }
         let generator = Generator::new(seed, lo, hi);
         Ok(Self::over(Rows::generated(users, generator)))
@@ -105,10 +110,8 @@ impl World {
         let calendar = bounds
             .contains(&end)
             .then(|| Calendar::ending(generator.seed, users, end));
-        let calendar = calendar.flatten().ok_or_else(|| WorldError::Argument {
-            argument: "until",
-            problem: "must be from 2010 to 2199".into(),
-        })?;
+        let wrong = || WorldError::argument("until", "must be from 2010 to 2199");
+        let calendar = calendar.flatten().ok_or_else(wrong)?;
         let generator = Generator {
             calendar,
             ..generator
@@ -183,10 +186,8 @@ impl World {
     /// `Argument` if the view belongs neither to this world nor to a copy of it.
     pub fn restore(&self, view: &View) -> Result<(), WorldError> {
         if !Arc::ptr_eq(&self.rows, &view.rows) {
-            return Err(WorldError::Argument {
-                argument: "snapshot",
-                problem: "it is of another world; use one of this world or of a copy of it".into(),
-            });
+            let problem = "it is of another world; use one of this world or of a copy of it";
+            return Err(WorldError::argument("snapshot", problem));
         }
         let mut changes = self.changes.write().unwrap_or_else(PoisonError::into_inner);
         *changes = Arc::clone(&view.changes);
@@ -232,8 +233,6 @@ impl World {
 }
 
 fn too_many_users(users: u64) -> WorldError {
-    WorldError::Argument {
-        argument: "users",
-        problem: format!("{users} are too many; the maximum is {MAX_USERS}"),
-    }
+    let problem = format!("{users} are too many; the maximum is {MAX_USERS}");
+    WorldError::argument("users", problem)
 }
