@@ -68,8 +68,11 @@ def test_a_conversion_works_in_any_thread_and_where_none_can_be_started(scripted
             raise RuntimeError("can't start new thread")
         start(thread)
 
-    with scripted(paged(users(150))).client() as client, ThreadPoolExecutor(1) as pool:
+    failing = scripted(*HALF).client(max_retries=0)
+    with scripted(paged(users(150))).client() as client, failing, ThreadPoolExecutor(1) as pool:
         assert len(pool.submit(client.users.list().to_arrow).result()) == 150
+        with pytest.raises(PermissionDeniedError, match="offset=96"):
+            pool.submit(failing.users.list().to_arrow).result()
         monkeypatch.setattr(threading.Thread, "start", refuse)
         assert len(pool.submit(client.users.list().to_arrow).result()) == 150
 

@@ -83,9 +83,10 @@ def test_reports_count_the_text_that_was_repaired(face, scripted, mirror):
     assert mirror.sql("SELECT name FROM users").fetchall() == [(LOST,)]
 
 
-@pytest.mark.parametrize(
-    "line", ["users --format csv", "user 1", "messages --all", "sync chats", "probe", "doctor"]
-)
+COMMANDS = "users --format csv, message 1 10, messages --all, sync chats --json, probe, doctor"
+
+
+@pytest.mark.parametrize("line", COMMANDS.split(", "))
 def test_commands_say_on_one_line_how_much_text_was_repaired(
     command, scripted, tmp_path, monkeypatch, line
 ):
