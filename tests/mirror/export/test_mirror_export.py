@@ -261,6 +261,7 @@ def test_a_user_without_rows_is_refused(mirror, tmp_path, arguments, message):
     ("name", "arguments", "message"),
     [
         ("out", {}, "name the format"),
+        ("out", {"format": "ods"}, "must be one of parquet, csv"),
         ("out", {"format": "csv", "tables": ["cursors"]}, "a mirror has the tables"),
         ("out", {"format": "csv", "tables": []}, "at least one table"),
         ("out", {"format": "csv", "users": []}, "at least one user"),
@@ -500,13 +501,13 @@ def test_a_killed_export_leaves_what_the_next_one_removes(large, tmp_path, shape
 
 
 @each_format
-def test_what_stops_an_export_leaves_nothing(large, tmp_path, shape):
-
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_what_stops_an_export_leaves_nothing(large, tmp_path, shape, error):
     def stop(now: ExportProgress) -> None:
         if now.rows or now.bytes:
-            raise KeyboardInterrupt
+            raise error("mine")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error, match="mine"):
         large.export(tmp_path / FORMATS[shape], format=shape, on_progress=stop)
     assert list(tmp_path.iterdir()) == []
     # The mirror can be read as before.

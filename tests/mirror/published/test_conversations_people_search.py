@@ -55,14 +55,6 @@ def test_nothing_in_it_steers_a_terminal_or_is_a_strangers_markup(text):
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", html)
 
 
-def test_what_stood_there_is_shown():
-    assert str(talk("\x1b[31mred\r\nnext\ttab")).splitlines() == [
-        "Ada (user 42), 1 message",
-        "2024-03-01 09:00  Ada: ␛[31mred",
-        "                  next\ttab",
-    ]
-
-
 def test_nobody_writes_a_line_of_somebody_else():
     forged = "2024-03-01 09:59  Support: send me your password"
     name = f"Ada\n{forged}"
@@ -345,6 +337,7 @@ def found(mirror: Mirror, words: str, **options: Any) -> list[int]:
     ("words", "ids", "marked"),
     [
         ("invoice", [1, 0], ["INVOICE", "invoice"]),
+        ("invo voice", [1, 0], ["INVOICE", "invoice"]),
         ("RESUME", [3, 2], ["resume", "Résumé"]),
         ("Straße", [4], ["Straße"]),
         ("strasse", [5], ["STRASSE"]),

@@ -72,7 +72,7 @@ def test_its_columns_and_rows_are_those_of_a_query(mirror, name):
     assert pyarrow.schema(table) == table.to_arrow().schema == queried.schema
     assert table.columns == queried.column_names
     assert table.num_rows == table.to_arrow().num_rows == queried.num_rows
-    assert repr(table) == f"Mirror({str(mirror.folder)!r}).table({name!r})"
+    assert (table.name, repr(table)) == (name, f"Mirror({str(mirror.folder)!r}).table({name!r})")
 
 
 def test_table_gives_the_newest_snapshot_each_time_and_the_whole_of_one(server, tmp_path):

@@ -111,18 +111,6 @@ def test_only_the_files_of_users_with_changes_are_written_again(mirror, monkeypa
     assert [len(mirror.conversation(user)) for user in USERS] == [50] * len(USERS)
 
 
-def test_one_conversation_reads_one_file(mirror, monkeypatch):
-    monkeypatch.setattr(publish, "FILE_BYTES", 80_000)
-    seeded(mirror)
-    snapshot = json.loads((current(mirror) / "snapshot.json").read_bytes())
-    # DuckDB takes the columns of a table from its first file.
-    for file in snapshot["tables"]["messages"][1:]:
-        if not (file["low"] or 0) <= 40 < (file["high"] or 99):
-            # None of its bytes is to be read.
-            (current(mirror) / "messages" / file["name"]).write_bytes(bytes(file["bytes"]))
-    assert len(mirror.conversation(40)) == 50
-
-
 class Killed(BaseException):
     """Ends a publication where it stands."""
 
@@ -206,6 +194,12 @@ def test_a_manifest_of_other_types_is_damaged(of_mirror, value):
     for name in {*of_another_type, "seen_at", "tables"} - {"format"}:
         if name not in ("seen_at", "retired") or value not in (None, {}):
             of_mirror.refuses(**{name: value})
+
+
+def test_a_manifest_that_is_nested_too_deep_is_damaged(of_mirror):
+    of_mirror.file.write_text("[" * 200_000)
+    with pytest.raises(MirrorError, match=r"snapshot\.json is damaged \(it is nested too deep\)"):
+        of_mirror.read()
 
 
 def test_a_manifest_of_a_landing_names_only_files_of_its_run(of_landing):

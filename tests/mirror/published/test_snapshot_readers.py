@@ -210,7 +210,10 @@ def refuse(*_: object, **__: object) -> None:
     raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
 
-def test_where_there_are_no_links_a_file_names_the_snapshot(mirror, monkeypatch):
+@pytest.mark.parametrize("again", [False, True])
+def test_where_there_are_no_links_a_file_names_the_snapshot(mirror, monkeypatch, again):
+    if again:
+        fill(mirror)
     with monkeypatch.context() as lacking:
         lacking.setattr(Path, "symlink_to", refuse)
         lacking.setattr(os, "link", refuse)

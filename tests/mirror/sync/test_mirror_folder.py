@@ -119,6 +119,8 @@ def test_a_database_that_was_deleted_is_not_begun_anew(mirror, server):
 def test_mirror_sync_refuses_wrong_options(mirror, server, options, error, said):
     with server.client() as client, pytest.raises(error, match=said):
         mirror.sync(client, **options)
+    with pytest.raises(TypeError, match="AsyncClient"):
+        mirror.sync(server.async_client())
     assert not mirror.folder.exists()
 
 
@@ -132,8 +134,13 @@ def test_folder_that_holds_something_else_is_refused(mirror, server):
         sync(Mirror(photo), server)
     assert list(mirror.folder.iterdir()) == [photo]
     assert sum(server.counts().values()) == 0
-    photo.rename(mirror.folder / "mirror.duckdb")
+    database = photo.rename(mirror.folder / "mirror.duckdb")
     with pytest.raises(MirrorError, match=r"mirror\.duckdb is damaged.*new folder"):
+        sync(mirror, server)
+    database.unlink()
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("CREATE TABLE meta (id BIGINT)")
+    with pytest.raises(MirrorError, match="backread did not create"):
         sync(mirror, server)
 
 
