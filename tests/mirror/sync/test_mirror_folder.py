@@ -395,11 +395,16 @@ class InterruptedConnection:
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
+        self.rolled_back = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
     def execute(self, statement: str, values: list[Any]) -> Any:
+        if statement == "ROLLBACK" and not self.rolled_back:
+            # The signal interrupts this as well.
+            self.rolled_back = True
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
         if " AS SELECT " not in statement:
             return self._connection.execute(statement, values)
         with suppress(duckdb.Error):
@@ -415,7 +420,7 @@ def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store):
     given = table("users", [{"id": 1}])
     with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), transaction(connection):
         stage(interrupted, "users", given, ("id",))
-    assert store.rows("SELECT 1") == [(1,)]
+    assert (connection.rolled_back, store.rows("SELECT 1")) == (True, [(1,)])
 
 
 @posix_only

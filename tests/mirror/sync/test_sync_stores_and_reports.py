@@ -155,15 +155,6 @@ def test_sync_report_counts_one_call_and_its_run_all_calls(mirror, tmp_path):
     assert run.requests <= 1.05 * whole.requests + 3 * len(reports)
 
 
-def test_sync_report_counts_a_list_that_is_tried_again(mirror):
-    users = [{"id": user_id} for user_id in (1, 2, 3)]
-    unread = ended(1, "uncertified", kind="unread", reason="it broke")
-    for given in (batch(users, swept="snapshot", lists=[unread]), batch(lists=[unread, ended(2)])):
-        report = BatchSource(given, ended_early=True).sync_into(mirror.folder)
-    assert report.lists_by_kind == {"unread": 1, "whole": 1}
-    assert (report.unread_users, report.users, report.run.users) == ((1,), 0, 3)
-
-
 def test_report_pickles_renders_and_is_in_utc(mirror, monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     report = BatchSource(batch([{"id": 1}], swept="snapshot")).sync_into(mirror.folder)
