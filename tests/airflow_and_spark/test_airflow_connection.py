@@ -105,6 +105,8 @@ def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host():
         ({"password": None, "login": SECRET}, "no password; give the API secret as password"),
         ({"extra": None}, "no vendor"),
         ({"extra": "{vendor"}, "not JSON"),
+        ({"extra": "[1]"}, "not a JSON object"),
+        ({"extra": {"vendor": "a", "timeout": True}}, "timeout must be a number"),
         ({"extra": {"vendor": "a", "rate_limt": 3}}, "unknown fields in its extra: rate_limt"),
         ({"extra": {"vendor": "a", "timeout": "soon"}}, "timeout must be a number"),
         ({"extra": {"vendor": "a", "max_retries": 1.5}}, "max_retries must be a whole number"),

@@ -61,7 +61,10 @@ def is_complete(folder: Any, lane: Lane) -> bool:
     ("arguments", "said"),
     [
         ({"mirror": "chats/"}, "an absolute path, not 'chats/'"),
+        ({"mirror": ""}, "path or URI"),
         ({"mirror": "s3://bucket/chats"}, "a path that DuckDB"),
+        ({"max_requests": 0}, "max_requests must be 1 or"),
+        ({"memory_limit": 1e9}, "memory_limit: .* a number of bytes"),
         ({"max_staleness": "soon"}, "max_staleness must be a number"),
         ({"max_seconds": timedelta(0)}, "max_seconds must be more"),
         ({"memory_limit": "1MB"}, "memory_limit must be 100MB or more"),

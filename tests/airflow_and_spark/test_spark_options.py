@@ -59,6 +59,7 @@ def test_text_becomes_what_is_meant():
     [
         ({"shard": "2"}, "there is no option shard; the options are allow_http, base_url"),
         ({"Path": "/x", "allow_http": "true"}, "option allow_http decides where the secret goes"),
+        ({"shards": "0"}, "option shards must be 1 or more, not '0'"),
         ({"strict": "perhaps"}, "option strict must be true or false, not 'perhaps'"),
         ({"timeout": "soon"}, "option timeout must be a number, or none for no limit, not 'soon'"),
         ({"landing": "/x", "vendor": "a"}, "option vendor is for reading the service"),

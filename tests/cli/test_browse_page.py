@@ -108,6 +108,8 @@ def test_a_conversation_is_shown_as_bubbles_with_a_link_to_each_message(visitor)
     [
         ("window", {"user": 999}, 404, "has no user 999"),
         ("window", {"user": 1, "around": 999}, 404, "has no message 999"),
+        ("window", {"user": "x"}, 400, "user must be a whole number"),
+        ("people", {"timezone": "Berlin"}, 400, "time zone 'Berlin' is unknown"),
         ("window", {}, 400, "user is missing"),
         ("window", {"user": 1, "around": 1, "before": 2}, 400, "only one"),
         ("people", {"since": "soon"}, 400, "since must be a date"),

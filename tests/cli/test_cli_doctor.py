@@ -208,6 +208,7 @@ def test_a_proxy_that_refuses_the_host_is_asked_once(doctor, elsewhere, monkeypa
         ({"HTTPS_PROXY": "A", "NO_PROXY": "localhost, CHAT.invalid"}, "chat.invalid", ""),
         ({"HTTPS_PROXY": "A", "NO_PROXY": "hat.invalid"}, "chat.invalid", "HTTPS_PROXY"),
         ({"HTTPS_PROXY": "A", "NO_PROXY": "192.0.2.9/24"}, "192.0.2.7", ""),
+        ({"HTTPS_PROXY": "A", "NO_PROXY": "*"}, "192.0.2.7", "HTTPS_PROXY"),
         ({"HTTPS_PROXY": "A", "NO_PROXY": "2001:db8::/32"}, "[2001:db8::7]", ""),
     ],
 )
@@ -374,3 +375,16 @@ def test_a_removal_that_is_not_complete(doctor, backread, chats, server, monkeyp
     with server.client() as client:
         Mirror(chats).sync(client)
     assert doctor("--json", chats).code == 0
+
+
+def test_a_run_that_ends_in_the_future(doctor, chats, monkeypatch):
+    class Earlier(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime.now(tz) - timedelta(days=365)
+
+    monkeypatch.setattr("backread.cli.doctor.mirror.datetime", Earlier)
+    done = doctor("--json", chats)
+    assert done.code == 7
+    [problem] = said(done)
+    assert "in the future, so a clock was wrong" in problem

@@ -71,6 +71,7 @@ def test_xlsx_says_what_it_changed(backread, tmp_path):
         (("out.csv",), 2, "holds one table"),
         (("out", "--format", "ods"), 2, "'ods'"),
         (("out", "--format", "csv", "--table", "users", "--conversations"), 2, "either"),
+        (("out", "--format", "csv", "--since", "noon"), 2, "must be a date or time"),
         (("out", "--format", "csv", "--user", "99"), 7, "has no user 99"),
         (("out", "--everything"), 2, "exactly one user"),
         (("out.delta",), 2, 'write_deltalake(uri, mirror.table("messages"))'),
@@ -85,6 +86,17 @@ def test_what_is_refused_leaves_nothing(
     assert (done.code, done.out) == (code, "")
     assert said in done.line
     assert [each.name for each in tmp_path.iterdir()] == ["here"]
+
+
+def test_ctrl_c_during_an_export_says_that_nothing_was_written(
+    backread, chats, tmp_path, monkeypatch
+):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Mirror, "export", stop)
+    done = backread("export", chats, tmp_path / "out", "--format", "csv")
+    assert (done.code, done.line) == (130, "backread: stopped; nothing was written")
 
 
 # --- changes --------------------------------------------------------------------------------------

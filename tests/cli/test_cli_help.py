@@ -90,6 +90,7 @@ def test_colour_is_a_choice_and_never_in_json(settings, backread):
         ),
         (["users", "--max-retries", "-1"], "--max-retries must be 0 or more, not -1"),
         (["search", "x", "y", "--since", "soon"], "'--since': it must be a date or time such as"),
+        (["export", "x", "y", "--excel", "--format", "parquet"], "--excel needs the format"),
         (["users", "--base-url", "http://chat.example.com"], "allow_http"),
         (["users", "--secret-file", "nowhere"], "nowhere"),
         (["users", "--output", "no/such/folder/users"], "--output"),

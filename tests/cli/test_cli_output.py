@@ -1,6 +1,7 @@
 """What the command writes: JSON lines, tables, CSV and Parquet, to a pipe, a terminal, a file."""
 
 import csv
+import errno
 import io
 import json
 import re
@@ -11,8 +12,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from backread._files import unfinished
 from backread._files.spreadsheet import guarded
 from backread.cli.app import run
+from backread.cli.exits import say_failure
 from backread.cli.table_output import write_table
 from backread.cli.text import escaped
 from helpers.api_rows import paged, users
@@ -306,3 +309,33 @@ def test_formulas_are_guarded_in_csv_unless_it_is_to_be_raw(
     lines = written("jsonl")[0].splitlines()
     assert [json.loads(line)["name"] for line in lines] == names
     assert "\\u202e" in lines[-1]
+
+
+# --- failures of this machine ---------------------------------------------------------------------
+
+
+def test_without_a_temporary_folder_it_says_so(backread, tmp_path, monkeypatch):
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "gettempdir", none)
+        patched.setattr(unfinished, "_scratch", {})
+        done = backread("users", "--output", tmp_path / "rows.parquet")
+    assert done.code == 2
+    assert done.line == (
+        "backread: no temporary file can be written: No usable temporary directory found in "
+        "['/tmp']; set TMPDIR to a writable folder"
+    )
+
+
+def test_too_few_file_descriptors_and_an_unknown_home_are_one_line(capfd):
+    for error, said in (
+        (OSError(errno.EMFILE, "Too many open files"), "may open no more files; raise its limit"),
+        (
+            RuntimeError("Could not determine home directory."),
+            "home folder of this user is unknown",
+        ),
+    ):
+        say_failure(error)
+        assert said in capfd.readouterr().err

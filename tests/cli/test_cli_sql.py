@@ -140,6 +140,7 @@ def test_a_result_without_rows(backread, folder):
     ("query", "says"),
     [
         ("SELECT * FROM usrs", 'Did you mean "users"?; the tables are users, messages,'),
+        ("SELECT nam FROM users", "TABLE` lists the columns"),
         ("SELEC 1", 'cannot be run: syntax error at or near "SELEC"'),
         ("SELECT 1\nFROM users\nWHERE (", "in line 3"),
         ("SELECT * FROM read_csv('/etc/passwd')", "reads the mirror's tables and nothing else"),

@@ -3,6 +3,7 @@
 import io
 import pickle
 import re
+import subprocess
 import sys
 import threading
 from types import ModuleType, SimpleNamespace
@@ -250,3 +251,26 @@ def test_it_pickles(backread_server, monkeypatch):
     with backread.Client() as client:
         listing = pickle.loads(pickle.dumps(progress(client.users.list())))
         assert len(listing.to_list()) == backread_server.world.total_users
+
+
+LEFT = """
+import sys
+from backread import progress
+from backread.testing import MockServer, World
+sys.stderr.isatty = lambda: True
+server = MockServer(World(seed=7, users=500))
+items = iter(progress(server.client().users.list()))
+next(items)
+"""
+
+
+def test_a_program_that_leaves_a_walk_exits_quietly():
+    done = subprocess.run(
+        [sys.executable, "-c", LEFT],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.endswith("\n")
+    assert "Traceback" not in done.stderr

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfoNotFoundError
 
 import pytest
 
@@ -203,6 +204,21 @@ def test_few_messages_are_shown_as_well_and_none_says_why(tmp_path, chats):
     assert "There were none in this period" in text
     text = page_of(tmp_path / "timeless", [written(1, "user", created_at=None)]).text
     assert "1 messages without a time are not here." in text
+    BatchSource(batch(swept="snapshot")).sync_into(tmp_path / "empty")
+    assert "no users and no messages yet" in report_html(Mirror(tmp_path / "empty").figures())
     assert "1 user and no message" in page_of(tmp_path / "silent", []).text
     later = Page(report_html(chats.figures(since="2031-01-01"))).text
     assert "no message from 2031-01-01 00:00" in later
+
+
+def test_times_are_in_utc_where_python_has_no_time_zones(chats, monkeypatch):
+    """As on Windows without tzdata; DuckDB brings its own."""
+
+    def missing(name: str) -> None:
+        raise ZoneInfoNotFoundError(name)
+
+    figures = chats.figures(timezone="Europe/Berlin")
+    first = figures["longest"][0]["first_message_at"][:16].replace("T", " ")
+    assert f"{first} UTC" not in report_html(figures)
+    monkeypatch.setattr("backread._report.words.ZoneInfo", missing)
+    assert f"{first} UTC" in report_html(figures)

@@ -182,6 +182,7 @@ def test_text_that_cannot_be_seen_says_so(text):
     [
         ({}, "✓ linked", "1,200 of 1,200, 3 repeats left out requests14 took1 min 15 s"),
         ({"certificate": "uncertified", "reason": "2 rows short"}, "! uncertified", "2 rows short"),
+        ({"ended_at": None}, "… not read to its end", ""),
         ({"started_at": None}, "not read yet", ""),
         (
             {"lists_by_certificate": {"snapshot": 3_000, "uncertified": 25},

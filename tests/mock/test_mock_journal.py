@@ -168,6 +168,8 @@ def test_what_is_not_http_is_recorded_with_the_status_it_got(backread_server, se
                 "wanted: a plain integer, without zeros in front, below 2^63, not '042'",
             ],
         ),
+        ("/external/users?limit=05", {}, ["from 1 to 99, as a plain integer without zeros"]),
+        ("/external/users?offset=" + "9" * 5000, {}, ["nearest: /external/users\n"]),
         ("/external/users/7/message/3", {}, ["nearest: /external/users/7/messages/3"]),
         ("/external/users", {"method": "DELETE"}, ["wanted: GET, not DELETE"]),
         ("/external/users", {"Accept": "*/*"}, ["wanted: the header Accept: application/vnd."]),

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 import backread
-from backread.testing import Dialect, Fault, Lane, MockServer, Rate, World
+from backread.testing import (
+    Dialect,
+    Fault,
+    Lane,
+    MockServer,
+    Rate,
+    UnexpectedRequestError,
+    World,
+)
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +133,8 @@ def test_what_comes_late_to_a_closed_lane_is_its_own(server, by_hand):
     assert asking("/external/users").status == 401
     assert server.calls(status=401).count == before
     assert [entry.unexpected for entry in lane.journal] == ["unauthorized"]
+    said = str(UnexpectedRequestError(lane.unexpected, lane.vendor))
+    assert "wanted: the header Authorization: Bearer SECRET, with the secret of a lane" in said
 
 
 def test_rules_are_set_as_text_and_tell_how_often_they_fired(face, one):

@@ -162,6 +162,9 @@ def test_place(backread_mock): ...
 @pytest.mark.backread(clock="fast")
 def test_word(backread_client): ...
 
+@pytest.mark.backread(dialect="nice")
+def test_dialect(backread_mock): ...
+
 class TestCase(unittest.TestCase):
     @pytest.mark.backread
     def test_method(self):
@@ -169,7 +172,7 @@ class TestCase(unittest.TestCase):
 """,
         passed=7,
         failed=1,
-        errors=7,
+        errors=8,
     )
     done.stdout.fnmatch_lines(
         [
@@ -184,6 +187,7 @@ class TestCase(unittest.TestCase):
             "*does not take dialekt; it takes world=, dialect=, faults=, rate=, clock=, unexp*",
             "*does not take 'hostile'; *",
             "*clock must be 'real' or 'virtual', not 'fast'*",
+            '*there is no dialect "nice"; choose one of documented, lenient, hostile*',
             "*ERROR at teardown of TestCase.test_method*",
             "*FAILURES*",
             "*assert 1 == 2*",
