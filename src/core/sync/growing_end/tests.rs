@@ -211,7 +211,7 @@ fn a_total_that_is_not_the_lists_fits_nothing() {
 }
 
 #[test]
-fn an_old_row_that_moved_to_the_growing_end_is_no_news() {
+fn a_row_that_moved_or_made_room_for_another_or_comes_twice_is_no_news() {
     is_no_match(&BOTH, |chat, responses| {
         if responses == 0 {
             let moved = chat.rows.remove(40);
@@ -220,10 +220,6 @@ fn an_old_row_that_moved_to_the_growing_end_is_no_news() {
             chat.rows.insert(41, (7_777, true));
         }
     });
-}
-
-#[test]
-fn a_row_that_made_room_for_another_is_missed() {
     is_no_match(&[Grows::Start], |chat, responses| {
         if responses == 0 {
             chat.rows.remove(298);
@@ -239,10 +235,6 @@ fn a_row_that_made_room_for_another_is_missed() {
         }
         _ => {}
     });
-}
-
-#[test]
-fn a_row_that_comes_twice_does_not_count_for_two() {
     is_no_match(&BOTH, |chat, responses| {
         if responses == 0 {
             chat.append(1);

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::api::Natural;
-use crate::arrow::columns::StoredList;
 use crate::list_state::{Ends, Grows, Hints};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -30,18 +29,17 @@ fn terms(mode: Mode, max_staleness: Option<Duration>) -> Terms {
 /// A list of 300 messages that was proved to be complete a day ago.
 fn list() -> ListState {
     ListState {
-        kind: Kind::Whole,
         rows: 300,
         certificate: Certificate::Counted,
         checked_at: day(99),
         swept_at: day(99),
-        hints: Hints::default(),
         ends: Some(Ends {
             grows: Grows::End,
             first_ids: vec![1, 2, 3, 4],
             last_ids: vec![297, 298, 299, 300],
             unread_from: None,
         }),
+        ..ListState::default()
     }
 }
 
@@ -102,23 +100,6 @@ fn lists_that_were_swept_together_do_not_all_fall_due_together() {
             "{more} fall due at the age of {age} days"
         );
     }
-}
-
-#[test]
-fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read() {
-    let mut known = Known::default();
-    known.take(StoredList {
-        user_id: 7,
-        kind: Kind::Partial,
-        checked_at: None,
-        swept_at: None,
-        state: Some("{\"walk\": 7}".to_owned()),
-        of_this_run: true,
-    });
-    let mut plan = Plan::new(known, terms(Mode::Incremental, None));
-    plan.begin();
-    assert!(plan.take_ready().is_empty());
-    assert!(matches!(plan.approach(7), (Approach::Sweep(None), Some(_))));
 }
 
 fn listed(id: u64, updated_at: Option<i64>, online_at: Option<i64>) -> ListedUser {

@@ -82,33 +82,32 @@ fn count(walks: &[&Outcome], of: impl Fn(&Outcome) -> bool) -> u64 {
     walks.iter().filter(|walk| of(walk)).count() as u64
 }
 
-/// What most programs do: `offset += limit` until `total`. Returns the ids, the requests, and whether
-/// it would never have ended.
-fn plain_walk(list: &mut ChangingList, page_size: Limit) -> (HashSet<i64>, u64, bool) {
-    let (mut held, mut requests) = (HashSet::new(), 0);
+/// What most programs do: `offset += limit` until `total`. Returns the ids and the requests.
+fn plain_walk(list: &mut ChangingList, page_size: Limit) -> (HashSet<i64>, u64) {
     let size = u64::from(page_size.get());
+    let (mut held, mut requests) = (HashSet::new(), 0);
     while requests * size < ENDLESS_ROWS {
-        let offset = requests * size;
+        let served = list.page(requests * size, page_size);
         requests += 1;
         let Served::Page {
             rows,
             fails_at: None,
             total,
             ..
-        } = list.page(offset, page_size)
+        } = served
         else {
-            return (held, requests, false);
+            break;
         };
         held.extend(rows.iter().map(|row| row.id));
         let over = match total {
-            Some(total) => offset + size >= total as u64,
+            Some(total) => requests * size >= total as u64,
             None => rows.is_empty(),
         };
         if over {
-            return (held, requests, requests * size >= ENDLESS_ROWS);
+            break;
         }
     }
-    (held, requests, true)
+    (held, requests)
 }
 
 /// How many rows that existed the whole time are such.
@@ -120,12 +119,11 @@ fn lasting(list: &ChangingList, are: impl Fn(&Entry) -> bool) -> u64 {
 fn judge(case: Case) -> Result<Outcome, String> {
     let mut list = ChangingList::new(case.behaviour.clone());
     let settings = WalkSettings {
-        strict: false,
         page_size: Limit::new("page_size", case.page_size.into()).unwrap(),
         max_items: case.max_items,
         concurrent_pages: case.concurrent_pages,
         checkpoints: case.killed_after.is_some(),
-        ends_unread: false,
+        ..WalkSettings::WHOLE
     };
     let walked = walk(&mut list, settings, case.killed_after, 20_000)?;
     let report = &walked.report;
@@ -141,7 +139,6 @@ fn judge(case: Case) -> Result<Outcome, String> {
     let extent = list.greatest_extent as u64;
     // Pages share at most a quarter of their rows.
     let bound = 16 + 8 * case.pages(extent, case.size_of_a_page() / 4);
-    let proving = report.evidence.proving_requests;
     // Pages around rows that fail, and those between rows that are hidden, may be of any length.
     let bounded = case.behaviour.failing == 0 && case.behaviour.hidden_block == 0;
     let truthful = match report.certificate {
@@ -154,46 +151,38 @@ fn judge(case: Case) -> Result<Outcome, String> {
         }
         _ => true,
     };
-    let at_rest = case.is_at_rest();
-    // If rows are hidden, nothing shows by how much pages overlap.
-    let ordered = certified && at_rest && case.behaviour.hidden == 0;
-    for (holds, what) in [
-        (held.len() == walked.given.len(), "a row was given twice"),
-        (
-            held.iter().all(|id| list.was_there(*id)),
-            "a row was given that was never there",
-        ),
-        (
-            report.distinct == held.len() as u64 || case.max_items.is_some(),
-            "distinct is not what was given",
-        ),
-        (all_counted, "requests are not those sent"),
-        (
-            case.max_items.is_none_or(|most| held.len() as u64 <= most),
-            "more rows than max_items",
-        ),
-        (
-            proving <= bound || !bounded,
-            "more requests for proof than the bound",
-        ),
-        (
-            report.requests <= case.pages(extent, 3) + bound || !bounded,
-            "more requests than pages and proof need",
-        ),
-        (truthful, "a false certificate"),
-        (lost == 0 || !at_rest, "rows of a list at rest are lost"),
-        (
-            !ordered || walked.given.iter().map(|(id, _)| *id).eq(list.ids()),
-            "rows of a certified list at rest are out of order",
-        ),
-    ] {
-        if !holds {
-            return Err(format!("{what} ({lost} lost, bound {bound}); {report:?}"));
-        }
+    let require = |holds: bool, what: &str| match holds {
+        true => Ok(()),
+        false => Err(format!("{what} ({lost} lost, bound {bound}); {report:?}")),
+    };
+    require(held.len() == walked.given.len(), "a row was given twice")?;
+    let there = held.iter().all(|id| list.was_there(*id));
+    require(there, "a row was given that was never there")?;
+    let all_given = report.distinct == held.len() as u64 || case.max_items.is_some();
+    require(all_given, "distinct is not what was given")?;
+    require(all_counted, "requests are not those sent")?;
+    let most = case.max_items.unwrap_or(u64::MAX);
+    require(held.len() as u64 <= most, "more rows than max_items")?;
+    let most = bound.max(if bounded { 0 } else { u64::MAX });
+    let proving = report.evidence.proving_requests;
+    require(proving <= most, "more requests for proof than the bound")?;
+    let most = most.saturating_add(case.pages(extent, 3));
+    require(
+        report.requests <= most,
+        "more requests than pages and proof need",
+    )?;
+    require(truthful, "a false certificate")?;
+    if case.is_at_rest() {
+        require(lost == 0, "rows of a list at rest are lost")?;
+        // If rows are hidden, nothing shows by how much pages overlap.
+        let shown = walked.given.iter().map(|(id, _)| *id);
+        let ordered = !certified || case.behaviour.hidden > 0 || shown.eq(list.ids());
+        require(ordered, "rows of a certified list at rest are out of order")?;
     }
 
     let mut same_list = ChangingList::new(case.behaviour.clone());
-    let (plain, plain_requests, plain_endless) = plain_walk(&mut same_list, settings.page_size);
+    let (plain, plain_requests) = plain_walk(&mut same_list, settings.page_size);
+    let plain_endless = plain_requests * u64::from(case.page_size) >= ENDLESS_ROWS;
     let plain_gets = |row: &Entry| plain.contains(&row.id) && !held.contains(&row.id);
     Ok(Outcome {
         kind: case.kind(),

@@ -20,15 +20,10 @@ pub struct Entry {
 
 impl Entry {
     pub fn json(&self, behaviour: &Behaviour) -> String {
-        let Self {
-            id, key, revision, ..
-        } = self;
-        let (minutes, seconds, micros) = (key / 60_000_000, key / 1_000_000 % 60, key % 1_000_000);
-        let at = format!(
-            "2026-01-01T{:02}:{:02}:{seconds:02}.{micros:06}Z",
-            minutes / 60,
-            minutes % 60
-        );
+        let (id, revision) = (self.id, self.revision);
+        let (seconds, micros) = (self.key / SECOND, self.key % SECOND);
+        let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        let at = format!("2026-01-01T{hours:02}:{minutes:02}:{seconds:02}.{micros:06}Z");
         let sorted_by = match behaviour.order {
             Order::OldestFirst | Order::NewestFirst | Order::Ties | Order::TiesByQuery => {
                 "created_at"
@@ -102,7 +97,7 @@ impl ChangingList {
     pub fn new(behaviour: Behaviour) -> Self {
         let mut list = Self {
             entries: Vec::new(),
-            next_id: 1,
+            next_id: behaviour.rows + 1,
             instant: 0,
             first_total: None,
             cached_total: (0, 0),
@@ -123,7 +118,6 @@ impl ChangingList {
         for id in ids {
             list.add(list.entries.len(), id, &mut random);
         }
-        list.next_id = list.behaviour.rows + 1;
         let block = usize::from(list.behaviour.hidden_block);
         let start = random.usize(..list.entries.len().saturating_sub(block).max(1));
         for entry in list.entries.iter_mut().skip(start).take(block) {
@@ -337,23 +331,10 @@ impl ChangingList {
         let first = self.next_id;
         self.next_id += random.i64(100..1_200);
         let ids = first..self.next_id;
-        let hidden = self.behaviour.hidden;
-        let mut entries: Vec<Entry> = ids
-            .map(|id| Entry {
-                id,
-                key,
-                revision: 0,
-                hidden: random.u8(..100) < hidden,
-                fails: false,
-                touched: false,
-                moved: false,
-            })
-            .collect();
+        let mut entries: Vec<Entry> = ids.map(|id| self.entry(id, key, random)).collect();
         if self.is_descending() {
             entries.reverse();
         }
-        let hidden = entries.iter().filter(|entry| entry.hidden);
-        self.hidden_ids.extend(hidden.map(|entry| entry.id));
         self.entries.splice(place..place, entries);
     }
 
@@ -388,23 +369,27 @@ impl ChangingList {
     }
 
     fn add(&mut self, place: usize, id: i64, random: &mut fastrand::Rng) {
+        let ties = matches!(self.behaviour.order, Order::Ties | Order::TiesByQuery);
+        let tied = ties && random.u16(..self.behaviour.tied) > 0;
+        let entry = self.entry(id, self.key_at(place, tied), random);
+        self.entries.insert(place, entry);
+    }
+
+    fn entry(&mut self, id: i64, key: u64, random: &mut fastrand::Rng) -> Entry {
         let hidden = random.u8(..100) < self.behaviour.hidden;
         if hidden {
             self.hidden_ids.insert(id);
         }
-        let ties = matches!(self.behaviour.order, Order::Ties | Order::TiesByQuery);
-        let tied = ties && random.u16(..self.behaviour.tied) > 0;
-        let fails = self.behaviour.failing > 0 && random.u16(..1_000) < self.behaviour.failing;
-        let entry = Entry {
+        let failing = self.behaviour.failing;
+        Entry {
             id,
-            key: self.key_at(place, tied),
+            key,
             revision: 0,
             hidden,
-            fails,
+            fails: failing > 0 && random.u16(..1_000) < failing,
             touched: false,
             moved: false,
-        };
-        self.entries.insert(place, entry);
+        }
     }
 
     /// A key for a place; keys are a second apart, and a new one is halfway between two.
