@@ -74,7 +74,6 @@ def test_xlsx_says_what_it_changed(backread, tmp_path):
         (("out", "--format", "csv", "--since", "noon"), 2, "must be a date or time"),
         (("out", "--format", "csv", "--user", "99"), 7, "has no user 99"),
         (("out", "--everything"), 2, "exactly one user"),
-        (("out.delta",), 2, 'write_deltalake(uri, mirror.table("messages"))'),
     ],
 )
 def test_what_is_refused_leaves_nothing(

@@ -89,16 +89,10 @@ def test_numbers_that_json_lacks_are_null(backread, folder):
     assert row == {"a": None, "b": None, "c": 0.5}
 
 
-LARGE = str(2**128 - 1)
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (f"{LARGE}::UHUGEINT", LARGE),
-        ("['101'::BIT]::BIT[1]", "[101]"),
-        (f"{{'a': MAP {{1: {LARGE}::UHUGEINT}}}}", f"{{'a': {{1={LARGE}}}}}"),
-        # These keep their value without a cast.
+        (f"{2**127 - 1}::HUGEINT", str(2**127 - 1)),
         ("INTERVAL '1 year 3 days 4.000005 seconds'", "1 year 3 days 00:00:04.000005"),
         (f"{10**60}::BIGNUM", str(10**60)),
     ],

@@ -220,5 +220,5 @@ def test_times_are_in_utc_where_python_has_no_time_zones(chats, monkeypatch):
     figures = chats.figures(timezone="Europe/Berlin")
     first = figures["longest"][0]["first_message_at"][:16].replace("T", " ")
     assert f"{first} UTC" not in report_html(figures)
-    monkeypatch.setattr("backread._report.words.ZoneInfo", missing)
+    monkeypatch.setattr("backread._report.figures.ZoneInfo", missing)
     assert f"{first} UTC" in report_html(figures)

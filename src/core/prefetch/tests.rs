@@ -13,22 +13,6 @@ async fn work_that_stops_without_a_word_is_not_taken_for_done() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_ends_the_work() {
-    let (told, ended) = tokio::sync::oneshot::channel::<()>();
-    let prefetch = Prefetch::new(|outlet: Outlet<u64>| async move {
-        let _told_when_dropped = told;
-        for item in 0.. {
-            outlet.put(item).await;
-        }
-        Ok(())
-    });
-    assert_eq!(prefetch.next().await, Ok(Some(0)));
-    prefetch.stop();
-    assert_eq!(prefetch.next().await, Ok(None));
-    assert!(ended.await.is_err());
-}
-
-#[tokio::test]
 async fn a_dropped_wait_loses_nothing() {
     let (go, gate) = tokio::sync::oneshot::channel::<()>();
     let prefetch = Prefetch::new(|outlet: Outlet<u64>| async move {

@@ -21,13 +21,3 @@ fn all_threads_of_a_process_have_the_same_value() {
         assert_eq!(seen, [seen[0]; 4]);
     }
 }
-
-#[test]
-fn the_id_is_remembered_until_it_is_forgotten() {
-    remember_id();
-    for _ in 0..3 {
-        assert_eq!(id(), std::process::id());
-    }
-    forget_id();
-    assert_eq!(id(), std::process::id());
-}

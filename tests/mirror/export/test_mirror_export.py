@@ -137,7 +137,7 @@ def test_sqlite_has_typed_rows_and_keys(mirror, tmp_path):
     report = mirror.export(path, tables=EVERY)
     assert report.format == "sqlite"
     rows = sqlite_rows(path, "SELECT body FROM messages ORDER BY user_id, id")
-    assert rows == [(each,) for each in column(mirror, "body")]
+    assert rows == [(each,) for each in (*TEXTS, "hello", None)]
     kinds = "SELECT typeof(id), typeof(created_at), name, extra FROM users WHERE id = 1"
     assert sqlite_rows(path, kinds) == [("integer", "text", "=Alice", EXTRA)]
     moments = "SELECT strftime('%s', created_at) FROM messages WHERE user_id = 2 AND id = 1"

@@ -15,7 +15,7 @@ import pytest
 
 from backread import BackreadError, ConnectError, DeadlineExceededError, MirrorError
 from backread.mirror import Changes, Mirror
-from backread.mirror.published import ranges
+from backread.mirror.published import publish
 from backread.mirror.store import store
 from helpers.mirrors import BatchSource, batch, rows
 
@@ -221,7 +221,7 @@ def test_changes_applied_elsewhere_equal_the_mirror(mirror, seed):
     forgotten: set[int] = set()
     told: set[int] = set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranges, "FILE_BYTES", 800)
+        patch.setattr(publish, "FILE_BYTES", 800)
         fill(mirror, [], [])
         for users, messages, kind, hours, is_read in some_steps(seed):
             patch.setattr(store, "datetime", _clock(timedelta(hours=hours)))

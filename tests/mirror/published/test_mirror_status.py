@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from backread.mirror import Mirror
+from backread.mirror.sync.progress import UnfinishedRun, write_unfinished_run
 from backread.mirror.sync.report import SyncProgress
-from backread.mirror.sync.unfinished_run import UnfinishedRun, write_unfinished_run
 from backread.testing import Fault, Lane, World
 from helpers.hostile_text import check
 from helpers.mirrors import BatchSource, batch, ended, sync

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from backread import Client, LandingError, Mirror, MirrorError, landing, plan
-from backread.mirror.published import manifest, publish, ranges
+from backread.mirror.published import manifest, publish
 from backread.testing import MockServer
 from helpers.command_line import posix_only
 from helpers.mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
@@ -52,7 +52,7 @@ def test_table_that_grows_is_cut_into_more_files_and_one_that_shrinks_into_fewer
     mirror, monkeypatch
 ):
     # A message takes about 200 bytes in memory.
-    monkeypatch.setattr(ranges, "FILE_BYTES", 2000)
+    monkeypatch.setattr(publish, "FILE_BYTES", 2000)
     sizes = {}
     for count in (0, 5, 25, 70):
         users = [{"id": each} for each in range(count)]

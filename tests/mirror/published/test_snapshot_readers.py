@@ -39,10 +39,10 @@ PER_USER = 40
 WRITER = """
 import sys
 from backread.mirror import Mirror
-from backread.mirror.published import ranges
+from backread.mirror.published import publish
 from backread.testing import MockServer, World
 
-ranges.FILE_BYTES = 40_000
+publish.FILE_BYTES = 40_000
 world = World(seed=1, users=30, messages_per_user=40)
 with MockServer(world) as server, server.client() as client:
     while True:
