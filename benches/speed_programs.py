@@ -17,7 +17,6 @@ PYTHONS = {
     "dlt": TARGET / "mirror-peers" / "dlt" / "bin" / "python",
     "airbyte": TARGET / "mirror-peers" / "airbyte" / "bin" / "python",
 }
-LARGE_IDS = 1_000_001
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class Service:
     messages: int = 250
     bodies: str = "own"
     """What benches/peers/responder/src/body.rs draws, or how many bytes."""
-    first_user: int = LARGE_IDS
 
     @property
     def rows(self) -> int:
@@ -42,7 +40,7 @@ class Service:
     @property
     def arguments(self) -> tuple[str, ...]:
         """What the responder is told."""
-        told = (self.users, self.messages, self.rendered, self.bodies, self.first_user)
+        told = (self.users, self.messages, self.rendered, self.bodies)
         return tuple(map(str, told))
 
 
@@ -56,10 +54,9 @@ END_FROM = WHOLE.messages - 89
 KINDS = {
     "own": WHOLE,
     "escaped": replace(WHOLE, bodies="escaped"),
-    "escaped-words": replace(WHOLE, bodies="escaped-words", first_user=1),
     "short": replace(WHOLE, bodies="short"),
     "long": Service(320, 320, bodies="4096"),
-    "lists-1": Service(100_000, 100_000, messages=1, first_user=1),
+    "lists-1": Service(100_000, 100_000, messages=1),
     "lists-100": Service(5_000, 5_000, messages=100),
     "lists-5000": Service(100, 100, messages=5_000),
 }
@@ -124,7 +121,7 @@ def mirror(key: str, name: str, python: str, program: str, service: Service, *mo
 
 def in_rust(key: str, name: str, program: str, *more: int, section: str = "read") -> Program:
     """A reader in Rust."""
-    arguments = (WHOLE.users, WHOLE.messages, WHOLE.first_user, *more)
+    arguments = (WHOLE.users, WHOLE.messages, *more)
     return Program(section, key, name, "", program, tuple(map(str, arguments)))
 
 
@@ -185,7 +182,7 @@ def of_kind(kind: str, reader: Program) -> Program:
     service = KINDS[kind]
     arguments = reader.arguments
     if not reader.python:
-        arguments = tuple(map(str, (service.users, service.messages, service.first_user)))
+        arguments = tuple(map(str, (service.users, service.messages)))
     elif reader.users is not None:
         arguments = (str(service.users), *arguments[1:])
     return replace(

@@ -13,8 +13,6 @@ pub enum Bodies {
     Own,
     /// The same with a line break, quotation marks or a character spelled `\uXXXX` in each.
     Escaped,
-    /// The same with every tenth word spelled in `\uXXXX`.
-    EscapedWords,
     /// A few words.
     Short,
     /// This many bytes, or up to three fewer where a character would be cut.
@@ -28,7 +26,6 @@ impl FromStr for Bodies {
         Ok(match name {
             "own" => Self::Own,
             "escaped" => Self::Escaped,
-            "escaped-words" => Self::EscapedWords,
             "short" => Self::Short,
             _ => match name.parse() {
                 Ok(bytes) => Self::Long(bytes),
@@ -44,20 +41,6 @@ impl Bodies {
         match self {
             Self::Own => json!(phrases(language, draw)).to_string(),
             Self::Escaped => escaped(&phrases(language, draw), draw),
-            Self::EscapedWords => {
-                let body = phrases(language, draw);
-                let words: Vec<String> = body
-                    .split(' ')
-                    .map(|word| {
-                        if draw.percent(10) {
-                            spelled(word)
-                        } else {
-                            unquoted(word)
-                        }
-                    })
-                    .collect();
-                format!("\"{}\"", words.join(" "))
-            }
             Self::Short => json!(draw.one_of(&SHORT)).to_string(),
             Self::Long(bytes) => {
                 let mut body = phrases(language, draw);

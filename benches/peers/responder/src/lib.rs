@@ -9,30 +9,28 @@ use nix::sys::time::TimeVal;
 
 pub const CONNECTIONS: usize = 16;
 const LIMIT: usize = 99;
+pub const FIRST_USER: usize = 1_000_001;
 
 pub type Fallible<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The service's URL, its number of users and of messages of each, the first user's id, and where in
-/// each list to begin.
+/// The service's URL, its number of users and of messages of each, and where in each list to begin.
 pub struct Given {
     url: String,
     users: usize,
     messages: usize,
-    first_user: usize,
     from: usize,
 }
 
 impl Given {
     pub fn parse() -> Fallible<Self> {
         let given: Vec<String> = env::args().skip(1).collect();
-        let [url, users, messages, first_user, from @ ..] = given.as_slice() else {
-            return Err("the arguments are URL USERS MESSAGES FIRST_USER [FROM]".into());
+        let [url, users, messages, from @ ..] = given.as_slice() else {
+            return Err("the arguments are URL USERS MESSAGES [FROM]".into());
         };
         Ok(Self {
             url: url.clone(),
             users: users.parse()?,
             messages: messages.parse()?,
-            first_user: first_user.parse()?,
             from: from.first().map_or(Ok(0), |from| from.parse())?,
         })
     }
@@ -50,7 +48,7 @@ impl Given {
             .step_by(LIMIT)
             .map(|offset| page("users", offset))
             .collect();
-        for user in self.first_user..self.first_user + self.users {
+        for user in FIRST_USER..FIRST_USER + self.users {
             let list = format!("users/{user}/messages");
             let offsets = (self.from..self.messages).step_by(LIMIT);
             pages.extend(offsets.map(|at| page(&list, at)));

@@ -1,9 +1,8 @@
 //! The one service that all readers of `benches/speed.py` read, on one thread.
 //!
-//! Usage: `responder [USERS [MESSAGES [RENDERED [BODIES [FIRST_USER]]]]]`: so many users (2,000), so
+//! Usage: `responder [USERS [MESSAGES [RENDERED [BODIES]]]]`: so many users (2,000), so
 //! many messages each (250), so many lists kept in memory (2,000; later ones are the same with other
-//! ids), the bodies (a name in `body.rs`, or their bytes; own), the first user's id (1,000,001). Prints
-//! its URL, and serves until it is ended. Secret and Accept are not looked at.
+//! ids), the bodies (a name in `body.rs`, or their bytes; own). Prints its URL, and serves until it is ended. Secret and Accept are not looked at.
 
 mod body;
 mod draw;
@@ -36,7 +35,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         users: number(0, 2_000)?,
         messages: number(1, 250)?,
         bodies: given.get(3).map_or(Ok(Bodies::Own), |name| name.parse())?,
-        first_user: number(4, 1_000_001)?,
     };
     let service = Rc::new(Service::new(plan, number(2, 2_000)?));
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -8,7 +8,12 @@ use serde_json::{Value, json};
 use crate::body::Bodies;
 use crate::draw::Draw;
 use crate::words::{LANGUAGES, Language, OPERATORS, PLACES};
+use speed_wire::FIRST_USER;
 
+/// All ids have as many digits as the first, so that those of a rendered list can be overwritten.
+const FIRST_MESSAGE: usize = 1_000_000_001;
+const MESSAGE_DIGITS: usize = 10;
+const USER_DIGITS: usize = 7;
 const ID_AT: usize = r#"{"id":"#.len();
 /// 2024-01-01 in seconds.
 const EPOCH: usize = 1_704_067_200;
@@ -56,24 +61,11 @@ pub struct Plan {
     /// Of each user.
     pub messages: usize,
     pub bodies: Bodies,
-    pub first_user: usize,
 }
 
 impl Plan {
-    fn user_id(&self, user: usize) -> usize {
-        self.first_user + user
-    }
-
-    /// A thousand times as large as those of users, or from 1 as well.
     fn message_id(&self, user: usize, row: usize) -> usize {
-        (self.first_user - 1) * 1_000 + 1 + user * self.messages + row
-    }
-
-    /// Whether all users' ids, and all messages', have as many digits as the first.
-    fn ids_are_alike(&self) -> bool {
-        let last = self.users.saturating_sub(1);
-        digits_of(self.user_id(0)) == digits_of(self.user_id(last))
-            && digits_of(self.message_id(0, 0)) == digits_of(self.message_id(last, self.messages))
+        FIRST_MESSAGE + user * self.messages + row
     }
 }
 
@@ -86,21 +78,16 @@ pub struct Service {
 
 impl Service {
     /// The first lists are rendered; those of later users are the same ones with other ids, put
-    /// in when they are asked for. All are rendered where ids differ in length.
+    /// in when they are asked for.
     pub fn new(plan: Plan, rendered: usize) -> Self {
         let mut rows = Rows::default();
         for user in 0..plan.users {
-            rows.push(&user_row(&plan, user));
+            rows.push(&user_row(user));
         }
-        let rendered = if plan.ids_are_alike() {
-            rendered.min(plan.users)
-        } else {
-            plan.users
-        };
         Self {
             plan,
             users: rows.ended(),
-            lists: (0..rendered).map(|user| list(&plan, user)).collect(),
+            lists: (0..rendered.min(plan.users)).map(|user| list(&plan, user)).collect(),
         }
     }
 
@@ -114,7 +101,7 @@ impl Service {
 
     /// A user's position by id.
     pub fn position(&self, id: usize) -> Option<usize> {
-        id.checked_sub(self.plan.first_user)
+        id.checked_sub(FIRST_USER)
             .filter(|user| *user < self.total_users())
     }
 
@@ -129,25 +116,19 @@ impl Service {
         let list = &self.lists[user % self.lists.len()];
         let mut page = list.rows.slice(from, to).to_vec();
         let start = list.rows.begins[from];
-        let message_digits = digits_of(self.plan.message_id(user, 0));
-        let user_digits = digits_of(self.plan.user_id(user));
         for row in from..to {
             let at = list.rows.begins[row] - start + ID_AT;
             digits(
-                &mut page[at..at + message_digits],
+                &mut page[at..at + MESSAGE_DIGITS],
                 self.plan.message_id(user, row),
             );
             if list.senders[row] > 0 {
                 let at = list.senders[row] - start;
-                digits(&mut page[at..at + user_digits], self.plan.user_id(user));
+                digits(&mut page[at..at + USER_DIGITS], FIRST_USER + user);
             }
         }
         Cow::Owned(page)
     }
-}
-
-fn digits_of(number: usize) -> usize {
-    number.to_string().len()
 }
 
 fn digits(place: &mut [u8], mut number: usize) {
@@ -175,19 +156,19 @@ struct Person {
     language: &'static Language,
 }
 
-fn person(plan: &Plan, user: usize) -> Person {
+fn person(user: usize) -> Person {
     let mut draw = Draw::keyed(user as u64);
     let language = language(&mut draw);
     Person {
-        id: plan.user_id(user),
+        id: FIRST_USER + user,
         name: draw.one_of(language.names),
         email: format!("visitor.{user}@example.com"),
         language,
     }
 }
 
-fn user_row(plan: &Plan, user: usize) -> String {
-    let person = person(plan, user);
+fn user_row(user: usize) -> String {
+    let person = person(user);
     let mut draw = Draw::keyed(0x5eed << 32 | user as u64);
     let created = EPOCH + draw.below(300 * 86_400);
     let updated = created + draw.below(100 * 86_400);
@@ -211,7 +192,7 @@ fn user_row(plan: &Plan, user: usize) -> String {
 }
 
 fn list(plan: &Plan, user: usize) -> List {
-    let person = person(plan, user);
+    let person = person(user);
     let mut draw = Draw::keyed(0xc4a7 << 32 | user as u64);
     let mut at = EPOCH + draw.below(300 * 86_400);
     let mut rows = Rows::default();

@@ -1,7 +1,7 @@
 //! JSON to Arrow in Rust by arrow-json: the same pages as `fetch-and-discard`, decoded into record
 //! batches of messages, which are kept. A page is decoded by the task that fetched it.
 //!
-//! Usage: `fetch-and-decode URL USERS MESSAGES FIRST_USER`.
+//! Usage: `fetch-and-decode URL USERS MESSAGES`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! The ceiling: every page of users and of every user's messages, fetched with 16 requests in
 //! flight, dropped.
 //!
-//! Usage: `fetch-and-discard URL USERS MESSAGES FIRST_USER [FROM]`.
+//! Usage: `fetch-and-discard URL USERS MESSAGES [FROM]`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
