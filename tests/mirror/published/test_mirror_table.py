@@ -147,6 +147,10 @@ def test_without_pyarrow_others_read_it(mirror, monkeypatch):
     for method in (messages.to_arrow, messages.to_pandas, messages.scan_polars):
         with pytest.raises(ImportError, match="pip install pyarrow"):
             method()
+    monkeypatch.undo()
+    monkeypatch.setattr(polars, "__version__", "1.32.3")
+    with pytest.raises(ImportError, match=r"needs polars 1.33 or later, and 1.32.3 is installed"):
+        messages.scan_polars()
 
 
 def test_a_notebook_shows_messages_like_a_page_of_them(tmp_path):

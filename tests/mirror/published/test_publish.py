@@ -1,6 +1,5 @@
 """The published snapshots: which files are written again, and files that are damaged or links."""
 
-import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,8 +11,8 @@ import duckdb
 import pytest
 
 from backread import Client, LandingError, Mirror, MirrorError, landing, plan
-from backread.mirror.published import manifest, publish
-from backread.testing import MockServer
+from backread.mirror.published import manifest, publish, ranges
+from backread.testing import MockServer, World
 from helpers.command_line import posix_only
 from helpers.mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
 from helpers.shards import land
@@ -308,17 +307,31 @@ def damages(content: bytes) -> Iterator[bytes]:
 
 
 def test_whatever_is_damaged_in_a_file_the_error_says_what_to_do(mirror):
-    """Whichever frame reads it: Arrow's consumers raise errors of their own."""
     filled(mirror)
     [file] = (current(mirror) / "messages").iterdir()
-    methods = itertools.cycle(("to_arrow", "to_polars", "to_pandas"))
     said = []
-    for content, method in zip(damages(file.read_bytes()), methods, strict=False):
+    for content in damages(file.read_bytes()):
         file.write_bytes(content)
         try:
-            getattr(Mirror(mirror.folder).table("messages"), method)()
+            Mirror(mirror.folder).table("messages").to_arrow()
         except MirrorError as error:
             said.append(str(error))
     assert not [each for each in said if "a published file is damaged; delete it" not in each]
     # Others change statistics, or values into others.
     assert len(said) > 10
+
+
+def test_what_is_damaged_past_the_first_rows_is_named_whichever_frame_reads_it(mirror):
+    """Arrow's consumers raise errors of their own, with the text of the stream's."""
+    with MockServer(World(seed=7, users=300, messages_per_user=99)) as service:
+        sync(mirror, service)
+    [file] = (current(mirror) / "messages").iterdir()
+    content = bytearray(file.read_bytes())
+    middle = slice(len(content) // 2, len(content) // 2 + 2_000)
+    content[middle] = bytes(each ^ 0x5A for each in content[middle])
+    file.write_bytes(content)
+    messages = mirror.table("messages")
+    for read in (messages.to_arrow, messages.to_polars, messages.to_pandas):
+        with pytest.raises(MirrorError, match="a published file is damaged; delete it") as raised:
+            read()
+        assert str(mirror.folder) in str(raised.value)

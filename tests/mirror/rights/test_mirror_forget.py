@@ -113,6 +113,15 @@ def test_no_byte_of_a_forgotten_user_is_left_in_any_file(planted):
     assert len([*planted.folder.glob("published/0*")]) == 1
 
 
+def test_a_first_run_that_was_broken_off_forgets_too(mirror):
+    broken = batch([{"id": OTHER}, person(WHO, MARKS)], [said(WHO, 1, MARKS)])
+    with pytest.raises(RuntimeError):
+        BatchSource(broken, RuntimeError("no more")).sync_into(mirror.folder)
+    assert traces(mirror.folder, MARKS[0])
+    mirror.forget(WHO)
+    assert traces(mirror.folder, *MARKS) == []
+
+
 def test_the_interrupted_run_goes_on_without_the_forgotten_user(planted):
     planted.forget(WHO)
     users, messages = others()
