@@ -473,13 +473,3 @@ def test_sync_that_ends_at_the_deadline_publishes_what_it_has_if_told_so(mirror)
     assert rows(mirror, "SELECT state, error, requests FROM runs") == [
         ("partial", "DeadlineExceededError: the deadline of 1 s has passed", 4)
     ]
-
-
-def test_unpublished_runs_are_published_by_a_later_sync(mirror):
-    night(read(1, 2, 3, swept=True), ended_early=False).sync_into(mirror.folder)
-    more = batch(USERS, [{"user_id": 1, "id": 12}], swept="snapshot", lists={1: "snapshot"})
-    report = night(more, ended_early=False).sync_into(mirror.folder, publish=False)
-    assert not report.published
-    assert rows(mirror, "SELECT count(*) FROM messages") == [(3,)]
-    broken_off(mirror)
-    assert rows(mirror, "SELECT count(*) FROM messages") == [(4,)]

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from backread.testing import MockServer, World
 from helpers.api_rows import message, paged, user
 from helpers.mirrors import BatchSource, Row, batch, marked, rows, sync
 from helpers.scripted_server import Request, answer
@@ -76,23 +75,6 @@ def test_full_sync_reports_and_dates_what_it_fetched_by_id(mirror):
     again = BatchSource(LINKED, answers=[THIRD])
     assert again.sync_into(mirror.folder, "full").deleted == 0
     assert [each["id"] for each in again.asked] == [3]
-
-
-def test_full_sync_marks_deleted_rows_and_incremental_does_not(mirror):
-    with MockServer(World(seed=3, users=40, messages_per_user=(2, 60))) as server:
-        world = server.world
-        deleted, other, *_ = world.user_ids()
-        messages, lost = world.message_ids(deleted), world.message_ids(other)[0]
-        sync(mirror, server)
-        world.remove_message(other, lost)
-        world.remove_user(deleted)
-        assert sync(mirror, server).deleted == 0
-        assert marked(mirror) == ([], [])
-        assert sync(mirror, server, mode="full").deleted == 2 + len(messages)
-        assert marked(mirror) == ([deleted], sorted([*messages, lost]))
-        assert rows(mirror, f"SELECT * FROM conversations WHERE user_id = {deleted}") == []
-        assert lost not in {each.id for each in mirror.conversation(other)}
-        assert sync(mirror, server, mode="full").deleted == 0
 
 
 MANY = [{"id": each} for each in range(1, 41)]
