@@ -65,6 +65,7 @@ def test_people_are_listed_searched_and_filtered(visitor):
     second = visitor.ask("people", order="id", count=10, offset=first["next"])
     ids = re.findall(r'data-user="(\d+)"', first["html"] + second["html"])
     assert ids == [str(user["id"]) for user in USERS[:20]]
+    assert second["next"] == (20 if len(USERS) > 20 else None)
     nobody = visitor.ask("people", words="in no name at all")
     assert (nobody["html"], nobody["total"], nobody["next"]) == ("", 0, None)
     assert nobody["said"].startswith("No one matches")
