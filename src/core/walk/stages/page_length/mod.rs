@@ -1,5 +1,8 @@
 //! How many rows the service's pages have, and whether it cuts some of them short.
 
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 
 use super::chain::LINK;
@@ -60,28 +63,5 @@ impl PageLength {
     /// but rows that the service hides or refuses.
     pub fn promises_a_page(&self, total: Option<u64>, end: u64) -> bool {
         total.is_some_and(|total| total >= end.saturating_add(self.longest))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_most_rows_that_a_service_sends_are_known_once_two_pages_were_followed() {
-        let mut length = PageLength::default();
-        length.note_page(40, 99);
-        length.note_cut(40);
-        assert!(length.is_cut_short() && length.largest().is_none());
-        length.note_page(40, 99);
-        length.note_cut(40);
-        assert!(!length.is_cut_short());
-        assert_eq!(length.largest(), Some(40));
-        // A longer one shows that the others were cut short.
-        length.note_page(60, 99);
-        assert!(length.is_cut_short() && length.largest().is_none());
-        let mut length = PageLength::default();
-        length.note_page(99, 99);
-        assert_eq!(length.largest(), Some(99));
     }
 }
