@@ -1,12 +1,5 @@
 """docs/how-to/warehouses.md: its program, against PostgreSQL and Iceberg."""
 
-import contextlib
-import os
-import pwd
-import shutil
-import signal
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,77 +7,16 @@ from typing import Any
 import dlt
 import psycopg2
 import pytest
-from processes import running
 
 from backread import Mirror
 from backread.testing import MockServer, World
 from helpers.doc_pages import ROOT, Document, enter
-from helpers.waiting import wait_for
 
 PAGE = Document(ROOT / "docs/how-to/warehouses.md")
 [PROGRAM] = [block for block in PAGE.blocks if block.kind == "warehouses"]
 [DELETING] = [block for block in PAGE.blocks if "def delete_forgotten" in block.code]
 
 Query = Callable[[str], list[tuple[Any, ...]]]
-
-
-# --- PostgreSQL, on a Unix socket alone, as a user who is not root, without fsync -----------------
-
-
-def programs() -> Path:
-    """The folder of PostgreSQL's programs, of the newest version installed."""
-    found = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
-    )
-    assert found, "PostgreSQL is missing; run: make test-warehouses"
-    return found[-1]
-
-
-@contextlib.contextmanager
-def postgresql() -> Iterator[Path]:
-    """The folder of the socket of a server that runs."""
-    folder = Path(tempfile.mkdtemp(prefix="backread-pg-"))
-    options: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        # PostgreSQL refuses to run as root; Debian's package brings this user.
-        owner = pwd.getpwnam("postgres")
-        os.chown(folder, owner.pw_uid, owner.pw_gid)
-        options = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-    data, socket, log = folder / "data", folder / ".s.PGSQL.5432", folder / "log"
-    try:
-        subprocess.run(
-            [programs() / "initdb", "--no-sync", "-A", "trust", "-U", "backread", "-D", data],
-            check=True,
-            capture_output=True,
-            cwd=folder,
-            **options,
-        )
-        command = [programs() / "postgres", "-D", data, "-k", folder, "-h", "", "-F"]
-        # SIGTERM would wait for connections to end.
-        with running(command, log, socket.exists, signal.SIGINT, cwd=folder, **options):
-            yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="session")
-def database() -> Iterator[Path]:
-    """PostgreSQL, by the folder of its socket."""
-    with postgresql() as folder:
-        wait_for(lambda: _answers(folder))
-        yield folder
-
-
-def _answers(folder: Path) -> bool:
-    """The server takes connections, which it may not do at once."""
-    try:
-        psycopg2.connect(host=str(folder), user="backread", dbname="postgres").close()
-    except psycopg2.OperationalError:
-        return False
-    return True
-
-
-# --- what the program is given --------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -156,6 +88,22 @@ def test_the_warehouse_follows_the_mirror(server, query):
     before = loaded(query)
     run_program()
     assert loaded(query) == before
+
+
+@pytest.mark.long
+def test_a_failed_load_is_repeated(server, query, monkeypatch):
+    run_program()
+    server.world.add_messages(server.world.user_ids()[0], 5)
+    with monkeypatch.context() as patch:
+        patch.setenv(
+            "DESTINATION__POSTGRES__CREDENTIALS", "postgresql://no:no@localhost/no?host=/nowhere"
+        )
+        with pytest.raises(Exception, match="nowhere"):
+            run_program()
+    run_program()
+    # The pending load comes first; what changed meanwhile comes with the next one.
+    run_program()
+    assert loaded(query) == published()
 
 
 def test_people_who_are_forgotten_leave_the_warehouse(server, query):

@@ -18,6 +18,7 @@ from backread.mirror.sync import synchronize
 from backread.mirror.sync.report import Mode
 from backread.testing import Dialect, Fault, MockServer, World
 from helpers import CHILDREN
+from helpers.doc_pages import IN_CHECKOUT, ROOT
 from helpers.mirrors import Batch, BatchSource, batch, ended, half_read, marked, missed, rows, sync
 from helpers.python_process import environment
 
@@ -75,6 +76,16 @@ def test_sync_killed_three_times_then_holds_exactly_the_rows(mirror, server, tmp
     assert rows(mirror, "SELECT state, resumptions FROM runs") == [("finished", 3)]
     again = sync(mirror, server)
     assert (again.run_id, again.resumed, again.messages_added) == (2, False, 0)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not IN_CHECKOUT, reason="the scripts are in the checkout only")
+def test_sync_after_30_kills_equals_a_fresh_sync():
+    script = str(ROOT / "benches" / "mirror_kills.py")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=560)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "kills 30," in done.stdout
+    assert "holds what a fresh mirror holds: yes" in done.stdout
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, ConnectError])
