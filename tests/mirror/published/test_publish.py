@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from backread import Client, LandingError, Mirror, MirrorError, landing, plan
-from backread.mirror.published import manifest, publish, ranges
+from backread.mirror.published import manifest, publish
 from backread.testing import MockServer, World
 from helpers.command_line import posix_only
 from helpers.mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
