@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use http::request::Parts;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
@@ -33,27 +32,13 @@ const TOO_LARGE: u16 = 431;
 /// `client_header_timeout`.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Answers the requests of a connection.
-pub trait Responder: Send + Sync + 'static {
-    /// Answers one request.
-    fn answer(&self, request: &Parts) -> Answer;
-
-    /// Notified of a request that was not HTTP, or too large, and was already refused with this status.
-    fn malformed(&self, status: u16);
-
-    /// The handler of requests below `/__mock`, if there is one.
-    fn admin(self: &Arc<Self>) -> Option<&Arc<Admin>> {
-        None
-    }
-}
-
 /// Answers the requests of a connection until either side closes it.
-pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>) {
+pub async fn serve_connection(stream: TcpStream, admin: Arc<Admin>) {
     let _ = stream.set_nodelay(true);
     let signal = Arc::new(CloseSignal::default());
     let stale = AtomicBool::new(false);
     let answer = service_fn(|request: Request<Incoming>| {
-        let (responder, signal, stale) = (&responder, &signal, &stale);
+        let (admin, signal, stale) = (&admin, &signal, &stale);
         async move {
             if stale.load(Ordering::Relaxed) && !signal.is_planned() {
                 signal.plan(Exit::Close);
@@ -63,11 +48,9 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
                 // A request on a connection that is about to be closed is not even read.
                 return pending().await;
             }
-            let mut answer = match responder.admin() {
-                Some(admin) if is_admin(request.uri().path()) => {
-                    Box::pin(Arc::clone(admin).administer(request)).await
-                }
-                _ => responder.answer(&request.into_parts().0),
+            let mut answer = match is_admin(request.uri().path()) {
+                true => Box::pin(Arc::clone(admin).administer(request)).await,
+                false => admin.answer(&request.into_parts().0),
             };
             let body = Body::whole(std::mem::take(&mut answer.body));
             let body = match answer.sending.take() {
@@ -95,8 +78,8 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
     match (ended.await, signal.due()) {
         (None, Some(exit)) => connection.into_parts().io.leave(exit).await,
         // Any other failure was caused by the client, and there is no one left to tell.
-        (Some(Err(error)), _) if error.is_parse_too_large() => responder.malformed(TOO_LARGE),
-        (Some(Err(error)), _) if error.is_parse() => responder.malformed(NOT_HTTP),
+        (Some(Err(error)), _) if error.is_parse_too_large() => admin.malformed(TOO_LARGE),
+        (Some(Err(error)), _) if error.is_parse() => admin.malformed(NOT_HTTP),
         _ => {}
     }
 }

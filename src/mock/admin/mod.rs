@@ -21,7 +21,6 @@ use secrecy::{ExposeSecret, SecretString};
 
 use self::access::{Problem, check_host, check_token};
 use self::requests::NewLane;
-use super::connection::Responder;
 use super::drift::{Drift, NewDrift};
 use super::lane::LaneOptions;
 use super::routes::Target;
@@ -129,10 +128,9 @@ impl Admin {
             Err(problem) => refuse(&problem),
         }
     }
-}
 
-impl Responder for Admin {
-    fn answer(&self, request: &Parts) -> Answer {
+    /// Answers a request of the service.
+    pub fn answer(&self, request: &Parts) -> Answer {
         match check_host(&request.headers) {
             Ok(()) => self.service.answer(request),
             Err(problem) => {
@@ -144,13 +142,10 @@ impl Responder for Admin {
         }
     }
 
-    fn malformed(&self, status: u16) {
+    /// Notes a request that was not HTTP, or too large, and was already refused with this status.
+    pub fn malformed(&self, status: u16) {
         let main = self.service.main();
         main.note(None, Target::UNKNOWN, status, Some("malformed"));
-    }
-
-    fn admin(self: &Arc<Self>) -> Option<&Arc<Admin>> {
-        Some(self)
     }
 }
 
