@@ -46,7 +46,7 @@ help:
 	@echo "make pictures take the pictures of README.md again; needs chromium, as test-browser does"
 	@echo "make bench    the cost of the import, the size of the wheel, and all that follow"
 	@echo "make bench-decode  decoding in seconds and in instructions; needs valgrind"
-	@echo "make bench-mock  the speed of the mock beside other servers; needs wrk"
+	@echo "make bench-mock  the speed of the mock beside pytest-httpserver; needs wrk"
 	@echo "make bench-mirror  the mirror beside other tools: rows lost, requests, speed; WRITE=--write updates docs/"
 	@echo "make bench-pace  how much of a service's limit is used; WRITE=--write updates docs/"
 	@echo "make bench-speed  reading beside other clients; ONLY=read,kinds,get ROUNDS=3 WRITE=--write"
@@ -222,8 +222,7 @@ bench-decode: $(STAMPS)/venv
 	$(BIN)/python benches/instructions.py
 
 bench-mock: $(STAMPS)/wheel $(STAMPS)/bench
-	cargo build --release --locked --manifest-path benches/peers/axum/Cargo.toml --target-dir target/peers
-	$(BIN)/python benches/mock_server.py target/peers/release/bare-axum
+	$(BIN)/python benches/mock_server.py
 
 bench-mirror: $(STAMPS)/wheel target/mirror-peers/dlt/stamp target/mirror-peers/airbyte/stamp
 	$(BIN)/python benches/mirror_peers.py $(foreach peer,dlt airbyte,target/mirror-peers/$(peer)/bin/python) $(WRITE)

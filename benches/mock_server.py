@@ -1,10 +1,9 @@
-"""How fast the mock serves, starts and stops, and whether that stays so; against two peers.
+"""How fast the mock serves, starts and stops, and whether that stays so; against pytest-httpserver.
 
-Usage: ``python benches/mock_server.py AXUM``, where AXUM is the built `benches/peers/axum`; `make
-bench-mock` does it all. wrk loads from one thread over 16 connections. The mock runs on one thread,
-checks secret, Accept and query, and counts; the peers serve the very bytes of its page to whoever
-asks: a bare axum, on one thread too, and pytest-httpserver. Rounds alternate, so that the machine's
-mood falls on each. Exit code 1 if a goal is missed.
+Usage: ``python benches/mock_server.py``; `make bench-mock` does it all. wrk loads from one thread
+over 16 connections. The mock runs on one thread, checks secret, Accept and query, and counts;
+pytest-httpserver serves the very bytes of its page to whoever asks. Rounds alternate, so that the
+machine's mood falls on each. Exit code 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -81,15 +80,15 @@ def mock(users: str | int, most: str | int) -> Served:
     return Served(sys.executable, BENCHES / "peers" / "servers.py", "mock", str(users), str(most))
 
 
-def compare(ours: Served, headers: dict[str, str], axum: Path) -> float:
-    """The mock and its peers in turns; gives our pages a second."""
+def compare(ours: Served, headers: dict[str, str]) -> float:
+    """The mock and its peer in turns; gives our pages a second."""
     load = functools.partial(wrk, seconds=SECONDS, connections=CONNECTIONS, headers=headers)
     with tempfile.TemporaryDirectory() as folder:
         body = Path(folder) / "page.json"
         body.write_bytes(fetch(ours.url + PAGE, headers))
         peer = BENCHES / "peers" / "servers.py"
-        with Served(axum, body) as bare, Served(sys.executable, peer, "httpserver", body) as plain:
-            servers = {"mock": ours, "axum": bare, "pytest-httpserver": plain}
+        with Served(sys.executable, peer, "httpserver", body) as plain:
+            servers = {"mock": ours, "pytest-httpserver": plain}
             for server in servers.values():
                 if fetch(server.url + PAGE, headers) != body.read_bytes():
                     raise SystemExit(f"{server.url} does not serve the same bytes")
@@ -110,8 +109,6 @@ def compare(ours: Served, headers: dict[str, str], axum: Path) -> float:
     goal("pages of 99 users a second", rate, rate >= 30_000, ">= 30,000")
     ratio = rate / median(loads["pytest-httpserver"], "per_second")
     goal("times pytest-httpserver", ratio, ratio >= 6, ">= 6")
-    ratio = rate / median(loads["axum"], "per_second")
-    goal("times a bare axum", ratio, ratio >= 0.4, ">= 0.4")
     return rate
 
 
@@ -215,14 +212,14 @@ def lives() -> None:
         )
 
 
-def main(axum: Path) -> int:
+def main() -> int:
     """Measures all, and gives the exit code."""
     if shutil.which("wrk") is None:
         print("wrk is missing; on Debian: apt-get install wrk", file=sys.stderr)
         return 1
     with mock(*SMALL) as ours:
         headers = credentials(*ours.words[1:])
-        rate = compare(ours, headers, axum)
+        rate = compare(ours, headers)
         endure(ours, headers, rate)
     on_the_spot()
     lives()
@@ -231,6 +228,4 @@ def main(axum: Path) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python benches/mock_server.py AXUM")
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main())
