@@ -80,9 +80,8 @@ class Held:
 
 @dataclass
 class Said:
-    """What a tool said at the end of a run, in words and of which lists it doubts."""
+    """Which lists a tool says that it doubts, at the end of a run."""
 
-    said: str
     doubts_users: bool = False
     doubts_lists: list[int] = field(default_factory=list)
 

@@ -18,14 +18,11 @@ def sync(folder: Path) -> None:
     """One run."""
     with Client() as client:
         report = Mirror(folder).sync(client)
-    doubted = len(report.uncertified_users)
-    lists = sum(report.lists_by_certificate.values())
-    said = f"exit code 0, users {report.certificate}, {doubted} of {lists} lists uncertified"
     doubts = {
         "doubts_users": report.certificate == "uncertified",
         "doubts_lists": report.uncertified_users,
     }
-    print(json.dumps({"said": said, **doubts}))
+    print(json.dumps(doubts))
 
 
 def held(folder: Path) -> None:
