@@ -57,7 +57,7 @@ def test_given_users_are_read_alone(backread, server, tmp_path):
     assert "users uncertified (only the given users were read)" in done.out
     assert f"not known to the service: user {missing}" in done.out
     for wrong, named in (
-        (("--user", 3, "--full"), "--full"),
+        (("--user", 3, "--full"), "--user cannot be given for a full run"),
         (("--max-seconds", 0), "--max-seconds"),
         (("--memory-limit", "little"), "--memory-limit must be bytes"),
         (("--max-staleness-days", 1e300), "'--max-staleness-days'"),

@@ -102,7 +102,7 @@ def users_to_read(users: Iterable[int] | None, mode: Mode) -> tuple[int, ...] | 
     """The ids that `Mirror.sync` was given, at least one; None for all users."""
     user_ids = identifiers("users", users)
     if user_ids is not None and mode != "incremental":
-        raise ValueError(f"users cannot be given with mode={mode!r}, which is about all users")
+        raise ValueError(f"users cannot be given for a {mode} run, which is about all users")
     if user_ids == ():
         raise ValueError("users is empty; give at least one user id, or None for all users")
     return user_ids
