@@ -3,9 +3,12 @@
 import gzip
 import itertools
 import json
+import socket
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -260,6 +263,22 @@ def check_timeout(face: Any, server: Any) -> None:
 def test_a_drip_without_an_end_is_a_timeout(face, scripted, what):
     """However often a few bytes come: the timeout is for all of them."""
     check_timeout(face, scripted(lambda request: ENDLESS[what]()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses")
+def test_the_timeout_covers_the_connecting(face, scripted):
+    """A service whose queue of connections is full takes no more, and says nothing."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        server = scripted()
+        server.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        check_timeout(face, server)
 
 
 def test_the_timeout_covers_the_greetings_of_tls(face, scripted):

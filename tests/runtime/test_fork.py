@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from backread import BackreadError, Client
+from backread import BackreadError, Client, ServerError
 from helpers.python_process import SECONDS, check_silent, environment, run
 from helpers.waiting import wait_for
 
@@ -187,3 +187,24 @@ def test_a_fork_in_the_middle_of_a_walk(backread_server):
         total = backread_server.world.total_users
         assert in_child(lambda: len(list(client.users.list()))) == (0, str(total))
         assert len(list(rows)) == total - 1
+
+
+def test_children_that_were_forked_alike_do_not_retry_all_at_once(backread_mock, tmp_path):
+    """Full jitter is drawn anew in each, though they inherit the same state of chance."""
+    backread_mock.on("user", user=42).fail("status(500)", times=1_000)
+    client = backread_mock.client(max_retries=1)
+    with pytest.raises(ServerError):
+        client.users.get(42)
+    for number in range(6):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                client.users.get(42)
+            except Exception as error:
+                waited = error.attempts[1].seconds_waited  # type: ignore[attr-defined]
+                (tmp_path / str(number)).write_text(str(waited))
+            os._exit(0)
+        os.waitpid(pid, 0)
+    waits = [float(said.read_text()) for said in tmp_path.iterdir()]
+    assert len(waits) == 6
+    assert max(waits) - min(waits) > 0.05
