@@ -12,7 +12,6 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -74,7 +73,7 @@ fn import_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<ArrowArrayStreamRea
 
 /// The stream of any object that exports one.
 pub fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
-    let exported = source.call_method0(intern!(source.py(), "__arrow_c_stream__"))?;
+    let exported = source.call_method0("__arrow_c_stream__")?;
     import_stream(exported.cast()?)
 }
 

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -9,19 +10,20 @@ use backread_core::process;
 
 /// The cached value, created by the first call.
 ///
-/// Not `get_or_try_init`, which holds a lock while the value is created, for as long as an import
-/// takes: if another thread forks meanwhile, it stays locked in the child.
+/// Not `get_or_try_init`, and so no `intern!` either: it holds a lock while the value is created, for
+/// as long as an import takes; if another thread forks meanwhile, it stays locked in the child.
 pub fn once<'place, T>(
     py: Python<'_>,
     place: &'place PyOnceLock<T>,
     make: impl FnOnce() -> PyResult<T>,
 ) -> PyResult<&'place T> {
-    if let Some(cached) = place.get(py) {
-        return Ok(cached);
+    if place.get(py).is_none() {
+        // If another thread was first, its value is kept.
+        let _ = place.set(py, make()?);
     }
-    // If another thread was first, its value is kept.
-    let made = make()?;
-    Ok(place.get_or_init(py, || made))
+    place
+        .get(py)
+        .ok_or_else(|| PyRuntimeError::new_err("a cached value is gone"))
 }
 
 /// Holds an object that ends threads when it is freed, such as a connection of DuckDB. A child

@@ -6,10 +6,9 @@ use std::sync::{Arc, Weak};
 use std::time::UNIX_EPOCH;
 
 use pyo3::exceptions::PyException;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyModule, PyString, PyTuple};
+use pyo3::types::{PyModule, PyTuple};
 
 use super::convert::errors::class_name;
 use super::forks::once;
@@ -51,7 +50,7 @@ impl CallObserver {
         };
         let begin = || -> PyResult<Option<Begun>> {
             let arguments = (name, &client.origin().base_url, traced);
-            let begun = observing.call_method1(intern!(py, "begin"), arguments)?;
+            let begun = observing.call_method1("begin", arguments)?;
             begun.extract()
         };
         let begun = match telling(begin) {
@@ -85,15 +84,15 @@ impl CallObserver {
 
     /// Reports the attempts since the last call; fails only with what stops a program, such as Ctrl-C.
     pub fn tell(&self, py: Python<'_>) -> PyResult<()> {
-        self.report(py, intern!(py, "tell"))
+        self.report(py, "tell")
     }
 
     /// The same in the context in which the operation began, for threads and callbacks of others.
     pub fn tell_in_context(&self, py: Python<'_>) -> PyResult<()> {
-        self.report(py, intern!(py, "tell_in_context"))
+        self.report(py, "tell_in_context")
     }
 
-    fn report(&self, py: Python<'_>, method: &Bound<'_, PyString>) -> PyResult<()> {
+    fn report(&self, py: Python<'_>, method: &str) -> PyResult<()> {
         // In a forked child the attempts are the parent's, and a lock may be held forever.
         let Some(operation) = self.0.as_ref().filter(|it| it.process == process::id()) else {
             return Ok(());
@@ -123,7 +122,7 @@ impl CallObserver {
     pub fn end(&self, py: Python<'_>, error: Option<&PyErr>) {
         if let Some(operation) = &self.0 {
             let (python, error) = (&operation.python, error.map(|error| error.value(py)));
-            if let Err(error) = telling(|| python.call_method1(py, intern!(py, "end"), (error,))) {
+            if let Err(error) = telling(|| python.call_method1(py, "end", (error,))) {
                 error.write_unraisable(py, Some(python.bind(py)));
             }
         }
@@ -178,9 +177,7 @@ fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
         return Ok(Some(observing.bind(py)));
     }
     let modules = py.import("sys")?.getattr("modules")?;
-    if !modules.contains(intern!(py, "logging"))?
-        && !modules.contains(intern!(py, "opentelemetry.trace"))?
-    {
+    if !modules.contains("logging")? && !modules.contains("opentelemetry.trace")? {
         return Ok(None);
     }
     let import = || py.import("backread._client.telemetry").map(Bound::unbind);
