@@ -2,8 +2,8 @@
 
 Usage: ``python benches/mock_server.py``; `make bench-mock` does it all. wrk loads from one thread
 over 16 connections. The mock runs on one thread, checks secret, Accept and query, and counts;
-pytest-httpserver serves the very bytes of its page to whoever asks. Rounds alternate, so that the
-machine's mood falls on each. Exit code 1 if a goal is missed.
+pytest-httpserver serves the same bytes without a check. Rounds alternate, so that a slow moment of
+the machine falls on each. Exit code 1 if a goal is missed.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ where
     task
 }
 
-/// An exchange of half a minute that nobody answers.
+/// An exchange of half a minute without an answer.
 async fn unanswered(clock: Clock) -> Result<(), Elapsed> {
     let pending = future::pending::<()>();
     clock.exchange(Some(seconds(30)), pending).await

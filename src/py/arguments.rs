@@ -82,7 +82,7 @@ impl WalkOptions {
     }
 }
 
-/// What is replaced in rows before they are stored. Holds the key and shows it to nobody: it has no
+/// What is replaced in rows before they are stored. Holds the key and never shows it: it has no
 /// attributes, and does not pickle.
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativePrivacy(pub Arc<Privacy>);

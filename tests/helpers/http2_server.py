@@ -70,7 +70,7 @@ class Http2Server(KeptServer):
     def __init__(
         self, authority: Authority, *, answers: int | None = None, refuses: int = 0
     ) -> None:
-        """Ends each connection with GOAWAY after so many ``answers``, as nginx does.
+        """Ends each connection with GOAWAY after this many ``answers``, as nginx does.
 
         Resets the first ``refuses`` streams of all with REFUSED_STREAM. Connections up to the
         number ``deaf`` stay open, but nothing is answered any more, as after a failover.

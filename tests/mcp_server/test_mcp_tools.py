@@ -398,7 +398,7 @@ def test_the_end_of_a_huge_text_shows_no_part_of_an_address(length):
 
 
 def test_what_strangers_write_stays_between_the_two_lines(tmp_path):
-    # Characters that nobody sees are escaped, and others are not.
+    # Invisible characters are escaped, and others are not.
     hidden = (
         "\xad\u034f\u115f\u180e\u3164\ufe01\ufff8\ufffb\U000e0100\U000e01ef\U0001bca1\U0001d17a"
     )

@@ -21,7 +21,7 @@ pub enum Kind {
     Bucket,
     Fixed,
     Sliding,
-    /// A client that exceeds a window is refused for so many seconds.
+    /// A client that exceeds a window is refused for this many seconds.
     Ban(f64),
 }
 
